@@ -1,0 +1,162 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+let strictC: [CSetting] = [.enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error)]
+
+/// A C library of the system behind one header.
+func system(_ name: String, _ path: String, pkgConfig: String? = nil, apt: String, brew: String) -> Target {
+    .systemLibrary(
+        name: name, path: path, pkgConfig: pkgConfig, providers: [.apt([apt]), .brew([brew])])
+}
+
+/// A Swift target in its own folder; names are written without the prefix that every target carries.
+func library(_ name: String, _ path: String, _ dependencies: [String] = [], exclude: [String] = []) -> Target {
+    .target(
+        name: full(name), dependencies: dependencies.map { .target(name: full($0)) }, path: path,
+        exclude: exclude, swiftSettings: strict)
+}
+
+func command(_ name: String, _ path: String, _ dependencies: [String]) -> Target {
+    .executableTarget(
+        name: full(name), dependencies: dependencies.map { .target(name: full($0)) }, path: path,
+        swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [String], resources: [Resource] = [], exclude: [String] = []) -> Target {
+    .testTarget(
+        name: full(name) + "Tests", dependencies: dependencies.map { .target(name: full($0)) },
+        path: "Tests/\(name)Tests", exclude: exclude, resources: resources, swiftSettings: strict)
+}
+
+/// Every target has PowerSync in its name, because SwiftPM refuses two targets of one name in an app.
+func full(_ name: String) -> String {
+    if name == "Client" { return "PowerSync" }
+    return name.hasPrefix("C:") ? "CPowerSync\(name.dropFirst(2))" : "PowerSync\(name)"
+}
+
+let targets: [Target] = [
+    // Types of the protocol.
+    library("Wire", "Wire"),
+
+    // Platform: thin Swift over system libraries.
+    .target(
+        name: "CPowerSyncSystem", path: "Platform/System/C", publicHeadersPath: "include", cSettings: strictC),
+    system("CPowerSyncSQLite", "Platform/SQLite/C", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
+    system("CPowerSyncPQ", "Platform/Postgres/C", pkgConfig: "libpq", apt: "libpq-dev", brew: "libpq"),
+    system(
+        "CPowerSyncCurl", "Platform/HTTPClient/C", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev", brew: "curl"),
+    system("CPowerSyncCrypto", "Platform/Crypto/C", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
+    system("CPowerSyncYAML", "Platform/YAML/C", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
+    system("CPowerSyncZlib", "Platform/Compression/CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
+    system("CPowerSyncZstd", "Platform/Compression/CZstd", pkgConfig: "libzstd", apt: "libzstd-dev", brew: "zstd"),
+    library("System", "Platform/System", ["C:System"], exclude: ["C"]),
+    library("SQLite", "Platform/SQLite", ["C:SQLite", "System"], exclude: ["C"]),
+    library("Postgres", "Platform/Postgres", ["C:PQ", "System"], exclude: ["C"]),
+    library("PostgresServer", "Platform/PostgresServer", ["Postgres", "System"]),
+    library("HTTP", "Platform/HTTP", ["System"]),
+    library("HTTPServer", "Platform/HTTPServer", ["HTTP", "System", "C:System"]),
+    library("HTTPClient", "Platform/HTTPClient", ["C:Curl", "HTTP", "System"], exclude: ["C"]),
+    library("Crypto", "Platform/Crypto", ["C:Crypto"], exclude: ["C"]),
+    library("YAML", "Platform/YAML", ["C:YAML"], exclude: ["C"]),
+    library("Compression", "Platform/Compression", ["C:Zlib", "C:Zstd"], exclude: ["CZlib", "CZstd"]),
+    library("CommandLine", "Platform/CommandLine", ["System"]),
+
+    // Compositions.
+    library("Client", "Client", ["SQLite", "C:SQLite", "HTTP", "HTTPClient", "Crypto", "System", "Wire"]),
+    library(
+        "Backend", "Backend",
+        ["HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "CommandLine", "System", "Wire"],
+        exclude: ["Executable"]),
+    library(
+        "MockService", "MockService",
+        [
+            "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression",
+            "CommandLine", "System", "Wire",
+        ],
+        exclude: ["Executable"]),
+    library(
+        "Stack", "Stack",
+        [
+            "Client", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
+            "PostgresServer", "Crypto", "SQLite", "YAML", "CommandLine", "System",
+        ],
+        exclude: ["Executable"]),
+    command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
+    command("MockServiceCommand", "MockService/Executable", ["MockService", "CommandLine"]),
+    command("StackCommand", "Stack/Executable", ["Stack", "CommandLine"]),
+    command("Benchmarks", "Benchmarks", ["Client", "SQLite", "System", "Wire"]),
+
+    // Tests, one target per target.
+    tests("Wire", ["Wire"]),
+    tests("System", ["System", "C:System"]),
+    tests("SQLite", ["SQLite", "System"]),
+    tests("Postgres", ["Postgres", "PostgresServer", "System"]),
+    tests("PostgresServer", ["PostgresServer", "Postgres", "System"]),
+    tests("HTTP", ["HTTP"]),
+    tests("HTTPServer", ["HTTPServer", "HTTP", "System"]),
+    tests("HTTPClient", ["HTTPClient", "HTTPServer", "HTTP", "System"]),
+    tests("Crypto", ["Crypto"]),
+    tests("YAML", ["YAML"]),
+    tests("Compression", ["Compression"]),
+    tests("CommandLine", ["CommandLine", "System"]),
+    tests("Client", ["Client", "SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto", "System", "Wire"]),
+    tests(
+        "Backend",
+        ["Backend", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "YAML", "System", "Wire"]),
+    tests(
+        "MockService",
+        [
+            "MockService", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "SQLite",
+            "YAML", "CommandLine", "System", "Wire",
+        ]),
+    tests(
+        "Stack",
+        ["Stack", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite", "System", "Wire", "YAML"]),
+    tests(
+        "EndToEnd",
+        [
+            "Client", "Stack", "Backend", "MockService", "HTTP", "HTTPClient", "HTTPServer", "Postgres",
+            "PostgresServer", "Crypto", "SQLite", "System", "Wire",
+        ]),
+]
+
+// A debug build of everything takes minutes. `POWERSYNC_ONLY=SQLite swift test` builds that part, its tests
+// and what they stand on; several parts are separated by commas.
+var chosen = targets
+if let only = Context.environment["POWERSYNC_ONLY"], !only.isEmpty {
+    let byName = Dictionary(uniqueKeysWithValues: targets.map { ($0.name, $0) })
+    var wanted: Set<String> = []
+    func want(_ name: String) {
+        guard let target = byName[name], wanted.insert(name).inserted else { return }
+        for case .targetItem(let dependency, _) in target.dependencies { want(dependency) }
+    }
+    for name in only.split(separator: ",").map(String.init) {
+        want(full(name))
+        want(full(name) + "Tests")
+    }
+    chosen = targets.filter { wanted.contains($0.name) }
+}
+
+let products: [(product: Product, target: String)] = [
+    (.library(name: "PowerSync", targets: ["PowerSync"]), "PowerSync"),
+    (.executable(name: "powersync-stack", targets: ["PowerSyncStackCommand"]), "PowerSyncStackCommand"),
+    (.executable(name: "powersync-backend", targets: ["PowerSyncBackendCommand"]), "PowerSyncBackendCommand"),
+    (
+        .executable(name: "powersync-mock-service", targets: ["PowerSyncMockServiceCommand"]),
+        "PowerSyncMockServiceCommand"
+    ),
+]
+
+let package = Package(
+    name: "powersync",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: products.filter { entry in chosen.contains { $0.name == entry.target } }.map(\.product),
+    targets: chosen,
+    swiftLanguageModes: [.v6]
+)

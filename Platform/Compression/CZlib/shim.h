@@ -1,0 +1,6 @@
+#ifndef CPowerSyncZlib_SHIM_H
+#define CPowerSyncZlib_SHIM_H
+
+#include <zlib.h>
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef CPowerSyncSystem_H
+#define CPowerSyncSystem_H
+
+#endif

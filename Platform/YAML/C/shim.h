@@ -1,0 +1,6 @@
+#ifndef CPowerSyncYAML_SHIM_H
+#define CPowerSyncYAML_SHIM_H
+
+#include <yaml.h>
+
+#endif
