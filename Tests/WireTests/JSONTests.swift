@@ -1,0 +1,79 @@
+import PowerSyncWire
+import Testing
+
+@Suite struct JSONTests {
+    @Test(arguments: [
+        "null", "true", "false", "0", "-0", "1.10", "1e400", "0.1234567890123456789012345",
+        "9223372036854775808",
+        "\"\"", "\"a\\\"b\\\\c\\n\\t\"", "[]", "{}", "[1,[2,{\"b\":null,\"a\":[]}]]",
+        "{\"b\":1,\"a\":2,\"b\":3}",
+        "\"\u{2028}é😀\"",
+    ])
+    func keepsEveryDigitAndTheOrderOfMembers(text: String) throws {
+        #expect(try JSON.parse(text).text == text)
+    }
+
+    @Test(arguments: [
+        ("\"\\u00e9\\ud83d\\ude00\\/\\b\\f\"", "é😀/\u{8}\u{C}"), ("\"\\u0000\"", "\0"),
+    ])
+    func unescapesTexts(text: String, value: String) throws {
+        #expect(try JSON.parse(text) == .string(value))
+    }
+
+    @Test func writesControlCharactersAsTheServiceDoes() {
+        #expect(
+            JSON.quoted("\u{1}\n\t\r\u{8}\u{c}\u{1f}\u{7f}\"\\/")
+                == "\"\\u0001\\n\\t\\r\\b\\f\\u001f\u{7f}\\\"\\\\/\"")
+    }
+
+    @Test(arguments: [
+        "", " ", "nul", "truee", "01", "1.", ".5", "+1", "1e", "-", "NaN", "Infinity", "'a'", "\"a",
+        "\"\\x\"",
+        "\"\\u12g4\"", "\"\\u+123\"", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"a\nb\"", "[1,]",
+        "[1 2]",
+        "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,}", "[", "{", "1 2", "[1]]", "\u{FEFF}1",
+    ])
+    func refusesWhatIsNotJSON(text: String) {
+        #expect(throws: WireError.self) { try JSON.parse(text) }
+    }
+
+    @Test func refusesBytesThatAreNotUTF8() {
+        for bytes: [UInt8] in [
+            [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82],
+        ] {
+            #expect(throws: WireError.self) { try JSON.parse([0x22] + bytes + [0x22]) }
+            #expect(throws: WireError.self) { try JSON.parse([0x22, 0x5C, 0x6E] + bytes + [0x22]) }
+        }
+    }
+
+    @Test func refusesDeepNestingAndLongNumbersAtTheLimit() throws {
+        let deep = String(repeating: "[", count: 128) + String(repeating: "]", count: 128)
+        _ = try JSON.parse(deep)
+        #expect(throws: WireError.self) { try JSON.parse("[" + deep + "]") }
+        let million = String(repeating: "[", count: 1_000_000)
+        #expect(throws: WireError.self) { try JSON.parse(million) }
+        let limits = JSONLimits(numberBytes: 4)
+        #expect(try JSON.parse("1234", limits: limits) == .number("1234"))
+        #expect(throws: WireError.self) { try JSON.parse("12345", limits: limits) }
+    }
+
+    @Test func refusesANameTwiceOnlyWhenAsked() throws {
+        #expect(try JSON.parse("{\"a\":1,\"a\":2}")["a"] == .number("2"))
+        #expect(throws: WireError.self) {
+            try JSON.parse("{\"a\":1,\"a\":2}", limits: JSONLimits(refusesDuplicateNames: true))
+        }
+    }
+
+    @Test(arguments: [
+        ("1", 1), ("-7", -7), ("12.0", 12), ("1e3", 1000), ("9223372036854775807", Int64.max),
+        ("9007199254740993", 9007199254740993),
+    ])
+    func readsWholeNumbers(text: String, value: Int64) throws {
+        #expect(try JSON.parse(text).int64Value == value)
+    }
+
+    @Test(arguments: ["1.5", "1e400", "9223372036854775808", "\"1\"", "true"])
+    func takesNothingElseForAWholeNumber(text: String) throws {
+        #expect(try JSON.parse(text).int64Value == nil)
+    }
+}

@@ -1,0 +1,53 @@
+import PowerSyncWire
+import Testing
+
+@Suite struct SyncStreamRequestTests {
+    /// The body that the official Node SDK sent (service 1.4).
+    private let recorded =
+        "{\"buckets\":[],\"include_checksum\":true,\"raw_data\":true,\"binary_data\":true,"
+        + "\"client_id\":\"ae95ef9c-0a3a-42ea-bcc7-ab8da9b32eb9\",\"parameters\":{},"
+        + "\"streams\":{\"include_defaults\":true,\"subscriptions\":[]},\"app_metadata\":{}}"
+
+    @Test func writesWhatTheOfficialClientSent() throws {
+        #expect(try SyncStreamRequest(json: JSON.parse(recorded)).json.text == recorded)
+        let full = SyncStreamRequest(
+            buckets: [BucketRequest(name: "1#mine|0[\"u1\"]", after: 5)], clientID: "c",
+            parameters: .object([]),
+            streams: StreamSubscriptions(subscriptions: [
+                StreamSubscription(
+                    stream: "extra", parameters: .object([JSONMember("name", .string("x"))]),
+                    overridePriority: 2),
+                StreamSubscription(stream: "other"),
+            ]))
+        #expect(
+            full.json.text
+                == "{\"buckets\":[{\"name\":\"1#mine|0[\\\"u1\\\"]\",\"after\":\"5\"}],\"include_checksum\":true,"
+                + "\"raw_data\":true,\"binary_data\":true,\"client_id\":\"c\",\"parameters\":{},\"streams\":{"
+                + "\"include_defaults\":true,\"subscriptions\":[{\"stream\":\"extra\",\"parameters\":{\"name\":\"x\"},"
+                + "\"override_priority\":2},{\"stream\":\"other\",\"parameters\":null,\"override_priority\":null}]}}"
+        )
+        #expect(try SyncStreamRequest(json: JSON.parse(full.json.text)) == full)
+    }
+
+    @Test(arguments: ["null", "[]", "{}", "{\"unknown\":1}"])
+    func takesAnEmptyBodyForAnEmptyRequest(text: String) throws {
+        let request = try SyncStreamRequest(json: JSON.parse(text))
+        #expect(request.buckets.isEmpty && request.streams == nil && !request.rawData)
+    }
+
+    @Test(arguments: [
+        ("{\"buckets\":1}", "/buckets: type must be array"),
+        ("{\"buckets\":[{\"name\":1}]}", "/buckets/0 must have required property 'after'"),
+        ("{\"raw_data\":1}", "/raw_data: type must be boolean"),
+        ("{\"buckets\":[{\"name\":\"a\",\"after\":5}]}", "/buckets/0/after: type must be string"),
+        ("{\"parameters\":[]}", "/parameters: type must be object"),
+        (
+            "{\"streams\":{\"subscriptions\":[{\"stream\":1}]}}",
+            "/streams/subscriptions/0 must have required property 'override_priority'"
+        ),
+    ])
+    func saysWhatIsWrongInTheServicesWords(text: String, message: String) throws {
+        let json = try JSON.parse(text)
+        #expect(throws: RequestViolations(messages: [message])) { try SyncStreamRequest(json: json) }
+    }
+}

@@ -1,0 +1,86 @@
+import PowerSyncWire
+import Testing
+
+@Suite struct UploadRequestTests {
+    private func request(_ text: String) throws -> UploadRequest { try UploadRequest(json: JSON.parse(text)) }
+
+    @Test func readsTheThreeDialects() throws {
+        let batch = try request(
+            "{\"batch\":[{\"op\":\"PUT\",\"type\":\"lists\",\"id\":\"a\",\"data\":{\"n\":1.10}},"
+                + "{\"op\":\"DELETE\",\"table\":\"lists\",\"data\":{\"id\":\"b\"}}]}")
+        #expect(batch.dialect == .batch && batch.transactions.count == 1)
+        #expect(batch.transactions[0].operations[0].data == [JSONMember("n", .number("1.10"))])
+        #expect(batch.transactions[0].operations[1].id == "b")
+        let reference = try request(
+            "{\"transactions\":[{\"transaction_id\":4,\"crud\":[{\"op\":\"PATCH\",\"table\":\"t\",\"id\":\"i\","
+                + "\"op_data\":{\"x\":null}}]},{\"crud\":[]}]}")
+        #expect(reference.dialect == .transactions && reference.transactions.map(\.id) == [4, nil])
+        #expect(reference.transactions[0].operations[0].data == [JSONMember("x", .null)])
+        let full = UploadRequest(
+            clientID: "c", requestID: "r",
+            transactions: [
+                UploadTransaction(
+                    id: 41,
+                    operations: [
+                        UploadOperation(
+                            kind: .patch, table: "todos", id: "b2", opID: 121,
+                            data: [JSONMember("d", .number("1"))],
+                            old: [JSONMember("d", .number("0"))], metadata: "{\"v\":7}")
+                    ])
+            ])
+        #expect(try request(full.json.text) == full)
+    }
+
+    @Test(arguments: [
+        ("{}", "body"), ("[]", "body"), ("{\"batch\":{}}", "batch"), ("{\"batch\":[1]}", "batch/0"),
+        ("{\"batch\":[{\"op\":\"UPSERT\",\"table\":\"t\",\"id\":\"1\"}]}", "batch/0/op"),
+        ("{\"batch\":[{\"op\":\"PUT\",\"id\":\"1\"}]}", "batch/0/table"),
+        ("{\"batch\":[{\"op\":\"PUT\",\"table\":\"t\"}]}", "batch/0/id"),
+        ("{\"batch\":[{\"op\":\"PUT\",\"table\":\"t\",\"id\":\"1\",\"data\":[]}]}", "batch/0/data"),
+        ("{\"transactions\":[]}", "transactions"), ("{\"v\":2,\"transactions\":[{\"crud\":[]}]}", "v"),
+        ("{\"v\":1,\"transactions\":[{}]}", "transactions/0"),
+        (
+            "{\"v\":1,\"transactions\":[{\"crud\":[{\"op_id\":2,\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"1\"},"
+                + "{\"op_id\":2,\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"2\"}]}]}", "op_id"
+        ),
+    ])
+    func namesThePlaceOfWhatIsWrong(text: String, path: String) throws {
+        let json = try JSON.parse(text)
+        let error = #expect(throws: WireError.self) { try UploadRequest(json: json) }
+        #expect(error?.message.hasPrefix(path + ":") == true)
+    }
+
+    @Test func readsItsOwnAnswersAndThoseOfLegacyBackends() throws {
+        let response = UploadResponse(
+            requestID: "r",
+            results: [
+                UploadResult(
+                    status: .success, txID: 41,
+                    operations: [
+                        .init(index: 0, opID: 1, status: "applied"),
+                        .init(index: 1, status: "noop", code: "ROW_MISSING"),
+                    ]),
+                UploadResult(
+                    status: .fatalError, txID: 42,
+                    failure: .init(
+                        operationIndex: 0, errorCode: "CHECK_VIOLATION", message: "a check failed"),
+                    rejectionID: "0190"),
+                UploadResult(status: .notAttempted, txID: 43),
+            ])
+        #expect(try UploadResponse(json: JSON.parse(response.json.text)) == response)
+        #expect(response.json["summary"]?["applied"] == .number("1"))
+        #expect(try UploadResponse(json: JSON.parse("{\"message\":\"Batch completed\"}")).results.isEmpty)
+    }
+
+    @Test func readsTheTokensOfAllBackends() throws {
+        let demo = try TokenResponse(json: JSON.parse("{\"token\":\"t\",\"powersync_url\":\"http://x\"}"))
+        #expect(demo == TokenResponse(token: "t", powersyncURL: "http://x"))
+        let ours = TokenResponse(
+            token: "t", powersyncURL: "u", expiresIn: 600, expiresAt: "2026-01-01T00:00:00Z")
+        #expect(try TokenResponse(json: JSON.parse(ours.json.text)) == ours)
+        #expect(throws: WireError.self) { try TokenResponse(json: .object([])) }
+        #expect(
+            try WriteCheckpointResponse(json: JSON.parse("{\"data\":{\"write_checkpoint\":\"12\"}}"))
+                .writeCheckpoint == 12)
+    }
+}

@@ -1,0 +1,73 @@
+extension JSON {
+    /// Reads one JSON text (RFC 8259) with nothing but white space behind it.
+    ///
+    /// - Parameters:
+    ///   - bytes: UTF-8.
+    ///   - limits: what is refused although it is JSON.
+    /// - Returns: the value.
+    /// - Throws: `WireError` with `.malformedJSON` or `.tooLarge`.
+    package static func parse(_ bytes: [UInt8], limits: JSONLimits = .standard) throws(WireError) -> JSON {
+        try reading(bytes, limits: limits) { (scanner: inout JSONScanner) throws(WireError) in
+            try scanner.value(limits)
+        }
+    }
+
+    /// Reads one JSON text.
+    ///
+    /// - Parameters:
+    ///   - text: the text.
+    ///   - limits: what is refused although it is JSON.
+    /// - Returns: the value.
+    /// - Throws: `WireError` with `.malformedJSON` or `.tooLarge`.
+    package static func parse(_ text: String, limits: JSONLimits = .standard) throws(WireError) -> JSON {
+        try parse(Array(text.utf8), limits: limits)
+    }
+
+    /// Gives a scanner over the bytes to `body` and requires that it reads them to their end.
+    static func reading<Value>(
+        _ bytes: [UInt8], limits: JSONLimits,
+        _ body: (inout JSONScanner) throws(WireError) -> Value
+    ) throws(WireError) -> Value {
+        let result = bytes.withUnsafeBufferPointer { buffer -> Result<Value, WireError> in
+            var scanner = JSONScanner(buffer, limits: limits)
+            do throws(WireError) {
+                let value = try body(&scanner)
+                try scanner.end()
+                return .success(value)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
+
+extension JSONScanner {
+    /// Reads the next value, whatever it is, as a tree.
+    mutating func value(_ limits: JSONLimits) throws(WireError) -> JSON {
+        switch try peek() {
+        case .null:
+            _ = try passNull()
+            return .null
+        case .bool: return .bool(try bool())
+        case .number: return .number(try number())
+        case .string: return .string(try string())
+        case .array:
+            var elements: [JSON] = []
+            try beginArray()
+            while try nextElement(isFirst: elements.isEmpty) { elements.append(try value(limits)) }
+            return .array(elements)
+        case .object:
+            var members: [JSONMember] = []
+            var names: Set<String> = []
+            try beginObject()
+            while let name = try nextName(isFirst: members.isEmpty) {
+                if limits.refusesDuplicateNames, !names.insert(name).inserted {
+                    throw WireError(.malformedJSON, "a name occurs twice in one object")
+                }
+                members.append(JSONMember(name, try value(limits)))
+            }
+            return .object(members)
+        }
+    }
+}

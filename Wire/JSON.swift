@@ -1,0 +1,155 @@
+/// One JSON value whose numbers keep the spelling they came in, and whose members keep their order.
+///
+/// Foundation's decoder turns `0.1234567890123456789012345` into a rounded double and `1.10` into `1.1`
+/// (backend 2.4); what passes through this type reaches Postgres and SQLite digit for digit.
+package indirect enum JSON: Sendable, Hashable {
+    /// The value `null`.
+    case null
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A number, as it was spelled.
+    case number(String)
+    /// A text, unescaped.
+    case string(String)
+    /// Values in order.
+    case array([JSON])
+    /// Members in order; a name may occur twice unless the parser was told to refuse that.
+    case object([JSONMember])
+
+    /// Makes an integer.
+    package static func integer(_ value: some BinaryInteger) -> JSON { .number(String(value)) }
+
+    /// Returns the last member of that name, as most readers would; nil if this is no object or has none.
+    package subscript(_ name: String) -> JSON? {
+        guard case .object(let members) = self else { return nil }
+        return members.last { $0.name == name }?.value
+    }
+
+    /// The text of a string, nil for every other kind.
+    package var stringValue: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The value of `true` or `false`, nil for every other kind.
+    package var boolValue: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    /// The elements of an array, nil for every other kind.
+    package var arrayValue: [JSON]? {
+        if case .array(let elements) = self { elements } else { nil }
+    }
+
+    /// The members of an object, nil for every other kind.
+    package var objectMembers: [JSONMember]? {
+        if case .object(let members) = self { members } else { nil }
+    }
+
+    /// The integer that a number spells exactly: digits, or a whole decimal such as `12.0` or `1e3`.
+    package var int64Value: Int64? {
+        guard case .number(let lexeme) = self else { return nil }
+        if let value = Int64(lexeme) { return value }
+        guard let double = Double(lexeme) else { return nil }
+        return Int64(exactly: double)
+    }
+
+    /// Whether this is `null`.
+    package var isNull: Bool { self == .null }
+
+    /// The value as compact JSON text, members in order, numbers as spelled.
+    package var text: String { String(decoding: utf8, as: UTF8.self) }
+
+    /// The bytes of `text`.
+    package var utf8: [UInt8] {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return bytes
+    }
+
+    /// Appends the value as compact JSON text.
+    package func append(to bytes: inout [UInt8]) {
+        switch self {
+        case .null: bytes.append(contentsOf: "null".utf8)
+        case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        case .number(let lexeme): bytes.append(contentsOf: lexeme.utf8)
+        case .string(let text): JSON.appendQuoted(text, to: &bytes)
+        case .array(let elements):
+            bytes.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                element.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            for (index, member) in members.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                JSON.appendQuoted(member.name, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                member.value.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    /// Returns a JSON string literal; control characters as JavaScript writes them, all else literal (service 4.4).
+    package static func quoted(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        appendQuoted(text, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends a JSON string literal.
+    package static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        var text = text
+        text.withUTF8 { source in
+            var plain = 0
+            for index in source.indices {
+                guard let escape = escape(source[index]) else { continue }
+                bytes.append(contentsOf: source[plain..<index])
+                bytes.append(contentsOf: escape.utf8)
+                plain = index + 1
+            }
+            bytes.append(contentsOf: source[plain...])
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func escape(_ byte: UInt8) -> String? {
+        switch byte {
+        case UInt8(ascii: "\""): return "\\\""
+        case UInt8(ascii: "\\"): return "\\\\"
+        case 0x08: return "\\b"
+        case 0x09: return "\\t"
+        case 0x0A: return "\\n"
+        case 0x0C: return "\\f"
+        case 0x0D: return "\\r"
+        case 0..<0x20: return "\\u00" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16)
+        default: return nil
+        }
+    }
+}
+
+/// One member of a JSON object.
+package struct JSONMember: Sendable, Hashable {
+    /// The name, unescaped.
+    package let name: String
+    /// The value.
+    package let value: JSON
+
+    /// Makes a member.
+    package init(_ name: String, _ value: JSON) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// One JSON value kept as the text it came as, for data that only passes through.
+package struct RawJSON: Sendable, Hashable {
+    /// The text, unchecked.
+    package let text: String
+
+    /// Takes a text as it is.
+    package init(text: String) { self.text = text }
+}

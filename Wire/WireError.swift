@@ -1,0 +1,38 @@
+/// A text or value from outside that breaks the protocol.
+///
+/// The message names the place and what was expected, never the value itself: values are users' rows.
+package struct WireError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What kind of rule was broken; an open set, compare with the constants.
+    package struct Code: RawRepresentable, Sendable, Hashable {
+        /// The name of the code.
+        package let rawValue: String
+
+        /// Makes a code of a name.
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The text is not JSON (RFC 8259), or not UTF-8.
+        package static let malformedJSON = Code(rawValue: "malformed-json")
+        /// The text is JSON, but lacks a required field or has one of another type or out of range.
+        package static let invalidField = Code(rawValue: "invalid-field")
+        /// A line, number, nesting or text is larger than the limit that the reader set.
+        package static let tooLarge = Code(rawValue: "too-large")
+    }
+
+    /// What kind of rule was broken.
+    package let code: Code
+    /// One sentence for people, without values.
+    package let message: String
+
+    /// Makes an error of its parts.
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The message.
+    package var description: String { message }
+
+    static func field(_ path: String, _ expected: String) -> WireError {
+        WireError(.invalidField, "\(path): expected \(expected)")
+    }
+}
