@@ -1,0 +1,26 @@
+/// What an app implements to connect a database with its backend.
+public protocol PowerSyncBackendConnectorProtocol: Sendable {
+    /// Returns fresh credentials; nil means that nobody is signed in, which is tried again later.
+    func fetchCredentials() async throws -> PowerSyncCredentials?
+
+    /// Sends local changes to the backend.
+    ///
+    /// Called while the upload queue is not empty; one batch or transaction a call is enough. What was sent has to
+    /// be completed, or the next call sees it again. An error is shown in the status and the call repeated later.
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws
+}
+
+/// A connector to subclass, which does nothing by itself.
+@available(*, deprecated, message: "Implement PowerSyncBackendConnectorProtocol")
+open class PowerSyncBackendConnector: PowerSyncBackendConnectorProtocol, @unchecked Sendable {
+    // Safe because this class has no state; a subclass answers for its own.
+
+    /// Creates a connector.
+    public init() {}
+
+    /// Returns nil.
+    open func fetchCredentials() async throws -> PowerSyncCredentials? { nil }
+
+    /// Does nothing.
+    open func uploadData(database: any PowerSyncDatabaseProtocol) async throws {}
+}

@@ -1,0 +1,22 @@
+/// Where the SDK sends its log lines.
+///
+/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines never hold
+/// tokens, row values or bound parameters.
+public protocol LoggerProtocol: Sendable {
+    /// Logs something normal that is worth knowing.
+    func info(_ message: String, tag: String?)
+    /// Logs something that failed.
+    func error(_ message: String, tag: String?)
+    /// Logs a detail for whoever looks for a fault.
+    func debug(_ message: String, tag: String?)
+    /// Logs something odd that the SDK copes with.
+    func warning(_ message: String, tag: String?)
+    /// Logs something that must never happen.
+    func fault(_ message: String, tag: String?)
+}
+
+/// One destination of a ``DefaultLogger``.
+public protocol LogWriterProtocol: Sendable {
+    /// Writes one line; called only for lines that pass the logger's minimum severity.
+    func log(severity: LogSeverity, message: String, tag: String?)
+}

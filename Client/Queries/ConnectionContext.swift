@@ -1,0 +1,31 @@
+/// One connection, for the time of a callback.
+///
+/// Every member runs at once on the thread of the callback; used elsewhere or later it throws `operationFailed`.
+public protocol ConnectionContext: Sendable {
+    /// Runs one statement and returns the number of changed rows as SQLite counts them.
+    ///
+    /// Writes to PowerSync tables count as 0: they are views, and SQLite does not count what their triggers do.
+    @discardableResult
+    func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64
+
+    /// Returns the first row, mapped; nil if there is none.
+    func getOptional<RowType>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType?
+
+    /// Returns all rows, mapped, in their order.
+    func getAll<RowType>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> [RowType]
+
+    /// Returns the first row, mapped; throws `operationFailed` if there is none.
+    func get<RowType>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType
+}
+
+/// A connection inside a transaction, which is committed when the callback returns and rolled back when it throws.
+public protocol Transaction: ConnectionContext {}

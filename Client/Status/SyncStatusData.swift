@@ -1,0 +1,57 @@
+import Foundation
+
+/// The state of syncing.
+public protocol SyncStatusData: Sendable {
+    /// Whether a stream of the service is open.
+    var connected: Bool { get }
+    /// Whether a stream is being opened.
+    var connecting: Bool { get }
+    /// Whether data of a new checkpoint is arriving.
+    var downloading: Bool { get }
+    /// How much of it has arrived; nil unless ``downloading``.
+    var downloadProgress: (any SyncDownloadProgress)? { get }
+    /// Whether local changes are being uploaded.
+    var uploading: Bool { get }
+    /// When all data was last complete.
+    var lastSyncedAt: Date? { get }
+    /// Whether all data was ever complete; nil only before the database is open.
+    var hasSynced: Bool? { get }
+    /// The last error of uploading, an `Error`; nil after a success.
+    var uploadError: Any? { get }
+    /// The last error of downloading, an `Error`; nil after a success.
+    var downloadError: Any? { get }
+    /// The download error, else the upload error.
+    var anyError: Any? { get }
+    /// One entry for each priority that was ever complete, the most urgent first.
+    var priorityStatusEntries: [PriorityStatusEntry] { get }
+    /// Returns the state of a priority; a less urgent one that is complete implies it.
+    func statusForPriority(_ priority: BucketPriority) -> PriorityStatusEntry
+    /// All known streams; nil only before the database is open.
+    var syncStreams: [SyncStreamStatus]? { get }
+    /// Returns the state of the stream with this name and equal parameters.
+    func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus?
+}
+
+/// The live state of syncing: each property answers with the latest value.
+public protocol SyncStatus: SyncStatusData, Sendable {
+    /// Returns the state as it is, then a snapshot after each change, without end.
+    func asFlow() -> AsyncStream<any SyncStatusData>
+
+    /// The state as an observable object for user interfaces; always the same instance.
+    @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)
+    @MainActor var observable: ObservableSyncStatus { get }
+}
+
+/// The state of one stream.
+public struct SyncStreamStatus: Sendable {
+    /// How much of its data has arrived; nil unless a download runs.
+    public let progress: (any ProgressWithOperations)?
+    /// The subscription.
+    public let subscription: SyncSubscriptionDescription
+
+    /// Creates a state.
+    package init(progress: (any ProgressWithOperations)?, subscription: SyncSubscriptionDescription) {
+        self.progress = progress
+        self.subscription = subscription
+    }
+}
