@@ -1,0 +1,195 @@
+/// One writing and several reading connections of a database, each on a thread of its own.
+///
+/// Requests are served in the order they came. A cancelled task stops waiting at once; work that has started
+/// runs to its end. A body that leaves a transaction open gets it rolled back.
+package final class SQLitePool: Sendable {
+    private let writes = SQLiteJobQueue()
+    private let reads: SQLiteJobQueue?
+    private let updates = SQLiteTableUpdates()
+    private let writer: SQLiteWorker
+    private let readers: [SQLiteWorker]
+
+    private init(
+        opening path: String, readers count: Int,
+        setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void
+    ) async throws {
+        let isInMemory = path == ":memory:" || path.isEmpty
+        let reads = isInMemory || count == 0 ? nil : SQLiteJobQueue()
+        self.reads = reads
+        let updates = updates
+        writer = try await SQLiteWorker.start(writes) {
+            let connection = try SQLiteConnection(path: path)
+            try setUp(connection, true)
+            updates.observe(connection)
+            return connection
+        }
+        var readers: [SQLiteWorker] = []
+        do {
+            if let reads {
+                for _ in 0..<count {
+                    let reader = try await SQLiteWorker.start(reads) {
+                        let connection = try SQLiteConnection(path: path, flags: .readOnly)
+                        try setUp(connection, false)
+                        return connection
+                    }
+                    readers.append(reader)
+                }
+            }
+        } catch {
+            reads?.close()
+            writes.close()
+            for worker in readers + [writer] { await worker.finished() }
+            throw error
+        }
+        self.readers = readers
+    }
+
+    deinit {
+        // The threads end after what they still have to do.
+        reads?.close()
+        writes.close()
+        updates.finish()
+    }
+
+    /// Opens a database, the writer first.
+    ///
+    /// - Parameters:
+    ///   - path: A file; for ":memory:" there are no readers, and reading uses the writer.
+    ///   - readers: How many read-only connections.
+    ///   - setUp: Runs once on each new connection, on its thread.
+    /// - Returns: The open pool.
+    /// - Throws: What opening or `setUp` throws; nothing stays open then.
+    package static func open(
+        path: String, readers: Int,
+        setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in }
+    ) async throws -> SQLitePool {
+        try await SQLitePool(opening: path, readers: readers, setUp: setUp)
+    }
+
+    /// Runs `body` alone on the writing connection; it opens no transaction by itself.
+    ///
+    /// - Parameter body: The work; the connection must not leave it.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws, `CancellationError` while waiting, `.misuse` after `close` or if `body`
+    ///   left a transaction open.
+    package func write<T: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T {
+        let updates = updates
+        return try await submit(to: writes) { connection in
+            let result = Result { try lease(connection) { try body(connection) } }
+            // Told before the caller goes on, also about what was committed before a failure.
+            updates.send(of: connection)
+            return try result.get()
+        }
+    }
+
+    /// Runs `body` on a reading connection.
+    ///
+    /// - Parameter body: The work; the connection must not leave it.
+    /// - Returns: What `body` returns.
+    /// - Throws: As `write`.
+    package func read<T: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T {
+        guard let reads else { return try await write(body) }
+        return try await submit(to: reads) { connection in try lease(connection) { try body(connection) } }
+    }
+
+    /// Runs `body` while it has every connection to itself.
+    ///
+    /// - Parameter body: The work; the connections must not leave it.
+    /// - Returns: What `body` returns.
+    /// - Throws: As `write`.
+    package func all<T: Sendable>(
+        _ body: @escaping @Sendable (_ writer: SQLiteConnection, _ readers: [SQLiteConnection]) throws -> T
+    ) async throws -> T {
+        let reads = reads
+        let count = readers.count
+        return try await write { writer in
+            guard let reads else { return try body(writer, []) }
+            let parking = SQLiteParking()
+            for _ in 0..<count where !reads.add({ parking.park($0) }) { throw closed }
+            defer { parking.release() }
+            let readers = parking.waitForAll(count)
+            defer { for reader in readers { reader.rollBack() } }
+            return try body(writer, readers)
+        }
+    }
+
+    /// The tables that committed transactions of the writer changed, from now on.
+    ///
+    /// Each access is a new, independent stream for one consumer. What happens while the consumer is busy is
+    /// merged into one element; the stream ends when the pool closes.
+    package var tableUpdates: AsyncStream<Set<String>> { updates.stream() }
+
+    /// Refuses new work, waits for what was accepted and closes every connection.
+    package func close() async {
+        writes.close()
+        await writer.finished()
+        reads?.close()
+        for reader in readers { await reader.finished() }
+        updates.finish()
+    }
+
+    private func submit<T: Sendable>(
+        to queue: SQLiteJobQueue, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T {
+        let request = SQLiteRequest<T>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard request.wait(continuation) else {
+                    continuation.resume(throwing: CancellationError())
+                    return
+                }
+                let isAccepted = queue.add { connection in
+                    guard let continuation = request.begin() else { return }
+                    continuation.resume(with: Result { try body(connection) })
+                }
+                if !isAccepted { request.begin()?.resume(throwing: closed) }
+            }
+        } onCancel: {
+            request.begin()?.resume(throwing: CancellationError())
+        }
+    }
+}
+
+private let closed = SQLiteError(code: .misuse, message: "the database is closed")
+
+/// Runs one body on a connection and makes sure that it leaves no transaction behind.
+private func lease<T>(_ connection: SQLiteConnection, _ body: () throws -> T) throws -> T {
+    do {
+        let result = try body()
+        guard connection.isInTransaction else { return result }
+    } catch {
+        connection.rollBack()
+        throw error
+    }
+    connection.rollBack()
+    throw SQLiteError(code: .misuse, message: "a transaction was left open and has been rolled back")
+}
+
+/// Where readers wait while somebody else uses their connections.
+private final class SQLiteParking: Sendable {
+    /// Safe because the reader that parked it blocks until it is released.
+    private struct Parked: @unchecked Sendable { let connection: SQLiteConnection }
+
+    private struct State {
+        var parked: [Parked] = []
+        var isReleased = false
+    }
+
+    private let state = Monitor(State())
+
+    func park(_ connection: SQLiteConnection) {
+        let parked = Parked(connection: connection)
+        state.change { $0.parked.append(parked) }
+        state.wait { $0.isReleased ? () : nil }
+    }
+
+    func waitForAll(_ count: Int) -> [SQLiteConnection] {
+        state.wait { $0.parked.count == count ? $0.parked : nil }.map(\.connection)
+    }
+
+    func release() { state.change { $0.isReleased = true } }
+}

@@ -1,0 +1,63 @@
+import CPowerSyncSQLite
+
+/// The current row of a statement; valid until the statement steps or is reset.
+///
+/// Columns are numbered from 0. The typed readers convert as SQLite does.
+package struct SQLiteRow {
+    let statement: OpaquePointer
+
+    /// The number of columns.
+    package var count: Int { Int(sqlite3_data_count(statement)) }
+
+    /// Returns the value with the storage class it has.
+    package subscript(_ column: Int) -> SQLiteValue {
+        switch sqlite3_column_type(statement, Int32(column)) {
+        case SQLITE_INTEGER: .integer(int64(column))
+        case SQLITE_FLOAT: .real(double(column))
+        case SQLITE_TEXT: .text(string(column))
+        case SQLITE_BLOB: .blob(bytes(column))
+        default: .null
+        }
+    }
+
+    /// Whether the value is SQL NULL.
+    package func isNull(_ column: Int) -> Bool {
+        sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL
+    }
+
+    /// Returns the value as an integer, 0 for NULL.
+    package func int64(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+
+    /// Returns the value as an integer, nil for NULL.
+    package func integer(_ column: Int) -> Int64? { isNull(column) ? nil : int64(column) }
+
+    /// Returns the value as a double, 0 for NULL.
+    package func double(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
+
+    /// Returns the value as text, nil for NULL.
+    package func text(_ column: Int) -> String? { isNull(column) ? nil : string(column) }
+
+    /// Returns the value as text, empty for NULL.
+    package func string(_ column: Int) -> String {
+        guard let start = sqlite3_column_text(statement, Int32(column)) else { return "" }
+        let count = Int(sqlite3_column_bytes(statement, Int32(column)))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// Returns the value as bytes, nil for NULL.
+    package func blob(_ column: Int) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+
+    /// Returns the name of a column as the query spells it.
+    package func name(_ column: Int) -> String {
+        sqlite3_column_name(statement, Int32(column)).map { String(cString: $0) } ?? ""
+    }
+
+    private func bytes(_ column: Int) -> [UInt8] {
+        guard let start = sqlite3_column_blob(statement, Int32(column)) else { return [] }
+        let count = Int(sqlite3_column_bytes(statement, Int32(column)))
+        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+    }
+}
+
+@available(*, unavailable)
+extension SQLiteRow: Sendable {}

@@ -1,0 +1,125 @@
+/// Work that waits for a connection, first come first served; several threads may take from one queue.
+final class SQLiteJobQueue: Sendable {
+    typealias Job = @Sendable (SQLiteConnection) -> Void
+
+    private struct State {
+        var jobs: [Job] = []
+        var next = 0
+        var isClosed = false
+    }
+
+    private let state = Monitor(State())
+
+    /// Adds work at the end; false if the queue is closed.
+    func add(_ job: @escaping Job) -> Bool {
+        state.change { state in
+            if state.isClosed { return false }
+            state.jobs.append(job)
+            return true
+        }
+    }
+
+    /// Blocks until there is work; nil once the queue is closed and empty.
+    func take() -> Job? {
+        state.wait { state -> Job?? in
+            if state.next < state.jobs.count {
+                let job = state.jobs[state.next]
+                state.next += 1
+                // Dropped in portions, so that taking stays cheap however long the queue is.
+                if state.next == state.jobs.count || state.next >= 64 {
+                    state.jobs.removeFirst(state.next)
+                    state.next = 0
+                }
+                return .some(job)
+            }
+            return state.isClosed ? .some(nil) : nil
+        }
+    }
+
+    /// Refuses further work; what waits is still done.
+    func close() { state.change { $0.isClosed = true } }
+}
+
+/// A thread that opens one connection, runs the work of a queue on it and closes it.
+final class SQLiteWorker: Sendable {
+    private struct State {
+        var isFinished = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Monitor(State())
+
+    /// Starts the thread; returns once the connection is open and set up.
+    static func start(
+        _ queue: SQLiteJobQueue, open: @escaping @Sendable () throws -> SQLiteConnection
+    ) async throws -> SQLiteWorker {
+        let worker = SQLiteWorker()
+        try await withCheckedThrowingContinuation { (opened: CheckedContinuation<Void, any Error>) in
+            do {
+                try startThread {
+                    do {
+                        let connection = try open()
+                        opened.resume()
+                        while let job = queue.take() { job(connection) }
+                        connection.close()
+                    } catch {
+                        opened.resume(throwing: error)
+                    }
+                    worker.finish()
+                }
+            } catch {
+                opened.resume(throwing: error)
+            }
+        }
+        return worker
+    }
+
+    /// Waits until the thread has closed its connection.
+    func finished() async {
+        await withCheckedContinuation { waiter in
+            let isFinished = state.change { state in
+                if !state.isFinished { state.waiters.append(waiter) }
+                return state.isFinished
+            }
+            if isFinished { waiter.resume() }
+        }
+    }
+
+    private func finish() {
+        let waiters = state.change { state in
+            state.isFinished = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+/// One request for a connection: it waits, then either starts or is cancelled.
+final class SQLiteRequest<T: Sendable>: Sendable {
+    private enum State {
+        case new
+        case waiting(CheckedContinuation<T, any Error>)
+        case over
+    }
+
+    private let state = Monitor(State.new)
+
+    /// Notes who waits; false if the request has been cancelled already.
+    func wait(_ continuation: CheckedContinuation<T, any Error>) -> Bool {
+        state.change { state in
+            guard case .new = state else { return false }
+            state = .waiting(continuation)
+            return true
+        }
+    }
+
+    /// Takes the continuation to run the request, or to give it up; nil if somebody was faster.
+    func begin() -> CheckedContinuation<T, any Error>? {
+        state.change { state in
+            defer { state = .over }
+            if case .waiting(let continuation) = state { return continuation }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import PowerSyncSQLite
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SQLitePoolTests {
+    let database: TemporaryDatabase
+    let pool: SQLitePool
+
+    init() async throws {
+        database = try TemporaryDatabase()
+        pool = try await Self.open(database.path)
+    }
+
+    static func open(_ path: String, readers: Int = 3) async throws -> SQLitePool {
+        try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
+            connection.setBusyTimeout(.seconds(5))
+            if isWriter {
+                try connection.execute("PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS t(a)")
+            }
+        }
+    }
+
+    func count() async throws -> Int64? {
+        try await pool.read { try $0.one("SELECT count(*) FROM t") { $0.int64(0) } }
+    }
+
+    @Test func readersSeeWhatTheWriterCommitted() async throws {
+        for value in 0..<20 {
+            try await pool.write { try $0.run("INSERT INTO t VALUES (?)", [.integer(Int64(value))]) }
+            #expect(try await count() == Int64(value + 1))
+        }
+        await pool.close()
+    }
+
+    @Test func readersCannotWrite() async throws {
+        let error = await #expect(throws: SQLiteError.self) {
+            try await pool.read { try $0.run("INSERT INTO t VALUES (1)") }
+        }
+        #expect(error?.code == .readOnly)
+        await pool.close()
+    }
+
+    @Test func writesNeverOverlapAndReadsGoOnBesideThem() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    try await pool.write { connection in
+                        try connection.transaction {
+                            let next = try connection.one("SELECT count(*) FROM t") { $0.int64(0) } ?? 0
+                            try connection.run("INSERT INTO t VALUES (?)", [.integer(next)])
+                        }
+                    }
+                }
+                group.addTask { _ = try await count() }
+            }
+            try await group.waitForAll()
+        }
+        let distinct = try await pool.read { try $0.one("SELECT count(DISTINCT a) FROM t") { $0.int64(0) } }
+        #expect(distinct == 40)
+        await pool.close()
+    }
+
+    @Test func aCancelledTaskStopsWaitingAtOnce() async throws {
+        let started = AsyncStream<Void>.makeStream()
+        let gate = BlockingGate()
+        let holder = Task { [pool] in
+            try await pool.write { _ in
+                started.continuation.yield()
+                gate.wait()
+            }
+        }
+        for await _ in started.stream { break }
+        let waiting = Task { [pool] in try await pool.write { try $0.run("INSERT INTO t VALUES (1)") } }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        gate.open()
+        try await holder.value
+        #expect(try await count() == 0)
+        await pool.close()
+    }
+
+    @Test func anOpenTransactionIsRolledBackAndReported() async throws {
+        let error = await #expect(throws: SQLiteError.self) {
+            try await pool.write { try $0.execute("BEGIN; INSERT INTO t VALUES (1)") }
+        }
+        #expect(error?.code == .misuse)
+        struct Stop: Error {}
+        await #expect(throws: Stop.self) {
+            try await pool.write { connection in
+                try connection.execute("BEGIN; INSERT INTO t VALUES (1)")
+                throw Stop()
+            }
+        }
+        #expect(try await count() == 0)
+        try await pool.write { #expect(!$0.isInTransaction) }
+        await pool.close()
+    }
+
+    @Test func tellsEveryStreamOfCommittedTablesAlsoAfterAFailure() async throws {
+        struct Stop: Error {}
+        var first = pool.tableUpdates.makeAsyncIterator()
+        var second = pool.tableUpdates.makeAsyncIterator()
+        await #expect(throws: Stop.self) {
+            try await pool.write { connection in
+                try connection.run("INSERT INTO t VALUES (1)")
+                throw Stop()
+            }
+        }
+        #expect(await first.next() == ["t"])
+        try await pool.write { connection in
+            try connection.execute("CREATE TABLE u(a)")
+            try connection.run("INSERT INTO u VALUES (1)")
+        }
+        #expect(await first.next() == ["u"])
+        // The second was busy: what it missed is merged.
+        let merged = await second.next()
+        #expect(merged?.isSuperset(of: ["t", "u"]) == true)
+        await pool.close()
+        #expect(await first.next() == nil)
+        #expect(await second.next() == nil)
+    }
+
+    @Test func aCancelledConsumerOfUpdatesEnds() async throws {
+        let consumer = Task { [updates = pool.tableUpdates] in
+            var seen = 0
+            for await _ in updates { seen += 1 }
+            return seen
+        }
+        consumer.cancel()
+        #expect(await consumer.value == 0)
+        await pool.close()
+    }
+
+    @Test func allHoldsEveryConnection() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    let counts = try await pool.all { writer, readers in
+                        try writer.run("INSERT INTO t VALUES (1)")
+                        return try readers.map { reader in
+                            try reader.one("SELECT count(*) FROM t") { $0.int64(0) }
+                        }
+                    }
+                    #expect(counts.count == 3)
+                    #expect(Set(counts).count == 1)
+                }
+                group.addTask { _ = try await count() }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await count() == 10)
+        await pool.close()
+    }
+
+    @Test func aDatabaseInMemoryReadsThroughTheWriter() async throws {
+        let memory = try await Self.open(":memory:")
+        try await memory.write { try $0.run("INSERT INTO t VALUES (7)") }
+        #expect(try await memory.read { try $0.one("SELECT a FROM t") { $0.int64(0) } } == 7)
+        #expect(try await memory.all { _, readers in readers.count } == 0)
+        await memory.close()
+        await pool.close()
+    }
+
+    @Test func aClosedPoolHasWrittenEverythingAndRefusesMore() async throws {
+        let accepted = Task { [pool] in try await pool.write { try $0.run("INSERT INTO t VALUES (1)") } }
+        try await accepted.value
+        await pool.close()
+        await pool.close()
+        let error = await #expect(throws: SQLiteError.self) {
+            try await pool.write { try $0.run("SELECT 1") }
+        }
+        #expect(error?.code == .misuse)
+        await #expect(throws: SQLiteError.self) { try await pool.read { try $0.run("SELECT 1") } }
+        let again = try SQLiteConnection(path: database.path)
+        #expect(try again.one("SELECT count(*) FROM t") { $0.int64(0) } == 1)
+    }
+
+    @Test func aFailingSetUpLeavesNothingOpen() async throws {
+        struct Broken: Error {}
+        await #expect(throws: Broken.self) {
+            _ = try await SQLitePool.open(path: database.path, readers: 2) { _, isWriter in
+                if !isWriter { throw Broken() }
+            }
+        }
+        await #expect(throws: SQLiteError.self) {
+            _ = try await SQLitePool.open(path: "/nonexistent/folder/x.db", readers: 1)
+        }
+        await pool.close()
+    }
+}
