@@ -1,0 +1,46 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Standard output without a buffer: whoever waits for a line gets it at once.
+package enum StandardOutput {
+    /// Writes a text and the end of a line.
+    package static func print(_ text: String) { Descriptor.write(text + "\n", to: 1) }
+}
+
+/// Standard error, a line at a time.
+package enum StandardError {
+    /// Writes a text and the end of a line.
+    package static func print(_ text: String) { Descriptor.write(text + "\n", to: 2) }
+}
+
+enum Descriptor {
+    /// Writes all of a text; one call of the system for a line of usual length, so that lines do not mix.
+    static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while let start = rest.baseAddress, !rest.isEmpty {
+                let count = systemWrite(descriptor, start, rest.count)
+                if count < 0, errno == EINTR || errno == EAGAIN { continue }
+                // Nobody reads any more; there is nobody to tell either.
+                guard count > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+
+    private static func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer, _ count: Int) -> Int {
+        #if canImport(Glibc)
+            Glibc.write(descriptor, start, count)
+        #elseif canImport(Musl)
+            Musl.write(descriptor, start, count)
+        #else
+            Darwin.write(descriptor, start, count)
+        #endif
+    }
+}
