@@ -11,6 +11,9 @@ package final class SQLiteConnection {
     package let path: String
     /// Whether `close` has run.
     package private(set) var isClosed = false
+    /// What a layer above keeps with the connection; goes with it.
+    package var context: AnyObject?
+    private let ownsPointer: Bool
     let hooks = SQLiteHooks()
     private var statements: [ObjectIdentifier: WeakStatement] = [:]
     private var cache: [String: SQLiteStatement] = [:]
@@ -33,7 +36,17 @@ package final class SQLiteConnection {
         }
         pointer = opened
         self.path = path
+        ownsPointer = true
         sqlite3_extended_result_codes(opened, 1)
+    }
+
+    /// Uses a connection that somebody else opened and will close.
+    ///
+    /// `close` then only finalises the statements prepared here, which has to happen before the owner closes.
+    package init(borrowing pointer: OpaquePointer) {
+        self.pointer = pointer
+        path = sqlite3_db_filename(pointer, "main").map { String(cString: $0) } ?? ""
+        ownsPointer = false
     }
 
     deinit { close() }
@@ -47,7 +60,7 @@ package final class SQLiteConnection {
         statements.removeAll()
         cache.removeAll()
         // Statements that others prepared through `pointer` keep the file until they are finalised.
-        sqlite3_close_v2(pointer)
+        if ownsPointer { sqlite3_close_v2(pointer) }
     }
 
     /// Runs a script of any number of statements without parameters.

@@ -37,6 +37,9 @@ package struct SQLiteFunctionCall {
     /// Whether an argument is text.
     package func isText(_ index: Int) -> Bool { sqlite3_value_type(argument(index)) == SQLITE_TEXT }
 
+    /// Whether an argument is a double.
+    package func isReal(_ index: Int) -> Bool { sqlite3_value_type(argument(index)) == SQLITE_FLOAT }
+
     /// Returns the subtype of an argument, 0 without one.
     package func subtype(_ index: Int) -> UInt32 { sqlite3_value_subtype(argument(index)) }
 

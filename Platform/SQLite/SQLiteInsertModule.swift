@@ -17,12 +17,14 @@ package struct SQLiteInsertModule {
     package var rollbackTo: () -> Void
     /// Runs when the transaction is over, committed or not.
     package var end: () -> Void
+    /// Runs when the connection closes, or forgets the table; the last moment to finalise statements.
+    package var disconnect: () -> Void
 
     /// Creates a module.
     package init(
         name: String, columns: String, begin: @escaping () throws -> Void,
         insert: @escaping ([SQLiteValue]) throws -> Void, rollbackTo: @escaping () -> Void = {},
-        end: @escaping () -> Void = {}
+        end: @escaping () -> Void = {}, disconnect: @escaping () -> Void = {}
     ) {
         self.name = name
         self.columns = columns
@@ -30,6 +32,7 @@ package struct SQLiteInsertModule {
         self.insert = insert
         self.rollbackTo = rollbackTo
         self.end = end
+        self.disconnect = disconnect
     }
 }
 
@@ -91,6 +94,7 @@ private func makeFunctions() -> sqlite3_module {
     functions.xDisconnect = { pointer in
         guard let pointer else { return SQLITE_MISUSE }
         let table = UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: Table.self)
+        table.pointee.box.takeUnretainedValue().module.disconnect()
         table.deinitialize(count: 1)
         table.deallocate()
         return SQLITE_OK

@@ -1,0 +1,20 @@
+/// Building SQL text of names and literals.
+enum SQLText {
+    /// Returns a name as an identifier in double quotes.
+    static func identifier(_ name: String) -> String { quoted(name, "\"") }
+
+    /// Returns a text as a string literal in single quotes.
+    static func literal(_ text: String) -> String { quoted(text, "'") }
+
+    private static func quoted(_ text: String, _ quote: Character) -> String {
+        var result = String(quote)
+        result.reserveCapacity(text.utf8.count + 2)
+        for character in text.unicodeScalars {
+            result.unicodeScalars.append(character)
+            // Scalars, not characters: a combining mark after a quote must not hide it.
+            if Character(character) == quote { result.append(quote) }
+        }
+        result.append(quote)
+        return result
+    }
+}

@@ -1,0 +1,100 @@
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// Brings tables, indexes and views of a database in line with a schema (client-core 2.8).
+package enum SchemaApplication {
+    /// Migrates the database and applies a schema; an identical schema changes nothing.
+    ///
+    /// - Parameters:
+    ///   - json: The schema, as for `powersync_replace_schema`.
+    ///   - connection: The writer, in a transaction.
+    /// - Throws: code 21 outside a transaction, 3091 for a malformed schema, and SQLite's errors.
+    package static func apply(json: String, on connection: SQLiteConnection) throws {
+        let core = try CoreExtension.of(connection)
+        try core.requireTransaction()
+        let schema = try SchemaDefinition(json: json)
+        try CoreMigrations.migrate(connection)
+        try applyTables(schema.tables, connection)
+        let sql = ViewSQL(escapesPaths: try escapesPaths(connection))
+        try applyIndexes(schema.tables.flatMap { sql.createIndexes($0) }, connection)
+        try applyViews(schema.tables, sql, connection)
+        core.rawTables = schema.rawTables
+    }
+
+    private static func applyTables(_ tables: [TableDefinition], _ connection: SQLiteConnection) throws {
+        var obsolete = Set(try DataTable.all(on: connection))
+        var existing = obsolete
+        for table in tables {
+            let data = table.dataTable
+            obsolete.remove(data)
+            guard existing.insert(data).inserted else { continue }
+            try connection.run(ViewSQL.createTable(data))
+            if !data.isLocal {
+                let target = SQLText.identifier(data.internalName)
+                try connection.run(
+                    "INSERT INTO \(target)(id, data) SELECT id, data FROM ps_untyped WHERE type = ?",
+                    [.text(data.name)])
+                try connection.run("DELETE FROM ps_untyped WHERE type = ?", [.text(data.name)])
+            }
+        }
+        for table in obsolete.sorted(by: { $0.internalName < $1.internalName }) {
+            let source = SQLText.identifier(table.internalName)
+            if !table.isLocal {
+                try connection.run(
+                    "INSERT INTO ps_untyped(type, id, data) SELECT ?, id, data FROM \(source)",
+                    [.text(table.name)])
+            }
+            try connection.run("DROP TABLE \(source)")
+        }
+    }
+
+    private static func applyIndexes(
+        _ wanted: [(name: String, sql: String)], _ connection: SQLiteConnection
+    ) throws {
+        var existing: [String: String] = [:]
+        try connection.forEach(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND name GLOB 'ps_data_*'"
+        ) { existing[$0.string(0)] = $0.string(1) }
+        for index in wanted {
+            let found = existing.removeValue(forKey: index.name)
+            if found == index.sql { continue }
+            if found != nil { try dropIndex(index.name, connection) }
+            try connection.run(index.sql)
+        }
+        for name in existing.keys.sorted() { try dropIndex(name, connection) }
+    }
+
+    private static func dropIndex(_ name: String, _ connection: SQLiteConnection) throws {
+        try connection.run("DROP INDEX \(SQLText.identifier(name))")
+    }
+
+    private static func applyViews(
+        _ tables: [TableDefinition], _ sql: ViewSQL, _ connection: SQLiteConnection
+    ) throws {
+        // SQLite's names do not tell upper from lower case.
+        var existing = Dictionary(
+            try ManagedView.all(on: connection).map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { $1 })
+        for table in tables {
+            let triggers = TriggerSQL(table: table)
+            let wanted = ManagedView(
+                name: table.viewName, sql: sql.createView(table),
+                delete: triggers.delete, insert: [triggers.insert], update: triggers.update.map { [$0] } ?? []
+            )
+            if existing.removeValue(forKey: table.viewName.lowercased()) == wanted { continue }
+            try dropView(table.viewName, connection)
+            for statement in [wanted.sql] + wanted.delete + wanted.insert + wanted.update {
+                try connection.run(statement)
+            }
+        }
+        for name in existing.keys.sorted() { try dropView(name, connection) }
+    }
+
+    private static func dropView(_ name: String, _ connection: SQLiteConnection) throws {
+        try connection.run("DROP VIEW IF EXISTS \(SQLText.identifier(name))")
+    }
+
+    /// Asks this SQLite how it compares the names in a JSON path (client-core 1.7).
+    private static func escapesPaths(_ connection: SQLiteConnection) throws -> Bool {
+        try connection.one(#"SELECT json_extract('{"a\"":1}', '$.a"') IS NULL"#) { $0.int64(0) } == 1
+    }
+}

@@ -1,0 +1,163 @@
+import PowerSyncSQLite
+import PowerSyncWire
+import Testing
+
+@testable import PowerSync
+
+struct CrudTablesTests {
+    let database: CoreDatabase
+
+    init() throws { database = try CoreDatabase() }
+
+    private func insert(_ id: String = "foo") throws {
+        try database.execute(
+            """
+            INSERT INTO powersync_crud(op, id, type, data) VALUES ('PUT', '\(id)', 'users', '{"my":"value"}')
+            """)
+    }
+
+    private func gate() throws -> [[String]] {
+        try database.rows("SELECT key, value FROM ps_kv WHERE key GLOB '*checkpoint_request_id' ORDER BY key")
+    }
+
+    private let closed = [["target_checkpoint_request_id", "9223372036854775807"]]
+
+    @Test func queuesAnEntryWithItsTransactionID() throws {
+        try insert()
+        let rows = try database.rows("SELECT id, tx_id, data, typeof(data) FROM ps_crud")
+        #expect(
+            rows == [["1", "1", #"{"op":"PUT","id":"foo","type":"users","data":{"my":"value"}}"#, "text"]])
+    }
+
+    @Test func marksTheRowAndClosesTheGate() throws {
+        try database.execute(
+            """
+            INSERT INTO ps_kv(key, value) VALUES ('last_seen_checkpoint_request_id', 6),
+                ('last_applied_checkpoint_request_id', 5)
+            """)
+        try insert()
+        #expect(try database.rows("SELECT row_type, row_id FROM ps_updated_rows") == [["users", "foo"]])
+        #expect(try database.rows("SELECT * FROM ps_buckets").isEmpty)
+        #expect(try gate() == closed)
+    }
+
+    @Test func writesTheMembersOfAnEntryInOrder() throws {
+        try database.execute(
+            """
+            INSERT INTO powersync_crud(op, id, type) VALUES ('DELETE', 'foo', 'users');
+            INSERT INTO powersync_crud(op, id, type, metadata) VALUES ('DELETE', 'foo', 'users', 'my metadata');
+            INSERT INTO powersync_crud(op, id, type, data, old_values)
+                VALUES ('PATCH', 'foo', 'users', '{"a":2}', '{"a":1}');
+            """)
+        #expect(
+            try database.entries() == [
+                #"{"op":"DELETE","id":"foo","type":"users"}"#,
+                #"{"op":"DELETE","id":"foo","type":"users","metadata":"my metadata"}"#,
+                #"{"op":"PATCH","id":"foo","type":"users","data":{"a":2},"old":{"a":1}}"#,
+            ])
+    }
+
+    @Test func aTransactionHasOneID() throws {
+        try database.connection.transaction {
+            try insert("a")
+            try database.execute("INSERT INTO powersync_crud_(data) VALUES ('{}')")
+            try insert("b")
+        }
+        try insert("c")
+        try database.connection.transaction {
+            try database.execute("INSERT INTO powersync_crud_(data) VALUES ('{}')")
+            try insert("d")
+        }
+        #expect(try database.transactionIDs() == [1, 1, 1, 2, 3, 3])
+        #expect(try database.rows("SELECT id, current_tx, next_tx FROM ps_tx") == [["1", "null", "4"]])
+    }
+
+    @Test func aRolledBackTransactionLeavesNoTrace() throws {
+        try database.execute("BEGIN")
+        try insert()
+        try database.execute("ROLLBACK")
+        #expect(try database.entries().isEmpty)
+        #expect(try gate().isEmpty)
+        try insert("foo2")
+        #expect(try database.rows("SELECT id, tx_id FROM ps_crud") == [["1", "1"]])
+        #expect(try database.rows("SELECT row_id FROM ps_updated_rows") == [["foo2"]])
+        #expect(try gate() == closed)
+    }
+
+    @Test func aRolledBackSavepointCannotReopenTheGateOrReuseTheID() throws {
+        try database.execute("BEGIN; SAVEPOINT one")
+        try insert("a")
+        try database.execute("ROLLBACK TO one")
+        try insert("b")
+        try database.execute("COMMIT")
+        #expect(try gate() == closed)
+        #expect(try database.rows("SELECT next_tx FROM ps_tx") == [["2"]])
+        try insert("c")
+        #expect(try database.transactionIDs() == [1, 2])
+        #expect(try database.rows("SELECT row_id FROM ps_updated_rows") == [["b"], ["c"]])
+    }
+
+    @Test func nestedSavepointsKeepWhatTheyShould() throws {
+        try database.execute("BEGIN")
+        try database.execute("INSERT INTO powersync_crud_(data) VALUES ('{}')")
+        try database.execute("SAVEPOINT one; SAVEPOINT two")
+        try insert("a")
+        try database.execute("RELEASE two; ROLLBACK TO one")
+        #expect(try gate().isEmpty)
+        try insert("b")
+        try database.execute("RELEASE one; COMMIT")
+        #expect(try gate() == closed)
+        #expect(try database.transactionIDs() == [1, 1])
+    }
+
+    @Test func aStatementThatFailsCannotReopenTheGate() throws {
+        try database.apply([CoreDatabase.items])
+        try database.connection.transaction {
+            let error = sqliteError { try database.execute("INSERT INTO items(id) VALUES ('a'), ('a')") }
+            #expect(error?.extendedCode == 1555)
+            #expect(try database.entries().isEmpty)
+            try database.execute("INSERT INTO items(id) VALUES ('b')")
+        }
+        #expect(try gate() == closed)
+        #expect(try database.transactionIDs() == [1])
+        #expect(try database.rows("SELECT next_tx FROM ps_tx") == [["2"]])
+    }
+
+    @Test func anEmptyUpdateIsLeftOutOnDemand() throws {
+        try database.execute(
+            """
+            INSERT INTO powersync_crud(op, id, type, data, options) VALUES ('PATCH', 'a', 't', '{}', 16);
+            INSERT INTO powersync_crud_(data, options) VALUES ('{"op":"PATCH","data":{}}', 16);
+            """)
+        #expect(try database.entries().isEmpty)
+        #expect(try database.rows("SELECT * FROM ps_updated_rows").isEmpty)
+        #expect(try gate().isEmpty)
+        try database.execute(
+            """
+            INSERT INTO powersync_crud(op, id, type, data, options) VALUES ('PATCH', 'a', 't', '{}', 8);
+            INSERT INTO powersync_crud(op, id, type, data, options) VALUES ('PUT', 'a', 't', '{}', 16);
+            INSERT INTO powersync_crud_(data, options) VALUES ('{"op":"PUT","data":{}}', 16);
+            """)
+        #expect(try database.entries().count == 3)
+    }
+
+    @Test func theManualFormNeitherMarksRowsNorClosesTheGate() throws {
+        try database.execute("INSERT INTO powersync_crud_(data) VALUES ('{\"op\":\"PUT\"}')")
+        #expect(try database.entries() == [#"{"op":"PUT"}"#])
+        #expect(try database.rows("SELECT * FROM ps_updated_rows").isEmpty)
+        #expect(try gate().isEmpty)
+    }
+
+    @Test func idsThatAreNoTextAreQueuedAsText() throws {
+        try database.execute("INSERT INTO powersync_crud(op, id, type) VALUES ('DELETE', 7, 't')")
+        #expect(try database.entries() == [#"{"op":"DELETE","id":"7","type":"t"}"#])
+    }
+
+    @Test func anOlderLayoutHasItsGateInABucket() throws {
+        let old = try CoreDatabase(version: 13)
+        try old.execute("INSERT INTO powersync_crud(op, id, type) VALUES ('DELETE', 'a', 't')")
+        #expect(
+            try old.rows("SELECT name, last_op, target_op FROM ps_buckets")
+                == [["$local", "0", "9223372036854775807"]])
+    }
+}
