@@ -1,4 +1,81 @@
 #ifndef CPowerSyncSystem_H
 #define CPowerSyncSystem_H
 
+// What the standard library of Swift cannot reach: readiness queues, threads with blocked signals, orderly
+// spawning, signals as bytes in a pipe. Every function that can fail returns a negative errno.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+// MARK: Readiness (epoll or kqueue)
+
+struct powersync_poller {
+    int queue;
+    int waker; // an eventfd, or -1 where the queue wakes itself
+};
+
+struct powersync_event {
+    uint64_t token;
+    bool readable;
+    bool writable;
+    bool hung_up;
+};
+
+int powersync_poller_open(struct powersync_poller *poller);
+void powersync_poller_close(const struct powersync_poller *poller);
+// One edge-triggered registration for reading, writing and hang-up.
+int powersync_poller_add(const struct powersync_poller *poller, int descriptor, uint64_t token);
+int powersync_poller_remove(const struct powersync_poller *poller, int descriptor);
+// Returns the number of events written; a negative time-out waits for ever. Wake-ups are no events.
+int powersync_poller_wait(
+    const struct powersync_poller *poller, struct powersync_event *events, int capacity, int milliseconds);
+void powersync_poller_wake(const struct powersync_poller *poller);
+
+// MARK: Descriptors
+
+// Accepts with close-on-exec and non-blocking set, without a moment in which a child could inherit it.
+int powersync_accept(int listener);
+// A socket with close-on-exec and non-blocking set.
+int powersync_socket(int family, int type);
+// A pipe with close-on-exec set on both ends.
+int powersync_pipe(int *read_end, int *write_end);
+// Sends two parts, at most, as one message; never raises SIGPIPE.
+ssize_t powersync_send(int descriptor, const void *first, size_t first_count, const void *second, size_t second_count);
+
+// MARK: Threads
+
+// Starts a detached thread in which every signal is blocked.
+int powersync_thread_start(void (*body)(void *context), void *context);
+
+// MARK: Processes
+
+enum { POWERSYNC_SPAWN_INHERIT = -1, POWERSYNC_SPAWN_NULL = -2 };
+
+// Starts a program with default signal actions, an empty signal mask and no descriptor above 2. `streams` holds
+// three descriptors, or the constants above. A name without a slash is looked up in PATH.
+int powersync_spawn(
+    pid_t *process, const char *executable, char *const arguments[], char *const environment[],
+    const char *working_directory, const int streams[3]);
+// Blocks until the process ended and leaves it unreaped.
+int powersync_wait_without_reaping(pid_t process);
+// Reaps an ended process. `value` is the exit status, or the signal when `signalled` becomes true.
+int powersync_reap(pid_t process, int *value, bool *signalled);
+
+// MARK: Signals
+
+// Turns SIGINT and SIGTERM into bytes; returns the read end of a pipe and a slot to give back.
+int powersync_stop_signals_open(int *slot);
+// Ends the reader with a byte of 0 and, with the last slot, gives the signals their default action back.
+void powersync_stop_signals_close(int slot);
+// Makes the slot, and with it the pipe, available again; called by the reader after the byte of 0.
+void powersync_stop_signals_release(int slot);
+
+// MARK: Files
+
+// Removes a folder and everything in it; symbolic links are removed, not followed.
+int powersync_remove_tree(const char *path);
+
 #endif

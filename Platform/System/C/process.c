@@ -1,0 +1,197 @@
+#define _GNU_SOURCE
+#include "CPowerSyncSystem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// MARK: Threads
+
+struct start {
+    void (*body)(void *);
+    void *context;
+};
+
+static void *run_thread(void *argument) {
+    struct start start = *(struct start *)argument;
+    free(argument);
+    start.body(start.context);
+    return NULL;
+}
+
+int powersync_thread_start(void (*body)(void *context), void *context) {
+    struct start *start = malloc(sizeof *start);
+    if (start == NULL) return -ENOMEM;
+    *start = (struct start){.body = body, .context = context};
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    // A new thread inherits the mask of its creator.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    int error = pthread_create(&thread, &attributes, run_thread, start);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) free(start);
+    return -error;
+}
+
+// MARK: Processes
+
+static int add_stream(posix_spawn_file_actions_t *actions, int descriptor, int target) {
+    if (descriptor == POWERSYNC_SPAWN_INHERIT) {
+#if defined(__APPLE__)
+        return posix_spawn_file_actions_addinherit_np(actions, target);
+#else
+        return 0;
+#endif
+    }
+    if (descriptor == POWERSYNC_SPAWN_NULL) {
+        return posix_spawn_file_actions_addopen(actions, target, "/dev/null", target == 0 ? O_RDONLY : O_WRONLY, 0);
+    }
+    return posix_spawn_file_actions_adddup2(actions, descriptor, target);
+}
+
+int powersync_spawn(
+    pid_t *process, const char *executable, char *const arguments[], char *const environment[],
+    const char *working_directory, const int streams[3]) {
+    // A source below 3 could be overwritten by an earlier dup2: such sources are moved out of the way first.
+    int sources[3] = {streams[0], streams[1], streams[2]};
+    int moved[3] = {-1, -1, -1};
+    int error = 0;
+    for (int index = 0; index < 3 && error == 0; index++) {
+        if (sources[index] < 0 || sources[index] > 2) continue;
+        moved[index] = fcntl(sources[index], F_DUPFD_CLOEXEC, 3);
+        if (moved[index] < 0) error = errno;
+        sources[index] = moved[index];
+    }
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    for (int index = 0; index < 3 && error == 0; index++) error = add_stream(&actions, sources[index], index);
+    if (error == 0 && working_directory != NULL) {
+        error = posix_spawn_file_actions_addchdir_np(&actions, working_directory);
+    }
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+#if defined(__APPLE__)
+    flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
+#else
+    if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+#endif
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    sigdelset(&all, SIGKILL);
+    sigdelset(&all, SIGSTOP);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, flags);
+    if (error == 0) error = posix_spawnp(process, executable, &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    for (int index = 0; index < 3; index++) {
+        if (moved[index] >= 0) close(moved[index]);
+    }
+    return -error;
+}
+
+int powersync_wait_without_reaping(pid_t process) {
+    siginfo_t information;
+    while (waitid(P_PID, (id_t)process, &information, WEXITED | WNOWAIT) < 0) {
+        if (errno != EINTR) return -errno;
+    }
+    return 0;
+}
+
+int powersync_reap(pid_t process, int *value, bool *signalled) {
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0) {
+        if (errno != EINTR) return -errno;
+    }
+    *signalled = WIFSIGNALED(status);
+    *value = *signalled ? WTERMSIG(status) : WEXITSTATUS(status);
+    return 0;
+}
+
+// MARK: Signals
+
+// A handler may be between reading a slot and writing to its pipe at any moment, therefore pipes are kept open
+// and used again instead of being closed.
+enum { slot_count = 16 };
+struct slot {
+    int read_end;
+    int write_end;
+    bool taken;
+    volatile sig_atomic_t listening;
+};
+static struct slot slots[slot_count];
+static int slots_made = 0;
+static int slots_listening = 0;
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void forward(int signal_number) {
+    int before = errno;
+    unsigned char byte = (unsigned char)signal_number;
+    for (int index = 0; index < slot_count; index++) {
+        if (!slots[index].listening) continue;
+        // A full pipe already holds thousands of unread arrivals.
+        ssize_t written = write(slots[index].write_end, &byte, 1);
+        (void)written;
+    }
+    errno = before;
+}
+
+static void set_action(void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int powersync_stop_signals_open(int *slot) {
+    pthread_mutex_lock(&slots_lock);
+    int chosen = 0;
+    while (chosen < slots_made && slots[chosen].taken) chosen++;
+    int error = chosen == slot_count ? EMFILE : 0;
+    if (error == 0 && chosen == slots_made) {
+        error = -powersync_pipe(&slots[chosen].read_end, &slots[chosen].write_end);
+        if (error == 0) {
+            fcntl(slots[chosen].write_end, F_SETFL, O_NONBLOCK);
+            slots_made++;
+        }
+    }
+    int descriptor = -error;
+    if (error == 0) {
+        slots[chosen].taken = true;
+        slots[chosen].listening = 1;
+        if (slots_listening++ == 0) set_action(forward);
+        *slot = chosen;
+        descriptor = slots[chosen].read_end;
+    }
+    pthread_mutex_unlock(&slots_lock);
+    return descriptor;
+}
+
+void powersync_stop_signals_close(int slot) {
+    pthread_mutex_lock(&slots_lock);
+    slots[slot].listening = 0;
+    if (--slots_listening == 0) set_action(SIG_DFL);
+    unsigned char end = 0;
+    ssize_t written = write(slots[slot].write_end, &end, 1);
+    (void)written;
+    pthread_mutex_unlock(&slots_lock);
+}
+
+void powersync_stop_signals_release(int slot) {
+    pthread_mutex_lock(&slots_lock);
+    slots[slot].taken = false;
+    pthread_mutex_unlock(&slots_lock);
+}

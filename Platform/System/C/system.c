@@ -1,1 +1,0 @@
-#include "CPowerSyncSystem.h"

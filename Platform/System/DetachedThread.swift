@@ -1,0 +1,25 @@
+import CPowerSyncSystem
+
+/// Threads for what must block; every signal is blocked in them.
+package enum DetachedThread {
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Starts a thread that runs a closure and ends with it.
+    ///
+    /// - Parameter run: What the thread does.
+    /// - Throws: When the system refuses another thread.
+    package static func start(_ run: @escaping @Sendable () -> Void) throws(SystemError) {
+        let context = Unmanaged.passRetained(Body(run))
+        let status = powersync_thread_start(
+            { context in
+                guard let context else { return }
+                Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+            }, context.toOpaque())
+        guard status < 0 else { return }
+        context.release()
+        throw SystemError(.process, "cannot start a thread", errno: -status)
+    }
+}

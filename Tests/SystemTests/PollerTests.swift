@@ -1,0 +1,224 @@
+import PowerSyncSystem
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Two connected sockets, closed with the last reference.
+final class SocketPair: Sendable {
+    let left: Int32
+    let right: Lock<Int32>
+
+    init() throws {
+        var ends: [Int32] = [0, 0]
+        #if canImport(Glibc)
+            let status = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
+        #else
+            let status = socketpair(AF_UNIX, SOCK_STREAM, 0, &ends)
+        #endif
+        try #require(status == 0)
+        left = ends[0]
+        right = Lock(ends[1])
+    }
+
+    func send(_ text: String) {
+        right.withLock { end in _ = write(end, text, text.utf8.count) }
+    }
+
+    func closeRight() {
+        right.withLock { end in
+            if end >= 0 { close(end) }
+            end = -1
+        }
+    }
+
+    deinit {
+        close(left)
+        closeRight()
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct PollerTests {
+    let poller: Poller
+
+    init() throws { poller = try Poller() }
+
+    private func emptied(_ descriptor: Int32) -> Int {
+        var buffer = [UInt8](repeating: 0, count: 1000)
+        return read(descriptor, &buffer, buffer.count)
+    }
+
+    @Test func aChannelTellsThatBytesArrived() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        async let isReadable = channel.readable()
+        pair.send("abc")
+        #expect(try await isReadable)
+        #expect(emptied(pair.left) == 3)
+    }
+
+    @Test func aReaderThatLeavesBytesIsToldAgain() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        pair.send("abc")
+        for _ in 0..<10 {
+            #expect(try await channel.readable(until: .now + .seconds(30)))
+        }
+        #expect(emptied(pair.left) == 3)
+        #expect(try await !channel.readable(until: .now + .milliseconds(1)), "an empty socket waits")
+    }
+
+    @Test func aDeadlineEndsAWaitWithFalseAndNotEarly() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        let deadline = ContinuousClock.now + .milliseconds(30)
+        #expect(try await !channel.readable(until: deadline))
+        #expect(ContinuousClock.now >= deadline)
+    }
+
+    @Test func anEarlierDeadlineIsNotHeldUpByALaterOne() async throws {
+        let pairs = try (0..<20).map { _ in try SocketPair() }
+        let channels = try pairs.map { try poller.channel($0.left) }
+        defer { for channel in channels { channel.deregister() } }
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for (index, channel) in channels.enumerated() {
+                let deadline =
+                    ContinuousClock.now + (index == 0 ? .seconds(3600) : .milliseconds(5 * (20 - index)))
+                group.addTask { try await channel.readable(until: deadline) }
+            }
+            for _ in 1..<20 {
+                let isReadable = try await group.next()
+                #expect(isReadable == false)
+            }
+            group.cancelAll()
+            let last = await group.nextResult()
+            #expect(throws: CancellationError.self) { try last?.get() }
+        }
+    }
+
+    @Test func aWriterWaitsUntilTheReaderMakesRoom() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        let block = [UInt8](repeating: 7, count: 64 << 10)
+        while write(pair.left, block, block.count) > 0 {}
+        // The first hint may be the stale one from the registration.
+        _ = try await channel.writable(until: .now + .milliseconds(1))
+        #expect(try await !channel.writable(until: .now + .milliseconds(10)))
+        async let isWritable = channel.writable()
+        pair.right.withLock { end in
+            var buffer = [UInt8](repeating: 0, count: 1 << 20)
+            _ = read(end, &buffer, buffer.count)
+        }
+        #expect(try await isWritable)
+        #expect(write(pair.left, "x", 1) == 1)
+    }
+
+    @Test func aPeerThatLeavesEndsTheWaitForHangUpAndForReading() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        #expect(!channel.isHungUp)
+        async let hungUp: Void = channel.hangUp()
+        async let isReadable = channel.readable()
+        pair.closeRight()
+        try await hungUp
+        #expect(try await isReadable)
+        #expect(emptied(pair.left) == 0)
+        #expect(channel.isHungUp)
+        try await channel.hangUp()  // stays true
+    }
+
+    @Test func cancellingATaskEndsItsWait() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        for _ in 0..<200 {
+            let task = Task { try await channel.readable() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        let hangUp = Task { try await channel.hangUp() }
+        hangUp.cancel()
+        await #expect(throws: CancellationError.self) { try await hangUp.value }
+    }
+
+    @Test func deregisteringEndsTheWaitsAndRefusesLaterOnes() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        async let isReadable = channel.readable()
+        channel.deregister()
+        channel.deregister()
+        do {
+            _ = try await isReadable
+            Issue.record("the wait must not succeed")
+        } catch { #expect(error is CancellationError) }
+        await #expect(throws: CancellationError.self) { try await channel.writable() }
+    }
+
+    @Test func aDescriptorNumberUsedAgainGetsNoEventsOfItsPredecessor() async throws {
+        for _ in 0..<50 {
+            let pair = try SocketPair()
+            let channel = try poller.channel(pair.left)
+            pair.closeRight()
+            channel.deregister()
+        }
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        #expect(!channel.isHungUp)
+        #expect(try await !channel.readable(until: .now + .milliseconds(5)))
+    }
+
+    @Test func sleepersWakeInTheOrderOfTheirDeadlines() async throws {
+        let start = ContinuousClock.now
+        let order = Lock<[Int]>([])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in [3, 1, 2, 0] {
+                group.addTask {
+                    try await poller.sleep(until: start + .milliseconds(40 * (index + 1)))
+                    order.withLock { $0.append(index) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(order.withLock { $0 } == [0, 1, 2, 3])
+        #expect(ContinuousClock.now - start >= .milliseconds(160))
+    }
+
+    @Test func cancellingASleeperWakesItAtOnce() async throws {
+        for _ in 0..<200 {
+            let task = Task { try await poller.sleep(until: .now + .seconds(3600)) }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    @Test func stoppingEndsEveryWaitAndRefusesLaterOnes() async throws {
+        let poller = try Poller()
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        let reading = Task { try await channel.readable() }
+        let sleeping = Task { try await poller.sleep(until: .now + .seconds(3600)) }
+        poller.stop()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        await #expect(throws: CancellationError.self) { try await sleeping.value }
+        await #expect(throws: CancellationError.self) { try await poller.sleep(until: .now) }
+        #expect(throws: SystemError.self) { try poller.channel(pair.left) }
+    }
+
+    @Test func aDescriptorThatIsNotOpenIsRefused() throws {
+        let error = #expect(throws: SystemError.self) { try poller.channel(-1) }
+        #expect(error?.code == .poller)
+        #expect(error?.errno == EBADF)
+    }
+}
