@@ -1,0 +1,31 @@
+/// Time and chance, which tests move by hand.
+package struct SyncEnvironment: Sendable {
+    /// Returns microseconds since 1970 (UTC), for what is stored.
+    package var now: @Sendable () -> Int64
+    /// Returns the time since some moment, which nobody can set, for measuring.
+    package var uptime: @Sendable () -> Duration
+    /// Waits; throws `CancellationError`.
+    package var sleep: @Sendable (Duration) async throws -> Void
+    /// Returns a number from 0 to 1.
+    package var random: @Sendable () -> Double
+
+    /// Makes an environment of its parts.
+    package init(
+        now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Duration,
+        sleep: @escaping @Sendable (Duration) async throws -> Void, random: @escaping @Sendable () -> Double
+    ) {
+        self.now = now
+        self.uptime = uptime
+        self.sleep = sleep
+        self.random = random
+    }
+
+    /// The system's clocks and random numbers.
+    package static func system() -> SyncEnvironment {
+        let clock = ContinuousClock()
+        let start = clock.now
+        return SyncEnvironment(
+            now: { WallClock.microseconds() }, uptime: { start.duration(to: clock.now) },
+            sleep: { try await clock.sleep(for: $0) }, random: { Double.random(in: 0...1) })
+    }
+}

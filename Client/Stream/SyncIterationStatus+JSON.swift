@@ -1,0 +1,69 @@
+import PowerSyncWire
+
+extension SyncIterationStatus {
+    /// Returns the status as the official core writes it (client-core 6.12).
+    ///
+    /// The operations of a priority stand in one bucket that was not there at the last checkpoint, which keeps the
+    /// arithmetic of readers right.
+    ///
+    /// - Parameter time: writes a time, given in microseconds since 1970.
+    /// - Returns: a JSON object.
+    package func json(time: (Int64) -> JSON = { .integer($0) }) -> JSON {
+        var members = [
+            JSONMember("connected", .bool(connected)), JSONMember("connecting", .bool(connecting)),
+            JSONMember(
+                "priority_status",
+                .array(
+                    priorities.map {
+                        .object([
+                            JSONMember("priority", .integer($0.priority)),
+                            JSONMember("last_synced_at", time($0.lastSyncedAt)),
+                            JSONMember("has_synced", .bool(true)),
+                        ])
+                    })),
+            JSONMember("downloading", downloading.map(Self.json) ?? .null),
+            JSONMember("streams", .array(streams.map { $0.json(time: time) })),
+        ]
+        if let appliedCheckpointRequestID {
+            members.append(
+                JSONMember(
+                    "internal_last_applied_checkpoint_request_id",
+                    .string(String(appliedCheckpointRequestID))))
+        }
+        return .object(members)
+    }
+
+    private static func json(_ progress: [PriorityProgress]) -> JSON {
+        let buckets = progress.map { entry in
+            JSONMember(
+                "prio_\(entry.priority)",
+                .object([
+                    JSONMember("priority", .integer(entry.priority)), JSONMember("at_last", .integer(0)),
+                    JSONMember("since_last", .integer(entry.downloadedOperations)),
+                    JSONMember("target_count", .integer(entry.totalOperations)),
+                ]))
+        }
+        return .object([JSONMember("buckets", .object(buckets))])
+    }
+}
+
+extension StreamSyncState {
+    fileprivate func json(time: (Int64) -> JSON) -> JSON {
+        .object([
+            JSONMember("name", .string(name)),
+            // A text that is no JSON cannot have been asked for; it is shown as it is stored.
+            JSONMember("parameters", parameters.map { (try? JSON.parse($0)) ?? .string($0) } ?? .null),
+            JSONMember("priority", priority.map { .integer($0) } ?? .null),
+            JSONMember("active", .bool(isActive)), JSONMember("is_default", .bool(isDefault)),
+            JSONMember("has_explicit_subscription", .bool(hasExplicitSubscription)),
+            JSONMember("expires_at", expiresAt.map(time) ?? .null),
+            JSONMember("last_synced_at", lastSyncedAt.map(time) ?? .null),
+            JSONMember(
+                "progress",
+                .object([
+                    JSONMember("total", .integer(totalOperations)),
+                    JSONMember("downloaded", .integer(downloadedOperations)),
+                ])),
+        ])
+    }
+}

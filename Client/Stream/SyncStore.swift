@@ -1,0 +1,70 @@
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// The one type that knows the SQL of synced data; each call is the body of one transaction of the caller.
+///
+/// Times are microseconds since 1970 and come from the caller, once for each command.
+package struct SyncStore {
+    /// The writing connection; the caller has a transaction open on it.
+    package let connection: SQLiteConnection
+    /// The time of this command.
+    package let now: Int64
+
+    /// Makes a store for one command.
+    ///
+    /// - Parameters:
+    ///   - connection: the writing connection with the core installed, in a transaction.
+    ///   - now: microseconds since 1970.
+    package init(connection: SQLiteConnection, now: Int64) {
+        self.connection = connection
+        self.now = now
+    }
+
+    /// Does one task of the reducer.
+    ///
+    /// - Returns: the event that tells its outcome; nil for a task without one.
+    /// - Throws: `SQLiteError`, and `SyncError` for rows that cannot be stored.
+    package func perform(_ task: SyncTask) throws -> SyncEvent? {
+        switch task {
+        case .prepare(let active): return .prepared(try prepare(activeStreams: active))
+        case .track(let checkpoint, let dropped):
+            return .tracked(try track(checkpoint, dropping: dropped))
+        case .save(let line, let size):
+            return .saved(bucket: line.bucket, count: try save(line, size: size))
+        case .apply(let request): return .applied(request, try apply(request))
+        case .prolong(let active):
+            try prolong(active)
+            return nil
+        case .rebuildSubscriptions(let active):
+            return .subscriptionsRebuilt(try requestedSubscriptions(keeping: active), active: active)
+        case .readTarget: return .target(try target())
+        }
+    }
+
+    /// client-core 6.4: what the request of a new stream says.
+    private func prepare(activeStreams: [StreamKey]) throws -> Preparation {
+        let status = try offlineStatus()
+        let buckets = try bucketRequests()
+        try prolong(activeStreams)
+        return Preparation(
+            status: status, clientID: try CoreExtension.of(connection).clientID(), buckets: buckets,
+            subscriptions: try requestedSubscriptions(keeping: activeStreams))
+    }
+
+    /// Returns the status as it is stored: what was complete before, and the subscriptions (client-core 6.12).
+    package func offlineStatus() throws -> SyncIterationStatus {
+        var status = SyncIterationStatus()
+        status.priorities = try connection.query(
+            "SELECT priority, last_synced_at FROM ps_sync_state ORDER BY priority"
+        ) { PrioritySyncState(priority: Int($0.int64(0)), lastSyncedAt: $0.int64(1)) }
+        status.streams = try subscriptionRows()
+        return status
+    }
+
+    /// Returns the buckets and their positions in the order of their rows (client-core 5.2).
+    package func bucketRequests() throws -> [BucketRequest] {
+        try connection.query("SELECT name, last_op FROM ps_buckets WHERE pending_delete = 0 ORDER BY id") {
+            BucketRequest(name: $0.string(0), after: $0.int64(1))
+        }
+    }
+}
