@@ -1,0 +1,203 @@
+import PowerSyncCrypto
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// Runs a recorded session against this client's core and lists the differences.
+package final class TranscriptReplayer {
+    private let connection: SQLiteConnection
+    private let transcript: Transcript
+    private var state = SyncState()
+    private var clock: Int64 = 1_740_823_200_000_000
+    private var lastRecorded: JSON?
+    private var lastReplayed: JSON?
+
+    /// Makes a replayer.
+    ///
+    /// - Parameters:
+    ///   - transcript: the session.
+    ///   - connection: an empty database with the core installed.
+    package init(_ transcript: Transcript, on connection: SQLiteConnection) {
+        self.transcript = transcript
+        self.connection = connection
+    }
+
+    /// Runs all steps.
+    ///
+    /// - Returns: where this client differs from the recording.
+    /// - Throws: `SQLiteError` if the database cannot be prepared, `SyncError` for a step that is not known.
+    package func run() throws -> [TranscriptDifference] {
+        try connection.transaction {
+            _ = try connection.one("SELECT powersync_init()") { $0.text(0) }
+            try connection.run(
+                "UPDATE ps_kv SET value = ?1 WHERE key = 'client_id'", [.text(transcript.clientID)])
+        }
+        var differences: [TranscriptDifference] = []
+        for (index, step) in transcript.steps.enumerated() {
+            clock += 1_000_000
+            differences += try compare(index, step)
+        }
+        return differences
+    }
+
+    private func compare(_ index: Int, _ step: Transcript.Step) throws -> [TranscriptDifference] {
+        func difference(_ subject: String, _ expected: String, _ actual: String) -> TranscriptDifference {
+            TranscriptDifference(
+                step: index, action: step.action, subject: subject, expected: expected, actual: actual)
+        }
+        var differences: [TranscriptDifference] = []
+        if step.action == "start" {
+            lastRecorded = nil
+            lastReplayed = nil
+        }
+        guard Self.actions.contains(step.action) else {
+            throw SyncError(.invalidArgument, "unknown step \(step.action)")
+        }
+        do {
+            let answer = try perform(step)
+            if step.expectsError {
+                differences.append(difference("error", "an error", answer.map(\.text) ?? "no error"))
+            } else if let expected = step.expected {
+                let (expected, actual) = comparable(expected, answer ?? .array([]))
+                if expected != actual {
+                    differences.append(difference("instructions", expected.text, actual.text))
+                }
+            } else if step.action == "set_write_checkpoint_target", let answer {
+                differences.append(difference("instructions", "no target before", answer.text))
+            }
+        } catch {
+            state = SyncState()
+            if !step.expectsError { differences.append(difference("error", "no error", "\(error)")) }
+        }
+        if let dump = step.dump {
+            let actual = TranscriptComparison.canonical(try TranscriptDump.json(of: connection))
+            for member in TranscriptComparison.canonical(dump).objectMembers ?? []
+            where actual[member.name] != member.value {
+                differences.append(
+                    difference(member.name, member.value.text, actual[member.name]?.text ?? "no such table"))
+            }
+        }
+        return differences
+    }
+
+    /// Both answers in comparable form: lists of instructions without repeated statuses, everything else as it is.
+    private func comparable(_ expected: JSON, _ actual: JSON) -> (JSON, JSON) {
+        guard let recorded = expected.arrayValue, let replayed = actual.arrayValue else {
+            return (TranscriptComparison.canonical(expected), TranscriptComparison.canonical(actual))
+        }
+        return (
+            .array(TranscriptComparison.withoutRepeatedStatus(recorded, last: &lastRecorded)),
+            .array(TranscriptComparison.withoutRepeatedStatus(replayed, last: &lastReplayed))
+        )
+    }
+
+    // MARK: Steps
+
+    private static let actions: Set = [
+        "replace_schema", "clear", "sql", "query", "start", "connection", "line", "line_text", "line_binary",
+        "uploads_completed", "token_refreshed", "stop", "update_subscriptions", "subscriptions",
+        "set_write_checkpoint_target",
+    ]
+
+    private func perform(_ step: Transcript.Step) throws -> JSON? {
+        let fields = step.fields
+        switch step.action {
+        case "replace_schema":
+            return try call("powersync_replace_schema", SQLiteValue(fields["schema"]?.text))
+        case "clear": return try call("powersync_clear", SQLiteValue(fields["flags"]?.int64Value))
+        case "sql":
+            try connection.transaction {
+                for statement in fields["statements"]?.arrayValue ?? [] {
+                    let parts = statement.arrayValue ?? []
+                    let parameters = parts.dropFirst().first?.arrayValue ?? []
+                    try connection.run(
+                        parts.first?.stringValue ?? "", parameters.map(TranscriptDump.value))
+                }
+            }
+            return nil
+        case "query":
+            return try TranscriptDump.rows(
+                fields["sql"]?.stringValue ?? "", connection,
+                (fields["args"]?.arrayValue ?? []).map(TranscriptDump.value))
+        case "start":
+            return try feed(
+                .start(
+                    SyncStart(
+                        parameters: fields["parameters"] ?? .object([]),
+                        includeDefaults: fields["include_defaults"]?.boolValue ?? true,
+                        activeStreams: streams(fields["active_streams"]))))
+        case "connection":
+            let isOpen = fields["event"]?.stringValue == "established"
+            return try feed(isOpen ? .connectionEstablished : .connectionEnded)
+        case "line": return try feed(line: (fields["line"] ?? .null).utf8)
+        case "line_text": return try feed(line: Array((fields["text"]?.stringValue ?? "").utf8))
+        case "line_binary":
+            guard let bytes = Base64.decode(fields["base64"]?.stringValue ?? "") else {
+                throw WireError(.invalidField, "a binary line must be base64")
+            }
+            let line = try SyncLine(parsing: BSONDocument.json(bytes).utf8)
+            return try feed(.line(line, size: bytes.count))
+        case "uploads_completed": return try feed(.uploadCompleted)
+        case "token_refreshed": return try feed(.tokenRefreshed)
+        case "stop": return try feed(.stop)
+        case "update_subscriptions":
+            return try feed(.subscriptionsChanged(active: streams(fields["active"])))
+        case "subscriptions":
+            try connection.transaction { try subscribe(fields["payload"] ?? .null) }
+            return .array([])
+        case "set_write_checkpoint_target":
+            let previous = try connection.transaction {
+                try store.setTarget(fields["id"]?.int64Value ?? 0)
+            }
+            return previous.map { .integer($0) }
+        default: return nil
+        }
+    }
+
+    private var store: SyncStore { SyncStore(connection: connection, now: clock) }
+
+    private func feed(line bytes: [UInt8]) throws -> JSON {
+        try feed(.line(try SyncLine(parsing: bytes), size: bytes.count))
+    }
+
+    private func feed(_ event: SyncEvent) throws -> JSON {
+        let result = try connection.transaction { try SyncTransaction.run([event], from: state, on: store) }
+        state = result.state
+        return .array(SyncInstructions.json(result.effects))
+    }
+
+    private func call(_ function: String, _ argument: SQLiteValue) throws -> JSON? {
+        try connection.transaction {
+            _ = try connection.one("SELECT \(function)(?1)", [argument]) { $0.text(0) }
+        }
+        return nil
+    }
+
+    private func streams(_ json: JSON?) -> [StreamKey] {
+        (json?.arrayValue ?? []).map { key(of: $0) }
+    }
+
+    /// The recordings write parameters with blanks behind colons and commas, which is part of their identity.
+    private func key(of json: JSON) -> StreamKey {
+        let parameters = json["params"].flatMap { $0.isNull ? nil : spaced($0) }
+        return StreamKey(name: json["name"]?.stringValue ?? "", parameters: parameters)
+    }
+
+    private func spaced(_ json: JSON) -> String {
+        switch json {
+        case .array(let elements): "[" + elements.map(spaced).joined(separator: ", ") + "]"
+        case .object(let members):
+            "{" + members.map { "\(JSON.quoted($0.name)): \(spaced($0.value))" }.joined(separator: ", ") + "}"
+        case .null, .bool, .number, .string: json.text
+        }
+    }
+
+    private func subscribe(_ payload: JSON) throws {
+        if let subscription = payload["subscribe"] {
+            try store.subscribe(
+                key(of: subscription["stream"] ?? .null), timeToLive: subscription["ttl"]?.int64Value,
+                priority: subscription["priority"]?.int64Value.map { Int($0) })
+        } else if let stream = payload["unsubscribe"] {
+            try store.unsubscribe(key(of: stream))
+        }
+    }
+}
