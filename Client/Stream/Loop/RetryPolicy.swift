@@ -1,0 +1,31 @@
+/// How long the client waits between two iterations, and which errors it shows.
+struct RetryPolicy: Sendable {
+    /// The longest wait.
+    static let longest = Duration.seconds(300)
+
+    /// The wait after an ordinary failure.
+    let base: Duration
+    private var mismatches = 0
+
+    init(base: Duration) { self.base = base }
+
+    /// Notes that a checkpoint was applied.
+    mutating func succeeded() { mismatches = 0 }
+
+    /// Notes that data did not match its checksum; returns whether it is worth telling the app.
+    ///
+    /// Once is cured by downloading the bucket again. From the second time on the service and the client do not
+    /// agree, and asking again at the full pace would download the same data for ever.
+    mutating func mismatched() -> Bool {
+        mismatches += 1
+        return mismatches > 1
+    }
+
+    /// Returns the next wait; `random`, from 0 to 1, spreads clients by ±10 %.
+    func delay(random: Double) -> Duration {
+        var delay = base
+        for _ in 1..<max(mismatches, 1) where delay < Self.longest { delay *= 2 }
+        // A longer delay that the app itself chose stays.
+        return min(delay, max(Self.longest, base)) * (0.9 + 0.2 * random)
+    }
+}

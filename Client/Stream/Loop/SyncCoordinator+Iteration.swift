@@ -1,0 +1,179 @@
+import PowerSyncWire
+
+/// One stream from its request to its end.
+extension SyncCoordinator {
+    /// Runs one iteration; never throws, what fails is shown in the status.
+    func iterate() async -> IterationEnd {
+        var end: IterationEnd
+        var failure: (any Error)?
+        do {
+            end = .closed(try await stream())
+        } catch is CancellationError where Task.isCancelled {
+            end = .cancelled
+        } catch {
+            if let error = error as? SyncError, error.status == 401 {
+                log(.info, "The service refused the credentials; new ones are fetched for the next attempt")
+            }
+            log(.error, "Sync iteration failed: \(error)")
+            failure = error
+            end = .failed
+        }
+        if case .closed(let reason) = end {
+            if reason.reconnectsAtOnce { return end }
+            if case .checksumMismatch(let message) = reason, retry.mismatched() {
+                failure = SyncError(.checksumMismatch, message)
+            }
+        }
+        // The reducer closes without I/O, so this happens also when the task is cancelled.
+        if state.isActive { state = SyncState() }
+        await status.disconnect(error: failure)
+        return Task.isCancelled ? .cancelled : end
+    }
+
+    private func stream() async throws -> SyncCloseReason {
+        var start = options.start
+        start.activeStreams = activeStreams()
+        var request: SyncStreamRequest?
+        for effect in try await step([.start(start)]) {
+            if case .open(let opened) = effect { request = opened }
+        }
+        guard let request else { throw SyncError(.invalidState, "The iteration did not begin") }
+        let prefetch = Signal()
+        let inlet = mailbox.open()
+        defer { mailbox.close() }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.read(request, into: inlet) }
+            group.addTask { await self.prefetchCredentials(on: prefetch) }
+            defer { group.cancelAll() }
+            return try await self.handle(inlet, prefetch: prefetch)
+        }
+    }
+
+    /// Handles what arrives until the reducer closes the stream.
+    private func handle(_ inlet: SyncMailbox.Inlet, prefetch: Signal) async throws -> SyncCloseReason {
+        var splitter = LineSplitter(limit: options.lineLimit)
+        var isFirstLine = true
+        while true {
+            let effects: [SyncEffect]
+            switch try await mailbox.next() {
+            case .input(.opened):
+                effects = try await step([.connectionEstablished])
+                inlet.finish()
+            case .input(.chunk(let bytes)):
+                splitter.append(bytes)
+                if let reason = try await handleLines(&splitter, &isFirstLine, prefetch) { return reason }
+                inlet.finish()
+                continue
+            case .input(.ended):
+                guard !splitter.hasPartialLine else {
+                    throw SyncError(.unexpectedResponse, "The stream ended in the middle of a line")
+                }
+                effects = try await step([.connectionEnded])
+            case .input(.failed(let error)): throw error
+            case .control(.tokenRefreshed): effects = try await step([.tokenRefreshed])
+            case .control(.subscriptionsChanged):
+                effects = try await step([.subscriptionsChanged(active: activeStreams())])
+            case .control(.uploadCompleted): effects = try await step([.uploadCompleted])
+            case .control(.pauseEnded): continue
+            }
+            if let reason = await perform(effects, prefetch) { return reason }
+        }
+    }
+
+    /// Handles all whole lines that are there; neighbouring data lines share a transaction.
+    private func handleLines(
+        _ splitter: inout LineSplitter, _ isFirstLine: inout Bool, _ prefetch: Signal
+    ) async throws -> SyncCloseReason? {
+        var batch: [SyncEvent] = []
+        while let bytes = try splitter.next() {
+            let line: SyncLine
+            do {
+                line = try SyncLine(parsing: bytes)
+            } catch {
+                // Whole lines before a broken one are stored, so that the next request goes on behind them.
+                _ = await perform(try await step(batch), prefetch)
+                throw SyncError(.protocolViolation, "invalid text line", cause: error)
+            }
+            batch.append(.line(line, size: bytes.count))
+            if case .data = line, batch.count < 64 { continue }
+            if let reason = await perform(try await step(batch), prefetch) { return reason }
+            batch = []
+            var triggersUpload = isFirstLine
+            if case .tokenExpiresIn = line { triggersUpload = true }
+            if triggersUpload { uploads.raise() }
+            isFirstLine = false
+        }
+        guard !batch.isEmpty else { return nil }
+        let reason = await perform(try await step(batch), prefetch)
+        if isFirstLine { uploads.raise() }
+        isFirstLine = false
+        return reason
+    }
+
+    /// Feeds events to the reducer in one transaction; the state changes only with the commit.
+    private func step(_ events: [SyncEvent]) async throws -> [SyncEffect] {
+        guard !events.isEmpty else { return [] }
+        let before = state
+        let result = try await database.write { store in
+            try SyncTransaction.run(events, from: before, on: store)
+        }
+        state = result.state
+        for effect in result.effects {
+            if case .status(let iteration) = effect { await status.show(iteration) }
+        }
+        return result.effects
+    }
+
+    /// Does what is left of a step; returns the reason if it closes the stream.
+    private func perform(_ effects: [SyncEffect], _ prefetch: Signal) async -> SyncCloseReason? {
+        for effect in effects {
+            switch effect {
+            case .perform, .open, .status: continue
+            case .log(let severity, let message): log(severity, message)
+            case .fetchCredentials(expired: true): await credentials.invalidate()
+            case .fetchCredentials(expired: false): prefetch.raise()
+            case .completed:
+                retry.succeeded()
+                await status.clearDownloadError()
+            case .close(let reason): return reason
+            }
+        }
+        return nil
+    }
+
+    // MARK: Children of an iteration
+
+    /// Opens the stream and hands over what it brings.
+    private nonisolated func read(_ body: SyncStreamRequest, into inlet: SyncMailbox.Inlet) async {
+        do {
+            let credentials = try await credentials.credentials()
+            let request = http.stream(body, with: credentials)
+            let response = try await transport.open(request)
+            defer { response.cancel() }
+            if response.status == 401 { await self.credentials.invalidate(credentials) }
+            try SyncHTTP.check(status: response.status, headers: response.headers, of: request)
+            try await inlet.put(.opened)
+            while let chunk = try await response.next() { try await inlet.put(.chunk(chunk)) }
+            try await inlet.put(.ended)
+        } catch {
+            if Task.isCancelled { return }
+            // Cancellation while it waits to be handled: the iteration is over then.
+            try? await inlet.put(.failed(error))
+        }
+    }
+
+    /// Fetches credentials ahead of their end; the stream goes on meanwhile.
+    private nonisolated func prefetchCredentials(on wanted: Signal) async {
+        while true {
+            do {
+                try await wanted.wait()
+                try await credentials.refresh()
+                // The stream closes now; another call for the same credentials would be one too many.
+                return mailbox.post(.tokenRefreshed)
+            } catch {
+                if Task.isCancelled { return }
+                log(.warning, "Pre-fetching credentials that are about to expire has failed: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+/// Keeps a database in sync: streams down, uploads up, until it is stopped (client-api 2.3, 3).
+///
+/// One loop handles everything that happens to a stream, one after the other; uploading runs beside it.
+package actor SyncCoordinator {
+    /// The status, also after the end.
+    package nonisolated let status: SyncStatusHub
+    nonisolated let database: SyncDatabase
+    nonisolated let transport: any SyncTransport
+    nonisolated let options: SyncOptions
+    nonisolated let environment: SyncEnvironment
+    nonisolated let log: SyncLog
+    nonisolated let credentials: CredentialsCache
+    nonisolated let http: SyncHTTP
+    nonisolated let mailbox = SyncMailbox()
+    nonisolated let uploads = Signal()
+    nonisolated let activeStreams: @Sendable () -> [StreamKey]
+    nonisolated private let backend: SyncBackend
+    var state = SyncState()
+    var retry: RetryPolicy
+    private var running: Task<Void, Never>?
+
+    /// Makes a coordinator, which does nothing until `start`.
+    ///
+    /// - Parameters:
+    ///   - database: where rows go.
+    ///   - backend: the app's connector.
+    ///   - transport: the way to the service.
+    ///   - options: how to sync.
+    ///   - status: where the status is kept.
+    ///   - activeStreams: returns the streams that the app holds; must not block.
+    ///   - environment: time and chance.
+    ///   - log: receives log lines; must not block.
+    package init(
+        database: SyncDatabase, backend: SyncBackend, transport: any SyncTransport, options: SyncOptions,
+        status: SyncStatusHub, activeStreams: @escaping @Sendable () -> [StreamKey] = { [] },
+        environment: SyncEnvironment, log: @escaping SyncLog = { _, _ in }
+    ) {
+        self.database = database
+        self.backend = backend
+        self.transport = transport
+        self.options = options
+        self.status = status
+        self.activeStreams = activeStreams
+        self.environment = environment
+        self.log = log
+        credentials = CredentialsCache(fetch: backend.fetchCredentials)
+        http = SyncHTTP(userAgent: options.userAgent)
+        retry = RetryPolicy(base: options.retryDelay)
+    }
+
+    /// Begins to sync and returns at once; a coordinator that runs already goes on.
+    package func start() {
+        guard running == nil else { return }
+        running = Task { await self.run() }
+    }
+
+    /// Ends syncing; returns when the last of it is over, an upload of the app included.
+    package func stop() async {
+        running?.cancel()
+        await running?.value
+        running = nil
+    }
+
+    /// Says that the upload queue may have something to do; never blocks.
+    package nonisolated func triggerUpload() { uploads.raise() }
+
+    /// Says that the app holds other streams, or subscribed to others, than before; never blocks.
+    package nonisolated func subscriptionsChanged() { mailbox.post(.subscriptionsChanged) }
+
+    private func run() async {
+        let uploader = Uploader(
+            database: database, upload: backend.uploadData, credentials: credentials, transport: transport,
+            http: http, options: options, status: status, environment: environment, log: log,
+            trigger: uploads,
+            roundEnded: { [mailbox] in mailbox.post(.uploadCompleted) })
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await uploader.run() }
+            if options.uploadsWhileDisconnected { uploads.raise() }
+            while !Task.isCancelled { await pause(after: await iterate()) }
+            group.cancelAll()
+        }
+        // A stream that closed to be opened again at once is still shown as connected.
+        await status.disconnect()
+        await credentials.invalidate()
+    }
+
+    /// Waits between two iterations; what the app subscribes to meanwhile is shown at once.
+    private func pause(after end: IterationEnd) async {
+        let delay: Duration
+        switch end {
+        case .closed(let reason) where reason.reconnectsAtOnce: return
+        case .closed, .failed: delay = retry.delay(random: environment.random())
+        case .cancelled: return
+        }
+        let environment = environment
+        let mailbox = mailbox
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // A cancelled sleep ends the pause just as well: the loop looks for cancellation itself.
+                try? await environment.sleep(delay)
+                mailbox.post(.pauseEnded)
+            }
+            while let item = try? await mailbox.next() {
+                switch item {
+                case .control(.pauseEnded): return group.cancelAll()
+                case .control(.subscriptionsChanged): await showSubscriptions()
+                case .control, .input: continue
+                }
+            }
+        }
+    }
+
+    /// Reads the subscriptions anew while no stream could report them.
+    private func showSubscriptions() async {
+        do {
+            let stored = try await database.write { try $0.offlineStatus() }
+            var iteration = await status.current.iteration
+            iteration.streams = stored.streams
+            await status.show(iteration)
+        } catch {
+            log(.warning, "Could not read the stream subscriptions: \(error)")
+        }
+    }
+}
+
+/// How an iteration ended.
+enum IterationEnd: Sendable {
+    /// The reducer closed it.
+    case closed(SyncCloseReason)
+    /// Something failed; the status shows it.
+    case failed
+    /// The coordinator is to stop.
+    case cancelled
+}

@@ -1,0 +1,84 @@
+/// Keeps the credentials of one connection, and asks the app for new ones one call at a time (client-api 3.7).
+actor CredentialsCache {
+    private struct Fetch {
+        let id: Int
+        let task: Task<Void, Never>
+        var waiters: [Int: CheckedContinuation<SyncCredentials, any Error>] = [:]
+    }
+
+    private let fetch: @Sendable () async throws -> SyncCredentials?
+    private var cached: SyncCredentials?
+    private var current: Fetch?
+    private var nextID = 0
+
+    init(fetch: @escaping @Sendable () async throws -> SyncCredentials?) { self.fetch = fetch }
+
+    /// Returns the credentials, asking the app if there are none.
+    ///
+    /// - Throws: the app's error; `SyncError` with `.noCredentials`; `CancellationError` at once when the caller is
+    ///   cancelled, even if the app does not notice.
+    func credentials() async throws -> SyncCredentials {
+        if let cached { return cached }
+        return try await fetched()
+    }
+
+    /// Asks the app for newer credentials; those in use stay until they are there.
+    func refresh() async throws { _ = try await fetched() }
+
+    /// Drops credentials that must not be used again; newer ones stay.
+    func invalidate(_ credentials: SyncCredentials? = nil) {
+        if credentials == nil || credentials == cached { cached = nil }
+    }
+
+    private func fetched() async throws -> SyncCredentials {
+        nextID += 1
+        let id = nextID
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
+                if current == nil { current = begin() }
+                current?.waiters[id] = continuation
+            }
+        } onCancel: {
+            Task { await self.forget(id) }
+        }
+    }
+
+    private func begin() -> Fetch {
+        nextID += 1
+        let id = nextID
+        let fetch = fetch
+        return Fetch(
+            id: id,
+            task: Task {
+                let result: Result<SyncCredentials, any Error>
+                do {
+                    if let credentials = try await fetch() {
+                        result = .success(credentials)
+                    } else {
+                        result = .failure(SyncError(.noCredentials, "fetchCredentials() returned nil"))
+                    }
+                } catch {
+                    result = .failure(error)
+                }
+                self.finish(id, result)
+            })
+    }
+
+    private func finish(_ id: Int, _ result: Result<SyncCredentials, any Error>) {
+        // A call that everybody gave up on may still answer; somebody newer is asked already.
+        guard let done = current, done.id == id else { return }
+        current = nil
+        if case .success(let credentials) = result { cached = credentials }
+        for waiter in done.waiters.values { waiter.resume(with: result) }
+    }
+
+    private func forget(_ id: Int) {
+        guard let waiter = current?.waiters.removeValue(forKey: id) else { return }
+        waiter.resume(throwing: CancellationError())
+        if let current, current.waiters.isEmpty {
+            current.task.cancel()
+            self.current = nil
+        }
+    }
+}

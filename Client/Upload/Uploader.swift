@@ -1,0 +1,115 @@
+/// Sends local changes to the backend and asks for write checkpoints (client-api 3.1 to 3.6).
+struct Uploader: Sendable {
+    let database: SyncDatabase
+    let upload: @Sendable () async throws -> Void
+    let credentials: CredentialsCache
+    let transport: any SyncTransport
+    let http: SyncHTTP
+    let options: SyncOptions
+    let status: SyncStatusHub
+    let environment: SyncEnvironment
+    let log: SyncLog
+    /// Raised when there may be something to do.
+    let trigger: Signal
+    /// Called after each round.
+    let roundEnded: @Sendable () -> Void
+
+    /// Runs rounds until the task is cancelled.
+    ///
+    /// The first trigger after a rest starts a round at once; triggers during a round or the throttle after its start
+    /// make one more together. The throttle runs beside the round, so a long one is followed at once.
+    func run() async {
+        do {
+            while true {
+                try await trigger.wait()
+                // Without a stream nothing is sent; the first line of the next one triggers again.
+                guard await isAllowed() else { continue }
+                let start = environment.uptime()
+                try await round()
+                roundEnded()
+                let rest = options.uploadThrottle - (environment.uptime() - start)
+                if rest > .zero { try await environment.sleep(rest) }
+            }
+        } catch {
+            // Only cancellation ends the loop: a round deals with every other error.
+            await status.setUploading(false)
+        }
+    }
+
+    /// Uploads until the queue is empty and its write checkpoint known.
+    ///
+    /// - Throws: `CancellationError`.
+    private func round() async throws {
+        var previous: Int64?
+        while await isAllowed() {
+            do {
+                guard let front = try await database.write({ try $0.frontOfUploadQueue() }) else {
+                    await status.setUploading(false)
+                    guard try await updateWriteCheckpoint() else { continue }
+                    await status.clearUploadError()
+                    return
+                }
+                if front == previous {
+                    log(.warning, Self.stalledWarning)
+                    throw SyncError(
+                        .stalledUpload, "Delaying due to previously encountered CRUD item.")
+                }
+                if previous != nil { await status.clearUploadError() }
+                previous = front
+                await status.setUploading(true)
+                try await upload()
+                try Task.checkCancellation()
+            } catch {
+                // A connector may throw CancellationError for reasons of its own; only ours ends the round.
+                try Task.checkCancellation()
+                previous = nil
+                log(.error, "Error uploading crud: \(error)")
+                await status.uploadFailed(error)
+                try await waitToRetry()
+                guard await status.current.connected else { return }
+            }
+        }
+        await status.setUploading(false)
+    }
+
+    /// Obtains a write checkpoint if local writes wait for one (client-api 3.6).
+    ///
+    /// - Returns: false if there were other writes meanwhile, which come first.
+    private func updateWriteCheckpoint() async throws -> Bool {
+        let wanted = try await database.write { store in
+            try store.writeAwaitingCheckpoint().map {
+                ($0, try CoreExtension.of(store.connection).clientID())
+            }
+        }
+        guard let (write, clientID) = wanted else { return true }
+        let credentials = try await credentials.credentials()
+        let response = try await transport.send(http.writeCheckpoint(clientID: clientID, with: credentials))
+        if response.status == 401 { await self.credentials.invalidate(credentials) }
+        let id = try SyncHTTP.writeCheckpoint(from: response)
+        return try await database.write { try $0.setTarget(id, ifLastWriteIs: write) }
+    }
+
+    private func isAllowed() async -> Bool {
+        if options.uploadsWhileDisconnected { return true }
+        return await status.current.connected
+    }
+
+    /// Waits for the retry delay, but not longer than the stream is open.
+    private func waitToRetry() async throws {
+        let delay = options.retryDelay * (0.9 + 0.2 * environment.random())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [environment] in try await environment.sleep(delay) }
+            group.addTask { [status] in
+                while await status.current.connected { try await status.disconnected.wait() }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private static let stalledWarning = """
+        Potentially previously uploaded CRUD entries are still present in the upload queue. \
+        Make sure to handle uploads and complete CRUD transactions or batches by calling and awaiting \
+        their [.complete()] method. The next upload iteration will be delayed.
+        """
+}

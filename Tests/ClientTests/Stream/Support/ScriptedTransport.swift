@@ -1,0 +1,109 @@
+import PowerSync
+import PowerSyncSystem
+import PowerSyncWire
+
+/// A service that does what the test says, and remembers what it was asked.
+final class ScriptedTransport: SyncTransport {
+    private struct State {
+        var requests: [SyncHTTPRequest] = []
+        var streams: [ScriptedStream] = []
+        var statuses: [Int] = []
+        var answers: [SyncHTTPResponse] = []
+        var contentType = "application/x-ndjson; charset=utf-8"
+    }
+
+    private let state = Lock(State())
+
+    /// - Parameters:
+    ///   - statuses: what connections are answered, in turn; 200 when used up.
+    ///   - answers: what other requests are answered, in turn; the last one repeats.
+    init(statuses: [Int] = [], answers: [SyncHTTPResponse] = []) {
+        state.withLock { state in
+            state.statuses = statuses
+            state.answers = answers
+        }
+    }
+
+    var requests: [SyncHTTPRequest] { state.withLock { $0.requests } }
+    var streams: [ScriptedStream] { state.withLock { $0.streams } }
+
+    func setContentType(_ type: String) { state.withLock { $0.contentType = type } }
+
+    func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream {
+        state.withLock { state in
+            state.requests.append(request)
+            let status = state.statuses.isEmpty ? 200 : state.statuses.removeFirst()
+            let type = status == 200 ? state.contentType : "application/json"
+            let stream = ScriptedStream(status: status, headers: [SyncHTTPHeader("Content-Type", type)])
+            state.streams.append(stream)
+            return stream
+        }
+    }
+
+    func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
+        try state.withLock { state in
+            state.requests.append(request)
+            guard let answer = state.answers.first else { throw ScriptError("no answer is scripted") }
+            if state.answers.count > 1 { state.answers.removeFirst() }
+            return answer
+        }
+    }
+
+    /// The body of the request of a connection.
+    func body(_ index: Int) throws -> JSON {
+        let streams = requests.filter { $0.url.hasSuffix("/sync/stream") }
+        return try JSON.parse(streams[index].body ?? [])
+    }
+}
+
+/// One response, written by the test.
+final class ScriptedStream: SyncResponseStream {
+    private struct State {
+        var pieces: [Result<[UInt8]?, any Error>] = []
+        var asked = 0
+        var isCancelled = false
+    }
+
+    let status: Int
+    let headers: [SyncHTTPHeader]
+    private let state = Lock(State())
+    private let arrived = Signal()
+
+    init(status: Int, headers: [SyncHTTPHeader]) {
+        self.status = status
+        self.headers = headers
+    }
+
+    /// How often the client has asked for bytes.
+    var asked: Int { state.withLock { $0.asked } }
+    /// Pieces that the client has not taken.
+    var left: Int { state.withLock { $0.pieces.count } }
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    func send(_ lines: String...) { push(.success(Array((lines.joined(separator: "\n") + "\n").utf8))) }
+    func sendRaw(_ text: String) { push(.success(Array(text.utf8))) }
+    func sendRaw(bytes: [UInt8]) { push(.success(bytes)) }
+    func end() { push(.success(nil)) }
+    func cut() { push(.failure(ScriptError("connection reset"))) }
+
+    private func push(_ piece: Result<[UInt8]?, any Error>) {
+        state.withLock { $0.pieces.append(piece) }
+        arrived.raise()
+    }
+
+    func next() async throws -> [UInt8]? {
+        state.withLock { $0.asked += 1 }
+        while true {
+            let piece = state.withLock { $0.pieces.isEmpty ? nil : $0.pieces.removeFirst() }
+            if let piece { return try piece.get() }
+            try await arrived.wait()
+        }
+    }
+
+    func cancel() { state.withLock { $0.isCancelled = true } }
+}
+
+struct ScriptError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,130 @@
+import PowerSync
+import PowerSyncSQLite
+import PowerSyncSystem
+import Testing
+
+/// A coordinator on a database in memory, with a scripted service, a scripted app and a clock moved by hand.
+final class SyncRig: Sendable {
+    private struct State {
+        var snapshots: [SyncStatusSnapshot] = []
+        var log: [String] = []
+        var fetches = 0
+        var uploads = 0
+        var active: [StreamKey] = []
+    }
+
+    let clock = SteppedClock()
+    let transport: ScriptedTransport
+    let pool: SQLitePool
+    let database: SyncDatabase
+    let coordinator: SyncCoordinator
+    private let state: Shared
+
+    private final class Shared: Sendable {
+        let state = Lock(State())
+    }
+
+    // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
+    // and uploading empties the queue.
+    init(
+        transport: ScriptedTransport = ScriptedTransport(),
+        options change: (inout SyncOptions) -> Void = { _ in },
+        fetch: @escaping @Sendable (Int) async throws -> SyncCredentials? = {
+            SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
+        },
+        upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil
+    ) async throws {
+        let shared = Shared()
+        state = shared
+        self.transport = transport
+        let pool = try await SQLitePool.open(path: ":memory:", readers: 0) { connection, _ in
+            try SyncBench.prepare(connection)
+        }
+        self.pool = pool
+        database = SyncDatabase(pool: pool, environment: clock.environment)
+        var options = SyncOptions()
+        options.userAgent = "test"
+        change(&options)
+        let backend = SyncBackend(
+            fetchCredentials: {
+                try await fetch(
+                    shared.state.withLock { state in
+                        state.fetches += 1
+                        return state.fetches
+                    })
+            },
+            uploadData: {
+                let number = shared.state.withLock { state in
+                    state.uploads += 1
+                    return state.uploads
+                }
+                if let upload { return try await upload(number, pool) }
+                try await pool.write { try $0.run("DELETE FROM ps_crud") }
+            })
+        let stored = try await database.write { try $0.offlineStatus() }
+        let hub = SyncStatusHub(SyncStatusSnapshot(iteration: stored)) { snapshot in
+            shared.state.withLock { $0.snapshots.append(snapshot) }
+        }
+        coordinator = SyncCoordinator(
+            database: database, backend: backend, transport: transport, options: options, status: hub,
+            activeStreams: { shared.state.withLock { $0.active } }, environment: clock.environment
+        ) { severity, message in
+            shared.state.withLock { $0.log.append("\(severity.stringValue) \(message)") }
+        }
+    }
+
+    /// Runs a test and stops the coordinator whatever comes of it.
+    static func run(_ rig: SyncRig, _ body: (SyncRig) async throws -> Void) async throws {
+        await rig.coordinator.start()
+        do {
+            try await body(rig)
+        } catch {
+            await rig.coordinator.stop()
+            throw error
+        }
+        await rig.coordinator.stop()
+    }
+
+    var snapshots: [SyncStatusSnapshot] { state.state.withLock { $0.snapshots } }
+    var log: [String] { state.state.withLock { $0.log } }
+    var fetches: Int { state.state.withLock { $0.fetches } }
+    var uploads: Int { state.state.withLock { $0.uploads } }
+    var status: SyncStatusSnapshot { get async { await coordinator.status.current } }
+
+    func setActive(_ streams: [StreamKey]) { state.state.withLock { $0.active = streams } }
+
+    func writeLocally(_ id: String = "local") async throws {
+        try await pool.write { connection in
+            try connection.transaction {
+                try connection.run("INSERT INTO items(id, col) VALUES (?1, 'mine')", [.text(id)])
+            }
+        }
+        coordinator.triggerUpload()
+    }
+
+    func rows(_ sql: String) async throws -> [[SQLiteValue]] {
+        try await pool.write { connection in
+            try connection.query(sql) { row in (0..<row.count).map { row[$0] } }
+        }
+    }
+
+    func items() async throws -> [SQLiteValue] {
+        try await rows("SELECT id FROM items ORDER BY id").map { $0[0] }
+    }
+
+    /// Waits for the connection with that number, from 0.
+    func stream(_ index: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws
+        -> ScriptedStream
+    {
+        try await waitUntil("connection \(index)", sourceLocation: sourceLocation) {
+            transport.streams.count > index
+        }
+        return transport.streams[index]
+    }
+
+    /// Waits until the coordinator pauses, and returns for how long.
+    func pause(sourceLocation: SourceLocation = #_sourceLocation) async throws -> Duration {
+        try await waitUntil("a pause", sourceLocation: sourceLocation) { !clock.waiting.isEmpty }
+        return clock.waiting[0]
+    }
+}

@@ -1,0 +1,312 @@
+import Dispatch
+import PowerSync
+import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncWire
+import Testing
+
+/// The loops around the reducer, against a scripted service (client-api 7 G and I).
+@Suite(.timeLimit(.minutes(1))) struct SyncCoordinatorTests {
+    private let checkpoint = SyncLines.checkpoint(2, [.init("b", checksum: 11, count: 2)])
+    private let first = SyncLines.data("b", SyncLines.put(1, "r1", checksum: 5))
+    private let second = SyncLines.data("b", SyncLines.put(2, "r2", checksum: 6))
+
+    @Test func opensAStreamAndShowsWhatArrives() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            try await waitUntil("connected") { await rig.status.connected }
+            stream.send(checkpoint, first)
+            try await waitUntil("downloading") {
+                await rig.status.downloading?.first?.downloadedOperations == 1
+            }
+            stream.send(second, SyncLines.complete(2))
+            try await waitUntil("complete") { await rig.status.downloading == nil }
+            #expect(try await rig.items() == ["r1", "r2"])
+            let priorities = await rig.status.priorities
+            #expect(priorities.map(\.priority) == [PrioritySyncState.fullSync])
+
+            let request = rig.transport.requests[0]
+            #expect(request.method == "POST")
+            #expect(request.url == "https://service.test/base/sync/stream")
+            #expect(
+                request.headers == [
+                    SyncHTTPHeader("Authorization", "Token token-1"), SyncHTTPHeader("User-Agent", "test"),
+                    SyncHTTPHeader("Content-Type", "application/json"),
+                    SyncHTTPHeader("Accept", "application/x-ndjson"),
+                ])
+            #expect(try rig.transport.body(0)["client_id"] == .string("test-client"))
+            #expect(rig.snapshots.map(\.connecting).prefix(2) == [true, false])
+        }
+    }
+
+    @Test func stoppingShowsTheStreamAsLostAndClosesIt() async throws {
+        let rig = try await SyncRig()
+        await rig.coordinator.start()
+        let stream = try await rig.stream(0)
+        try await waitUntil("connected") { await rig.status.connected }
+        await rig.coordinator.stop()
+        let status = await rig.status
+        #expect(!status.connected && !status.connecting && status.downloadError == nil)
+        #expect(stream.isCancelled)
+        // It can be started again.
+        await rig.coordinator.start()
+        _ = try await rig.stream(1)
+        await rig.coordinator.stop()
+        #expect(rig.fetches == 2)
+    }
+
+    @Test func anUnauthorizedStreamMakesTheNextAttemptFetchANewToken() async throws {
+        try await SyncRig.run(try await SyncRig(transport: ScriptedTransport(statuses: [401]))) { rig in
+            _ = try await rig.stream(0)
+            #expect(try await rig.pause() == .seconds(5))
+            let error = await rig.status.downloadError as? SyncError
+            #expect(error?.status == 401)
+            #expect(
+                error?.message == "POST https://service.test/base/sync/stream failed with status code 401")
+            rig.clock.advance(by: .seconds(5))
+            let stream = try await rig.stream(1)
+            #expect(rig.transport.requests.map { $0.headers[0].value } == ["Token token-1", "Token token-2"])
+            stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
+            try await waitUntil("the error is gone") { await rig.status.downloadError == nil }
+        }
+    }
+
+    @Test func anotherErrorKeepsTheToken() async throws {
+        try await SyncRig.run(try await SyncRig(transport: ScriptedTransport(statuses: [500, 429]))) { rig in
+            for attempt in 0..<2 {
+                _ = try await rig.stream(attempt)
+                rig.clock.advance(by: try await rig.pause())
+            }
+            _ = try await rig.stream(2)
+            #expect(rig.fetches == 1)
+        }
+    }
+
+    @Test func aResponseThatIsNoStreamIsAnError() async throws {
+        let transport = ScriptedTransport()
+        transport.setContentType("text/html")
+        try await SyncRig.run(try await SyncRig(transport: transport)) { rig in
+            _ = try await rig.pause()
+            let error = await rig.status.downloadError as? SyncError
+            #expect(error?.code == .unexpectedResponse)
+            #expect(error?.message.hasPrefix("Invalid sync lines response") == true)
+        }
+    }
+
+    @Test func aTokenThatExpiresSoonIsReplacedWhileTheStreamGoesOn() async throws {
+        let gate = Signal()
+        let rig = try await SyncRig(fetch: { number in
+            if number == 2 { try await gate.wait() }
+            return SyncCredentials(endpoint: "https://service.test", token: "token-\(number)")
+        })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await rig.stream(0)
+            stream.send(SyncLines.tokenExpires(in: 10), SyncLines.tokenExpires(in: 9))
+            try await waitUntil("a prefetch") { rig.fetches == 2 }
+            stream.send(SyncLines.checkpoint(1, [.init("b")]))
+            try await waitUntil("the stream goes on") { await rig.status.downloading != nil }
+            gate.raise()
+            _ = try await rig.stream(1)
+            #expect(rig.transport.requests[1].headers[0].value == "Token token-2")
+            #expect(rig.fetches == 2)
+            // No pause was made and no error shown.
+            #expect(rig.clock.waiting.isEmpty || rig.clock.waiting == [.seconds(1)])
+            #expect(await rig.status.downloadError == nil)
+        }
+    }
+
+    @Test func aFailedPrefetchIsAWarningOnly() async throws {
+        let rig = try await SyncRig(fetch: { number in
+            if number == 2 { throw ScriptError("offline") }
+            return SyncCredentials(endpoint: "https://service.test", token: "t")
+        })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await rig.stream(0)
+            stream.send(SyncLines.tokenExpires(in: 10))
+            try await waitUntil("a warning") {
+                rig.log.contains {
+                    $0 == "WARNING Pre-fetching credentials that are about to expire has failed: offline"
+                }
+            }
+            let status = await rig.status
+            #expect(status.connected && status.downloadError == nil)
+        }
+    }
+
+    @Test func aHangingPrefetchDoesNotHoldUpTheNextStream() async throws {
+        let never = Signal()
+        let rig = try await SyncRig(fetch: { number in
+            // An app that does not notice cancellation.
+            if number == 2 { await Task { try? await never.wait() }.value }
+            return SyncCredentials(endpoint: "https://service.test", token: "t\(number)")
+        })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await rig.stream(0)
+            stream.send(SyncLines.tokenExpires(in: 10))
+            try await waitUntil("a prefetch") { rig.fetches == 2 }
+            stream.end()
+            try await waitUntil("disconnected") { await !rig.status.connected }
+            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            rig.clock.advance(by: .seconds(5))
+            _ = try await rig.stream(1)
+            never.raise()
+        }
+    }
+
+    @Test func anExpiredTokenIsDroppedAndFetchedAgainAfterThePause() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            stream.send(SyncLines.tokenExpires(in: 0))
+            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect(rig.fetches == 1)
+            #expect(await !rig.status.connected)
+            rig.clock.advance(by: .seconds(5))
+            _ = try await rig.stream(1)
+            #expect(rig.transport.requests[1].headers[0].value == "Token token-2")
+        }
+    }
+
+    @Test func withoutCredentialsItTriesAgain() async throws {
+        let rig = try await SyncRig(fetch: { number in
+            number == 1 ? nil : SyncCredentials(endpoint: "https://service.test", token: "t")
+        })
+        try await SyncRig.run(rig) { rig in
+            let pause = try await rig.pause()
+            let error = await rig.status.downloadError as? SyncError
+            #expect(error?.description == "fetchCredentials() returned nil")
+            rig.clock.advance(by: pause)
+            _ = try await rig.stream(0)
+        }
+    }
+
+    @Test func aCutInTheMiddleOfALineGoesOnBehindTheLastStoredOperation() async throws {
+        for isCut in [true, false] {
+            try await SyncRig.run(try await SyncRig()) { rig in
+                let stream = try await rig.stream(0)
+                stream.send(checkpoint, first)
+                stream.sendRaw(String(second.dropLast(9)))
+                if isCut { stream.cut() } else { stream.end() }
+                try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+                let status = await rig.status
+                #expect(status.downloadError != nil && !status.connected && status.downloading == nil)
+                rig.clock.advance(by: .seconds(5))
+                let again = try await rig.stream(1)
+                #expect(
+                    try rig.transport.body(1)["buckets"]?.text == "[{\"name\":\"b\",\"after\":\"1\"}]")
+                again.send(checkpoint, second, SyncLines.complete(2))
+                try await waitUntil("complete") { await rig.status.downloadError == nil }
+                #expect(try await rig.items() == ["r1", "r2"])
+            }
+        }
+    }
+
+    @Test func wholeLinesBeforeABrokenOneAreStored() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            stream.send(checkpoint, first, second, "{\"data\":{}}")
+            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect((await rig.status.downloadError as? SyncError)?.code == .protocolViolation)
+            rig.clock.advance(by: .seconds(5))
+            _ = try await rig.stream(1)
+            #expect(try rig.transport.body(1)["buckets"]?.text == "[{\"name\":\"b\",\"after\":\"2\"}]")
+        }
+    }
+
+    @Test func anOrderlyEndIsNoError() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            stream.send(checkpoint)
+            stream.end()
+            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            let status = await rig.status
+            #expect(!status.connected && status.downloadError == nil && status.downloading == nil)
+        }
+    }
+
+    @Test func chunksMayBeCutAnywhere() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            let text =
+                "\n" + checkpoint + "\r\n\r\n"
+                + SyncLines.data("b", SyncLines.put(1, "é\u{2028}", checksum: 11)) + "\n"
+                + SyncLines.complete(2) + "\n"
+            for byte in text.utf8 { stream.sendRaw(bytes: [byte]) }
+            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            #expect(try await rig.items() == ["é\u{2028}"])
+        }
+    }
+
+    @Test func nothingMoreIsReadBeforeWhatWasReadIsStored() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            try await waitUntil("the client asks") { stream.asked == 1 }
+            let busy = Signal()
+            let release = DispatchSemaphore(value: 0)
+            let pool = rig.pool
+            // The thread of the writer is kept busy.
+            async let holder: DispatchTimeoutResult = pool.write { _ in
+                busy.raise()
+                return release.wait(timeout: .now() + 10)
+            }
+            try await busy.wait()
+            stream.send(checkpoint)
+            stream.send(first)
+            stream.send(second)
+            try await waitUntil("one chunk is taken") { stream.left == 2 }
+            #expect(stream.asked == 1)
+            release.signal()
+            #expect(try await holder == .success)
+            try await waitUntil("all are taken") { stream.asked == 4 }
+        }
+    }
+
+    @Test func theSecondChecksumFailureIsShownAndTheDelayGrowsToItsLimit() async throws {
+        let complete = SyncLines.complete(2)
+        try await SyncRig.run(try await SyncRig()) { rig in
+            var delays: [Duration] = []
+            for attempt in 0..<8 {
+                let stream = try await rig.stream(attempt)
+                stream.send(SyncLines.checkpoint(2, [.init("b", checksum: 1)]), first, complete)
+                try await waitUntil("a pause") { await !rig.status.connected && !rig.clock.waiting.isEmpty }
+                try await waitUntil("the long wait") { (rig.clock.waiting.last ?? .zero) >= .seconds(5) }
+                delays.append(rig.clock.waiting.last ?? .zero)
+                let error = await rig.status.downloadError as? SyncError
+                #expect((error?.code == .checksumMismatch) == (attempt > 0))
+                rig.clock.advance(by: delays[attempt])
+            }
+            #expect(delays == [5, 5 * 2, 20, 40, 80, 160, 300, 300].map { .seconds($0) })
+            let stream = try await rig.stream(8)
+            #expect(try rig.transport.body(8)["buckets"]?.text == "[]")
+            stream.send(checkpoint, first, second, complete)
+            try await waitUntil("the error is gone") { await rig.status.downloadError == nil }
+            stream.end()
+            try await waitUntil("the ordinary delay") { rig.clock.waiting.contains(.seconds(5)) }
+        }
+    }
+
+    @Test func subscribingOpensAnotherStreamAtOnce() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let stream = try await rig.stream(0)
+            try await waitUntil("connected") { await rig.status.connected }
+            let key = StreamKey(name: "s", parameters: "{\"x\":1}")
+            _ = try await rig.database.write { try $0.subscribe(key) }
+            rig.setActive([key])
+            rig.coordinator.subscriptionsChanged()
+            _ = try await rig.stream(1)
+            try await waitUntil("the old stream is closed") { stream.isCancelled }
+            #expect(
+                try rig.transport.body(1)["streams"]?["subscriptions"]?.text
+                    == "[{\"stream\":\"s\",\"parameters\":{\"x\":1},\"override_priority\":null}]")
+        }
+    }
+
+    @Test func aSubscriptionMadeDuringAPauseIsShownAtOnce() async throws {
+        try await SyncRig.run(try await SyncRig(transport: ScriptedTransport(statuses: [500]))) { rig in
+            _ = try await rig.pause()
+            _ = try await rig.database.write { try $0.subscribe(StreamKey(name: "s")) }
+            rig.coordinator.subscriptionsChanged()
+            try await waitUntil("the subscription is shown") { await rig.status.streams.map(\.name) == ["s"] }
+            #expect(rig.transport.streams.count == 1)
+        }
+    }
+}
