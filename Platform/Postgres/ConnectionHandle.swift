@@ -1,0 +1,193 @@
+import CPowerSyncPQ
+import PowerSyncSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Owns one `PGconn` and the readiness of its socket; the bridge to libpq's functions for connections.
+///
+/// Safe because one task has it while it connects, and then one `PostgresConnection`, an actor, makes every call.
+/// Nothing here waits.
+final class ConnectionHandle: @unchecked Sendable {
+    private let connection: OpaquePointer
+    private var channel: Channel?
+    private(set) var isFinished = false
+
+    /// Takes over a connection that was started, complete or not.
+    init(_ connection: OpaquePointer) {
+        self.connection = connection
+        // Without it notices are printed to standard error.
+        PQsetNoticeProcessor(connection, { _, _ in }, nil)
+    }
+
+    deinit {
+        finish()
+    }
+
+    /// Closes the connection; the server ends its session, after the statement that may be running.
+    func finish() {
+        guard !isFinished else { return }
+        isFinished = true
+        channel?.deregister()
+        channel = nil
+        PQfinish(connection)
+    }
+
+    var isFine: Bool { !isFinished && PQstatus(connection) == CONNECTION_OK }
+    var message: String { isFinished ? "the connection is closed" : oneLine(PQerrorMessage(connection)) }
+    var serverVersion: Int { isFinished ? 0 : Int(PQserverVersion(connection)) }
+    var backendProcessID: Int32 { isFinished ? 0 : PQbackendPID(connection) }
+    var transactionStatus: PGTransactionStatusType {
+        isFinished ? PQTRANS_UNKNOWN : PQtransactionStatus(connection)
+    }
+
+    /// The error of a connection that stopped working.
+    func lost() -> PostgresError {
+        isFinished
+            ? PostgresError(.closed, "the connection is closed") : PostgresError(.connectionLost, message)
+    }
+
+    // MARK: Connecting
+
+    /// False when the parameters were refused or no address was found.
+    var hasStarted: Bool { PQstatus(connection) != CONNECTION_BAD }
+
+    /// One step of connecting; the socket may be another one after it.
+    func connectPoll() -> PostgresPollingStatusType {
+        channel?.deregister()
+        channel = nil
+        return PQconnectPoll(connection)
+    }
+
+    /// Asks for the socket's readiness, which lasts until the next `connectPoll`.
+    func watch(_ poller: Poller) throws(PostgresError) {
+        do {
+            channel = try poller.channel(PQsocket(connection))
+        } catch {
+            throw PostgresError(.unavailable, "the connection's socket cannot be watched: \(error)")
+        }
+    }
+
+    /// While connecting, errors carry their SQLSTATE in the text, which is the only place libpq has for it.
+    func setVerboseErrors(_ isVerbose: Bool) {
+        PQsetErrorVerbosity(connection, isVerbose ? PQERRORS_VERBOSE : PQERRORS_DEFAULT)
+    }
+
+    /// From here on no call waits for the socket.
+    func setNonBlocking() throws(PostgresError) {
+        guard PQsetnonblocking(connection, 1) == 0 else { throw lost() }
+    }
+
+    // MARK: The socket
+
+    /// The readiness to wait for; nil while connecting and after the end.
+    var readiness: Channel? { channel }
+
+    /// Whether the socket has bytes, or its end, to read at this moment.
+    ///
+    /// libpq does not always read all there is, so this is asked before an edge of readiness is awaited.
+    var isReadable: Bool { isReady(Int16(POLLIN)) }
+
+    /// Whether the socket takes bytes at this moment.
+    var isWritable: Bool { isReady(Int16(POLLOUT)) }
+
+    private func isReady(_ events: Int16) -> Bool {
+        guard !isFinished else { return true }
+        var descriptor = pollfd(fd: PQsocket(connection), events: events, revents: 0)
+        return poll(&descriptor, 1, 0) != 0
+    }
+
+    /// Takes what the socket has; false when the connection is gone.
+    func consumeInput() -> Bool {
+        !isFinished && PQconsumeInput(connection) == 1
+    }
+
+    /// True when everything was sent; false if the socket is full.
+    func flush() throws(PostgresError) -> Bool {
+        guard !isFinished else { throw lost() }
+        switch PQflush(connection) {
+        case 0: return true
+        case 1: return false
+        default: throw lost()
+        }
+    }
+
+    // MARK: Statements
+
+    func send(_ sql: String) throws(PostgresError) {
+        try sent(isFinished ? 0 : PQsendQuery(connection, sql))
+    }
+
+    func send(_ sql: String, _ parameters: [String?]) throws(PostgresError) {
+        guard !isFinished else { throw lost() }
+        try sent(
+            withCStrings(parameters) { values in
+                PQsendQueryParams(
+                    connection, sql, Int32(values.count), nil, values.baseAddress, nil, nil, 0)
+            })
+    }
+
+    private func sent(_ status: Int32) throws(PostgresError) {
+        guard status == 0 else { return }
+        guard isFine else { throw lost() }
+        throw PostgresError(.invalidInput, message)
+    }
+
+    var isBusy: Bool { !isFinished && PQisBusy(connection) == 1 }
+
+    /// The next result, nil at the end of a statement; only when `isBusy` is false, else it would wait.
+    func nextResult() -> ResultHandle? {
+        isFinished ? nil : PQgetResult(connection).map(ResultHandle.init)
+    }
+
+    func enterPipeline() -> Bool { !isFinished && PQenterPipelineMode(connection) == 1 }
+    func exitPipeline() -> Bool { !isFinished && PQexitPipelineMode(connection) == 1 }
+    func sync() -> Bool { !isFinished && PQpipelineSync(connection) == 1 }
+
+    // MARK: COPY
+
+    enum CopyStep {
+        case data([UInt8])
+        case wait
+        case end
+    }
+
+    func nextCopyData() throws(PostgresError) -> CopyStep {
+        guard !isFinished else { throw lost() }
+        var buffer: UnsafeMutablePointer<CChar>?
+        let count = PQgetCopyData(connection, &buffer, 1)
+        defer { PQfreemem(buffer) }
+        switch count {
+        case 0: return .wait
+        case -1, -2: return .end
+        default:
+            guard let buffer else { return .wait }
+            return .data([UInt8](UnsafeRawBufferPointer(start: buffer, count: Int(count))))
+        }
+    }
+
+    /// False when it has to be tried again once the socket takes more.
+    func putCopyData(_ bytes: [UInt8]) throws(PostgresError) -> Bool {
+        guard !isFinished else { throw lost() }
+        let status = bytes.withUnsafeBytes { raw in
+            PQputCopyData(connection, raw.assumingMemoryBound(to: CChar.self).baseAddress, Int32(raw.count))
+        }
+        guard status >= 0 else { throw lost() }
+        return status == 1
+    }
+
+    /// Ends a COPY from us that nobody wants, so that the server answers with an error.
+    func refuseCopy() -> Bool {
+        !isFinished && PQputCopyEnd(connection, "no data") == 1
+    }
+
+    /// What is needed to stop the running statement; nil when there is no connection.
+    func cancelRequest() -> CancelRequest? {
+        isFinished ? nil : PQgetCancel(connection).map(CancelRequest.init)
+    }
+}

@@ -1,0 +1,58 @@
+import CPowerSyncPQ
+
+extension PostgresConnection {
+    /// Runs one statement with parameters in text form (`$1`…; nil is NULL), by the extended protocol.
+    ///
+    /// An error of the server is thrown with its SQLSTATE and leaves the connection usable.
+    @discardableResult
+    package func query(_ sql: String, _ parameters: [String?] = []) async throws -> PostgresResult {
+        try Self.refuseNULs(sql, parameters)
+        return try await exclusively {
+            try handle.send(sql, parameters)
+            activity = .statement
+            let results = try await collectResults()
+            guard let result = results.last else {
+                throw PostgresError(.malformedMessage, "the server sent no result")
+            }
+            return result
+        }
+    }
+
+    /// Runs the statements of a text by the simple protocol, as one transaction unless it says otherwise.
+    ///
+    /// The first error ends it and is thrown. Also for replication commands, which know no other protocol.
+    @discardableResult
+    package func script(_ sql: String) async throws -> [PostgresResult] {
+        try refuseNUL(sql, "a script")
+        return try await exclusively {
+            try handle.send(sql)
+            activity = .statement
+            return try await collectResults()
+        }
+    }
+
+    /// Reads results up to the end of what was sent, then throws the first error, if there was one.
+    func collectResults() async throws -> [PostgresResult] {
+        var results: [PostgresResult] = []
+        var failure: PostgresError?
+        while let result = try await nextResult() {
+            switch result.status {
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
+                results.append(PostgresResult(result))
+            case PGRES_COPY_OUT, PGRES_COPY_IN, PGRES_COPY_BOTH:
+                // Thrown while the COPY is under way, so that `exclusively` ends it.
+                throw PostgresError(.invalidInput, "COPY and replication have calls of their own")
+            default:
+                failure = failure ?? result.error()
+            }
+        }
+        activity = .idle
+        if let failure { throw failure }
+        return results
+    }
+
+    static func refuseNULs(_ sql: String, _ parameters: [String?]) throws(PostgresError) {
+        try refuseNUL(sql, "a statement")
+        for case let parameter? in parameters { try refuseNUL(parameter, "a parameter") }
+    }
+}

@@ -1,0 +1,222 @@
+import CPowerSyncPQ
+import PowerSyncSystem
+
+/// One connection to Postgres, used by one task at a time.
+///
+/// A second statement while one runs is refused as `busy`. When the task that waits is cancelled, the server is
+/// told to stop the statement and the connection is read empty, so that it can be used again; if that takes longer
+/// than five seconds it is closed. A transaction stays open (and is usually failed) and is the caller's to roll back.
+package actor PostgresConnection {
+    /// What the transaction of the session is doing.
+    package enum TransactionStatus: Sendable {
+        case idle
+        /// A statement is running.
+        case active
+        case inTransaction
+        /// A statement of the transaction failed: only a rollback ends it.
+        case inError
+        /// The connection is gone.
+        case unknown
+    }
+
+    enum Activity {
+        case idle
+        case statement
+        case pipeline
+        case copyOut
+        case streaming
+    }
+
+    let handle: ConnectionHandle
+    let poller: Poller
+    var activity = Activity.idle
+    var isStreamBeingRead = false
+    var isStreamBeingWritten = false
+    private var isInUse = false
+
+    init(_ handle: ConnectionHandle, _ poller: Poller) {
+        self.handle = handle
+        self.poller = poller
+    }
+
+    /// Whether statements can be sent: it is open, and the server has not said good-bye since the last one.
+    package var isAlive: Bool {
+        guard handle.isFine else { return false }
+        if activity == .idle, handle.isReadable {
+            // A notice or a notification is fine, an end is not: only reading tells.
+            return handle.consumeInput() && handle.isFine
+        }
+        return true
+    }
+
+    /// For example 150020 for 15.20.
+    package var serverVersion: Int { handle.serverVersion }
+
+    /// The process id of the session on the server, as in `pg_stat_activity`.
+    package var backendProcessID: Int32 { handle.backendProcessID }
+
+    package var transactionStatus: TransactionStatus {
+        switch handle.transactionStatus {
+        case PQTRANS_IDLE: .idle
+        case PQTRANS_ACTIVE: .active
+        case PQTRANS_INTRANS: .inTransaction
+        case PQTRANS_INERROR: .inError
+        default: .unknown
+        }
+    }
+
+    /// Asks the server to stop the statement that is running, which then fails with SQLSTATE 57014.
+    ///
+    /// Returns at once; if nothing runs any more, nothing happens.
+    package func cancel() {
+        handle.cancelRequest()?.send()
+    }
+
+    /// Closes the connection; a statement that is running ends with the error `closed`.
+    package func close() {
+        handle.finish()
+    }
+
+    // MARK: Turns
+
+    /// Runs `body` as the only user and puts the connection in order if it fails half-way.
+    func exclusively<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        guard handle.isFine else { throw handle.lost() }
+        guard !isInUse, activity == .idle else {
+            throw PostgresError(.busy, "the connection is in use by another task or is streaming")
+        }
+        try Task.checkCancellation()
+        isInUse = true
+        defer { isInUse = false }
+        do {
+            return try await body()
+        } catch {
+            // A cancelled task cannot wait, so the clearing up has a task of its own; it has a deadline.
+            if activity != .idle, activity != .streaming {
+                await Task { await self.recover() }.value
+            }
+            throw error
+        }
+    }
+
+    /// Stops what runs and reads its results to the end; closes the connection if that fails.
+    private func recover() async {
+        let deadline = ContinuousClock.now + .seconds(5)
+        do {
+            var isDrained = false
+            // The server ignores a request that arrives before it has begun with the statement, so it is repeated.
+            while !isDrained {
+                guard handle.isFine, let request = handle.cancelRequest() else { return handle.finish() }
+                request.send()
+                isDrained = try await drains(until: min(deadline, .now + .milliseconds(100)))
+                // A request that arrives late would stop the next statement.
+                while !request.isDone {
+                    guard ContinuousClock.now < deadline else { return handle.finish() }
+                    try await poller.sleep(until: .now + .milliseconds(1))
+                }
+                if !isDrained, ContinuousClock.now >= deadline { return handle.finish() }
+            }
+            activity = .idle
+        } catch {
+            // Whatever it was, the connection cannot be trusted any more, and the caller has the first error.
+            handle.finish()
+        }
+    }
+
+    /// Reads to the end of what runs; false when the deadline passes first, and then it can be called again.
+    private func drains(until deadline: ContinuousClock.Instant) async throws -> Bool {
+        do {
+            try await drain(until: deadline)
+            return true
+        } catch let error as PostgresError where error.code == .timedOut {
+            return false
+        }
+    }
+
+    private func drain(until deadline: ContinuousClock.Instant) async throws {
+        while true {
+            let result = try await nextResult(until: deadline)
+            guard let result else {
+                if activity == .pipeline, handle.isFine { continue }
+                return
+            }
+            switch result.status {
+            case PGRES_COPY_OUT: while try await copyStep(until: deadline) != nil {}
+            case PGRES_COPY_IN: guard handle.refuseCopy() else { throw handle.lost() }
+            case PGRES_PIPELINE_SYNC:
+                guard handle.exitPipeline() else { throw handle.lost() }
+                return
+            case PGRES_COPY_BOTH: throw handle.lost()
+            default: break
+            }
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Returns when there is something to read; false if the deadline passed before.
+    func waitReadable(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
+        while !handle.isReadable {
+            guard try await wait({ try await $0.readable(until: deadline) }) else { return false }
+        }
+        // A stream that never runs dry must still end when its task is cancelled.
+        try Task.checkCancellation()
+        return true
+    }
+
+    /// Returns when the socket takes more.
+    func waitWritable() async throws {
+        while !handle.isWritable {
+            _ = try await wait { try await $0.writable(until: nil) }
+        }
+        try Task.checkCancellation()
+    }
+
+    private func wait(_ readiness: (Channel) async throws -> Bool) async throws -> Bool {
+        guard let channel = handle.readiness else { throw handle.lost() }
+        do {
+            let isReady = try await readiness(channel)
+            guard !handle.isFinished else { throw handle.lost() }
+            return isReady
+        } catch is CancellationError where handle.isFinished && !Task.isCancelled {
+            // Closing the connection ends the wait in this way.
+            throw handle.lost()
+        }
+    }
+
+    /// Sends all that is queued, reading meanwhile: a server that cannot write its answers stops reading.
+    func flush() async throws {
+        while try !handle.flush() {
+            try Task.checkCancellation()
+            if !handle.isReadable && !handle.isWritable {
+                _ = try await wait { try await Self.waitReadableOrWritable($0) }
+            }
+            // What had arrived before a loss is still to be read, and the next read reports the loss.
+            if handle.isReadable, !handle.consumeInput() { return }
+        }
+    }
+
+    private static func waitReadableOrWritable(_ channel: Channel) async throws -> Bool {
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask { try await channel.readable(until: nil) }
+            group.addTask { try await channel.writable(until: nil) }
+            // The other wait ends by this cancellation, which the group does not throw on.
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+    }
+
+    /// The next result of what was sent, nil at the end of a statement.
+    func nextResult(until deadline: ContinuousClock.Instant? = nil) async throws -> ResultHandle? {
+        // On a connection that is lost there may still be results to read, the reason among them.
+        if handle.isFine { try await flush() }
+        while handle.isBusy {
+            guard try await waitReadable(until: deadline) else {
+                throw PostgresError(.timedOut, "the server did not answer in time")
+            }
+            // What had arrived before a loss is still to be read: libpq then makes a result of the loss.
+            if !handle.consumeInput() { break }
+        }
+        return handle.nextResult()
+    }
+}

@@ -1,0 +1,88 @@
+/// What went wrong with a connection, a statement or a message of Postgres.
+///
+/// `message` and `description` may reach a log: for errors of the server they hold the primary message alone. DETAIL
+/// quotes whole rows and is only in `debugDescription` (backend 3.1).
+package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible,
+    CustomDebugStringConvertible
+{
+    /// The kinds of failure a caller may tell apart.
+    package struct Code: RawRepresentable, Sendable, Hashable {
+        package let rawValue: String
+
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The server answered a statement with an error; `sqlstate` says which.
+        package static let server = Code(rawValue: "server")
+        /// No connection could be made: refused, wrong credentials, no such database.
+        package static let unavailable = Code(rawValue: "unavailable")
+        /// The connection broke while it was in use.
+        package static let connectionLost = Code(rawValue: "connection_lost")
+        /// The connection or pool was closed by us.
+        package static let closed = Code(rawValue: "closed")
+        /// The time allowed for connecting, or for waiting for a connection of the pool, is over.
+        package static let timedOut = Code(rawValue: "timed_out")
+        /// So many callers wait for a connection of the pool that one more is turned away.
+        package static let overloaded = Code(rawValue: "overloaded")
+        /// Another task is using the connection, or it is streaming.
+        package static let busy = Code(rawValue: "busy")
+        /// What was given cannot be sent: a malformed URI, a NUL character, too many parameters.
+        package static let invalidInput = Code(rawValue: "invalid_input")
+        /// The server sent something that does not follow the protocol.
+        package static let malformedMessage = Code(rawValue: "malformed_message")
+    }
+
+    package let code: Code
+    /// Five characters of the SQL standard's error class and condition; nil when the server sent none.
+    package let sqlstate: String?
+    /// The primary message, in one line or more, without DETAIL and HINT.
+    package let message: String
+    /// ERROR, FATAL or PANIC, for errors of the server.
+    package let severity: String?
+    package let schema: String?
+    package let table: String?
+    package let column: String?
+    package let constraint: String?
+    /// DETAIL, which may quote rows: for `debugDescription` and tests, never for logs or answers.
+    package let detail: String?
+
+    package init(
+        _ code: Code, _ message: String, sqlstate: String? = nil, severity: String? = nil,
+        schema: String? = nil,
+        table: String? = nil, column: String? = nil, constraint: String? = nil, detail: String? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.sqlstate = sqlstate
+        self.severity = severity
+        self.schema = schema
+        self.table = table
+        self.column = column
+        self.constraint = constraint
+        self.detail = detail
+    }
+
+    /// Whether the connection is gone or never was: no SQLSTATE, class 08, or one of the shutdowns 57P01–57P05.
+    ///
+    /// If COMMIT was on its way its outcome is unknown (backend 3.1).
+    package var isConnectionLost: Bool {
+        if code == .connectionLost { return true }
+        guard code == .server || code == .unavailable else { return false }
+        guard let sqlstate else { return true }
+        return sqlstate.hasPrefix("08") || sqlstate.hasPrefix("57P0")
+    }
+
+    package var description: String {
+        sqlstate.map { "\(message) (SQLSTATE \($0))" } ?? message
+    }
+
+    package var debugDescription: String {
+        var parts = ["PostgresError(\(code.rawValue)) \(description)"]
+        if let table { parts.append("table \(table)") }
+        if let column { parts.append("column \(column)") }
+        if let constraint { parts.append("constraint \(constraint)") }
+        if let detail { parts.append("detail: \(detail)") }
+        return parts.joined(separator: ", ")
+    }
+}

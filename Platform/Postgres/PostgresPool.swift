@@ -1,0 +1,228 @@
+import PowerSyncSystem
+
+/// A bounded number of connections with one URI, handed to one caller at a time.
+///
+/// Connections are opened when needed. A transaction that a caller leaves open is rolled back; other state of the
+/// session (SET, advisory locks, temporary tables) stays, so use the forms that end with the transaction.
+package actor PostgresPool {
+    /// The limits of a pool; the defaults are those of backend 8.2.
+    package struct Limits: Sendable {
+        /// Connections at most.
+        package var size: Int
+        /// Callers that may wait at most; one more is refused as `overloaded`.
+        package var waiting: Int
+        /// How long a caller waits before it gets `timedOut`.
+        package var acquireTimeout: Duration
+        package var connectTimeout: Duration
+        /// A connection older than this is replaced when it is next asked for.
+        package var lifetime: Duration
+
+        package init(
+            size: Int, waiting: Int? = nil, acquireTimeout: Duration = .seconds(2),
+            connectTimeout: Duration = .seconds(5), lifetime: Duration = .seconds(1800)
+        ) {
+            precondition(size > 0, "a pool needs at least one connection")
+            self.size = size
+            self.waiting = waiting ?? 4 * size
+            self.acquireTimeout = acquireTimeout
+            self.connectTimeout = connectTimeout
+            self.lifetime = lifetime
+        }
+    }
+
+    private struct Member: Sendable {
+        let connection: PostgresConnection
+        let born: ContinuousClock.Instant
+    }
+
+    /// What a waiting caller gets: a connection, or the right to open one.
+    private enum Grant: Sendable {
+        case member(Member)
+        case vacancy
+    }
+
+    private struct Waiter {
+        let id: Int
+        let continuation: CheckedContinuation<Grant, any Error>
+    }
+
+    private let uri: String
+    private let parameters: [String: String]
+    private let poller: Poller
+    private let limits: Limits
+    private var idle: [Member] = []
+    private var waiters: [Waiter] = []
+    /// Connections that exist or are being opened, never above `limits.size`.
+    private var count = 0
+    private var lastWaiter = 0
+    private var isClosed = false
+
+    package init(uri: String, limits: Limits, parameters: [String: String] = [:], poller: Poller) {
+        self.uri = uri
+        self.limits = limits
+        self.parameters = parameters
+        self.poller = poller
+    }
+
+    package init(uri: String, size: Int, parameters: [String: String] = [:], poller: Poller) {
+        self.init(uri: uri, limits: Limits(size: size), parameters: parameters, poller: poller)
+    }
+
+    /// Runs `body` with a connection of its own, which it must not keep.
+    ///
+    /// Throws what `body` throws; before that `overloaded`, `timedOut`, `closed` or what connecting throws. An error
+    /// that says the server is gone, or has become read-only, also drops the idle connections.
+    @discardableResult
+    package nonisolated func withConnection<Value: Sendable>(
+        _ body: @Sendable (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
+        let member = try await acquire()
+        do {
+            let value = try await body(member.connection)
+            await release(member)
+            return value
+        } catch {
+            if let error = error as? PostgresError, error.isConnectionLost || error.sqlstate == "25006" {
+                await dropIdle()
+                await member.connection.close()
+            }
+            // A cancelled task could not roll back, so the return has a task of its own.
+            await Task { await release(member) }.value
+            throw error
+        }
+    }
+
+    /// Closes the idle connections now and the others when they come back; whoever waits gets `closed`.
+    package func close() async {
+        isClosed = true
+        for waiter in waiters { waiter.continuation.resume(throwing: Self.closedError) }
+        waiters = []
+        await dropIdle()
+    }
+
+    /// Connections that exist, for health reports: those not in use, and all.
+    package var statistics: (idle: Int, open: Int, waiting: Int) { (idle.count, count, waiters.count) }
+
+    // MARK: Taking and giving back
+
+    private func acquire() async throws -> Member {
+        try Task.checkCancellation()
+        guard !isClosed else { throw Self.closedError }
+        while let member = idle.popLast() {
+            if member.born.duration(to: .now) < limits.lifetime, await member.connection.isAlive {
+                return member
+            }
+            await member.connection.close()
+            vacate()
+        }
+        if count < limits.size {
+            count += 1
+            return try await open()
+        }
+        switch try await waitForGrant() {
+        case .member(let member): return member
+        case .vacancy: return try await open()
+        }
+    }
+
+    /// Opens a connection for which `count` has a place already.
+    private func open() async throws -> Member {
+        do {
+            let connection = try await PostgresConnection.connect(
+                uri, parameters: parameters, poller: poller, deadline: limits.connectTimeout)
+            return Member(connection: connection, born: .now)
+        } catch {
+            vacate()
+            throw error
+        }
+    }
+
+    private func release(_ member: Member) async {
+        guard !isClosed, await member.connection.isReusable(), !isClosed else {
+            await member.connection.close()
+            return vacate()
+        }
+        if waiters.isEmpty {
+            idle.append(member)
+        } else {
+            waiters.removeFirst().continuation.resume(returning: .member(member))
+        }
+    }
+
+    /// A place became free: the first who waits may open a connection.
+    private func vacate() {
+        if waiters.isEmpty {
+            count -= 1
+        } else {
+            waiters.removeFirst().continuation.resume(returning: .vacancy)
+        }
+    }
+
+    private func dropIdle() async {
+        let dropped = idle
+        idle = []
+        for member in dropped {
+            await member.connection.close()
+            vacate()
+        }
+    }
+
+    // MARK: Waiting
+
+    private func waitForGrant() async throws -> Grant {
+        guard waiters.count < limits.waiting else {
+            throw PostgresError(.overloaded, "too many callers wait for a database connection")
+        }
+        lastWaiter += 1
+        let id = lastWaiter
+        let end = ContinuousClock.now + limits.acquireTimeout
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [poller] in
+                // It throws when the grant came first or the caller was cancelled: then there is nothing to end.
+                guard (try? await poller.sleep(until: end)) != nil else { return }
+                let error = PostgresError(.timedOut, "no database connection became free in time")
+                await self.endWait(id, error)
+            }
+            defer { group.cancelAll() }
+            return try await wait(id)
+        }
+    }
+
+    private func wait(_ id: Int) async throws -> Grant {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                if isClosed || Task.isCancelled {
+                    continuation.resume(throwing: isClosed ? Self.closedError : CancellationError())
+                } else {
+                    waiters.append(Waiter(id: id, continuation: continuation))
+                }
+            }
+        } onCancel: {
+            Task { await self.endWait(id, CancellationError()) }
+        }
+    }
+
+    /// Ends a wait unless it was granted meanwhile.
+    private func endWait(_ id: Int, _ error: any Error) {
+        guard let index = waiters.firstIndex(where: { $0.id == id }) else { return }
+        waiters.remove(at: index).continuation.resume(throwing: error)
+    }
+
+    private static let closedError = PostgresError(.closed, "the connection pool is closed")
+}
+
+extension PostgresConnection {
+    /// Whether the next caller can have it: alive, with nothing under way, outside of a transaction.
+    ///
+    /// A transaction that was left open is rolled back.
+    fileprivate func isReusable() async -> Bool {
+        guard isAlive, activity == .idle else { return false }
+        switch transactionStatus {
+        case .idle: return true
+        case .inTransaction, .inError:
+            // A connection that cannot roll back is closed by the caller, whatever the reason.
+            return (try? await script("ROLLBACK")) != nil && transactionStatus == .idle
+        case .active, .unknown: return false
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// What the server sends on a replication connection (service 7.11).
+package enum ReplicationMessage: Sendable, Equatable {
+    /// A piece of the stream. For `pgoutput` the payload is one `PgOutputMessage`.
+    case xlog(start: LSN, end: LSN, payload: [UInt8])
+    /// The server is alive and has read its log up to `end`; it may ask for a status at once.
+    case keepalive(end: LSN, replyRequested: Bool)
+
+    /// Reads the content of one CopyData frame; a malformed one throws `malformedMessage`.
+    package static func decode(_ frame: [UInt8]) throws(PostgresError) -> ReplicationMessage {
+        var reader = MessageReader(frame)
+        switch try reader.byte("frame type") {
+        case UInt8(ascii: "w"):
+            let start = try reader.lsn("start LSN")
+            let end = try reader.lsn("end LSN")
+            let _: Int64 = try reader.integer("send time")
+            return .xlog(
+                start: start, end: end, payload: Array(try reader.bytes("payload", reader.remaining)))
+        case UInt8(ascii: "k"):
+            let end = try reader.lsn("end LSN")
+            let _: Int64 = try reader.integer("send time")
+            let reply = try reader.byte("reply requested")
+            try reader.finish()
+            return .keepalive(end: end, replyRequested: reply != 0)
+        default:
+            throw reader.malformed("frame type")
+        }
+    }
+}
+
+/// The client's answer: how far the log was written, flushed and applied.
+///
+/// The server may forget everything before `flushed`, so it moves only when the data is durable (service 7.11).
+package struct StandbyStatus: Sendable, Equatable {
+    package let written: LSN
+    package let flushed: LSN
+    package let applied: LSN
+
+    package init(written: LSN, flushed: LSN, applied: LSN) {
+        self.written = written
+        self.flushed = flushed
+        self.applied = applied
+    }
+
+    /// The CopyData frame; `time` in microseconds since 2000-01-01 UTC.
+    package func encoded(time: Int64, requestsReply: Bool = false) -> [UInt8] {
+        var frame = [UInt8(ascii: "r")]
+        frame.reserveCapacity(34)
+        for number in [written.rawValue, flushed.rawValue, applied.rawValue, UInt64(bitPattern: time)] {
+            withUnsafeBytes(of: number.bigEndian) { frame.append(contentsOf: $0) }
+        }
+        frame.append(requestsReply ? 1 : 0)
+        return frame
+    }
+}

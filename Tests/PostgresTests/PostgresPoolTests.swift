@@ -1,0 +1,154 @@
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncSystem
+import Testing
+
+@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+struct PostgresPoolTests {
+    let poller: Poller
+
+    init() throws {
+        poller = try Poller()
+    }
+
+    private func pool(_ limits: PostgresPool.Limits) async throws -> PostgresPool {
+        PostgresPool(uri: try await TestServer.database(poller), limits: limits, poller: poller)
+    }
+
+    @Test func usesAConnectionAgain() async throws {
+        let pool = try await pool(.init(size: 3))
+        let first = try await pool.withConnection { await $0.backendProcessID }
+        let second = try await pool.withConnection { await $0.backendProcessID }
+        #expect(first == second)
+        #expect(await pool.statistics == (1, 1, 0))
+        await pool.close()
+        #expect(await pool.statistics == (0, 0, 0))
+    }
+
+    @Test func neverOpensMoreThanItsSizeAndServesEverybody() async throws {
+        let pool = try await pool(.init(size: 2, waiting: 50, acquireTimeout: .seconds(20)))
+        let sessions = try await withThrowingTaskGroup(of: Int32.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    try await pool.withConnection { connection in
+                        try await connection.query("SELECT pg_sleep(0.005)")
+                        return await connection.backendProcessID
+                    }
+                }
+            }
+            return try await group.reduce(into: [Int32: Int]()) { $0[$1, default: 0] += 1 }
+        }
+        #expect(sessions.count == 2)
+        #expect(sessions.values.reduce(0, +) == 40)
+        #expect(await pool.statistics == (2, 2, 0))
+        await pool.close()
+    }
+
+    @Test func turnsCallersAwayWhenTooManyWaitOrTooLong() async throws {
+        let pool = try await pool(.init(size: 1, waiting: 1, acquireTimeout: .milliseconds(300)))
+        try await pool.withConnection { _ in
+            let waiting = Task { try await pool.withConnection { _ in } }
+            try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
+            let refused = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
+            #expect(refused?.code == .overloaded)
+            let late = await #expect(throws: PostgresError.self) { try await waiting.value }
+            #expect(late?.code == .timedOut)
+            let cancelled = Task { try await pool.withConnection { _ in } }
+            try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            #expect(await pool.statistics.waiting == 0)
+        }
+        #expect(try await pool.withConnection { try await $0.query("SELECT 1").scalar } == "1")
+        await pool.close()
+    }
+
+    @Test func rollsBackWhatACallerLeavesOpen() async throws {
+        struct Failure: Error {}
+        let pool = try await pool(.init(size: 1))
+        try await pool.withConnection { try await $0.script("CREATE TABLE t (x int)") }
+        await #expect(throws: Failure.self) {
+            try await pool.withConnection { connection in
+                try await connection.script("BEGIN; INSERT INTO t VALUES (1)")
+                throw Failure()
+            }
+        }
+        let task = Task {
+            try await pool.withConnection { connection in
+                try await connection.script("BEGIN; INSERT INTO t VALUES (2)")
+                try await connection.query("SELECT pg_sleep(30)")
+            }
+        }
+        try await eventually("nothing ran") { await pool.statistics.idle == 0 }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        try await pool.withConnection { connection in
+            #expect(await connection.transactionStatus == .idle)
+            let count = try await connection.query("SELECT count(*) FROM t")
+            #expect(count.scalar == "0")
+        }
+        #expect(await pool.statistics.open == 1)
+        await pool.close()
+    }
+
+    @Test func replacesConnectionsThatTheServerEnded() async throws {
+        let pool = try await pool(.init(size: 2))
+        let first = try await pool.withConnection { first in
+            // A second one, so that the first is ended by it.
+            try await pool.withConnection { second in
+                try await second.query(
+                    "SELECT pg_terminate_backend($1, 5000)", ["\(await first.backendProcessID)"])
+            }
+            return await first.backendProcessID
+        }
+        let next = try await pool.withConnection { connection in
+            let one = try await connection.query("SELECT 1")
+            #expect(one.scalar == "1")
+            return await connection.backendProcessID
+        }
+        #expect(next != first)
+        let lost = await #expect(throws: PostgresError.self) {
+            try await pool.withConnection {
+                try await $0.query("SELECT pg_terminate_backend(pg_backend_pid())")
+            }
+        }
+        #expect(lost?.isConnectionLost == true)
+        #expect(await pool.statistics == (0, 0, 0), "after a loss no connection is trusted")
+        #expect(try await pool.withConnection { try await $0.query("SELECT 1").scalar } == "1")
+        await pool.close()
+    }
+
+    @Test func replacesConnectionsThatAreTooOld() async throws {
+        let pool = try await pool(.init(size: 1, lifetime: .zero))
+        let first = try await pool.withConnection { await $0.backendProcessID }
+        let second = try await pool.withConnection { await $0.backendProcessID }
+        #expect(first != second)
+        #expect(await pool.statistics.open == 1)
+        await pool.close()
+    }
+
+    @Test func closingEndsWaitingAndKeepsNothing() async throws {
+        let pool = try await pool(.init(size: 1))
+        try await pool.withConnection { connection in
+            let waiting = Task { try await pool.withConnection { _ in } }
+            try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
+            await pool.close()
+            let error = await #expect(throws: PostgresError.self) { try await waiting.value }
+            #expect(error?.code == .closed)
+            #expect(try await connection.query("SELECT 1").scalar == "1", "who has one may finish")
+        }
+        #expect(await pool.statistics == (0, 0, 0))
+        let later = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
+        #expect(later?.code == .closed)
+    }
+
+    @Test func aFailedConnectGivesItsPlaceBack() async throws {
+        let server = try await TestServer.shared()
+        let pool = PostgresPool(uri: server.uri(database: "nowhere"), size: 1, poller: poller)
+        for _ in 0..<3 {
+            let error = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
+            #expect(error?.sqlstate == "3D000")
+        }
+        #expect(await pool.statistics == (0, 0, 0))
+    }
+}
