@@ -1,0 +1,28 @@
+import PowerSyncPostgres
+import PowerSyncSystem
+
+extension PostgresServer {
+    /// Makes an empty database and returns its URI.
+    @discardableResult
+    package func createDatabase(_ name: String, poller: Poller) async throws -> String {
+        let connection = try await PostgresConnection.connect(uri(), poller: poller)
+        try await connection.script("CREATE DATABASE \(quoteIdentifier(name))")
+        await connection.close()
+        return uri(database: name)
+    }
+
+    /// Removes a database with its replication slots, ending the sessions that use them; nothing if it is not there.
+    package func dropDatabase(_ name: String, poller: Poller) async throws {
+        let connection = try await PostgresConnection.connect(uri(), poller: poller)
+        try await connection.query(
+            """
+            SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots
+            WHERE database = $1 AND active_pid IS NOT NULL
+            """, [name])
+        try await connection.query(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = $1", [name]
+        )
+        try await connection.script("DROP DATABASE IF EXISTS \(quoteIdentifier(name)) WITH (FORCE)")
+        await connection.close()
+    }
+}

@@ -1,0 +1,26 @@
+/// The settings of the private server, as arguments of `postgres`.
+struct ServerSettings: Sendable {
+    let dataDirectory: String
+    let socketDirectory: String
+    let maxReplicationSlots: Int
+    /// Off, a crash of the machine may lose everything: right for temporary data alone.
+    let isDurable: Bool
+
+    func arguments(port: Int) -> [String] {
+        var settings = [
+            "listen_addresses=127.0.0.1", "unix_socket_directories=\(socketDirectory)", "wal_level=logical",
+            "max_replication_slots=\(maxReplicationSlots)", "max_wal_senders=\(maxReplicationSlots)",
+            "max_connections=200", "shared_buffers=64MB", "timezone=UTC", "log_timezone=UTC",
+            "logging_collector=off", "log_destination=stderr",
+        ]
+        // Commits stay synchronous: without that pg_current_wal_lsn() may be before a commit that has returned.
+        if !isDurable { settings += ["fsync=off", "full_page_writes=off"] }
+        return ["-D", dataDirectory, "-p", String(port)] + settings.flatMap { ["-c", $0] }
+    }
+
+    /// The arguments of `initdb` that makes the cluster in a folder.
+    func initdbArguments(_ directory: String) -> [String] {
+        ["-D", directory, "--encoding=UTF8", "--locale=C", "--auth=trust", "-U", "postgres"]
+            + (isDurable ? [] : ["--no-sync"])
+    }
+}

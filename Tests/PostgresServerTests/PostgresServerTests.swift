@@ -1,0 +1,137 @@
+import Foundation
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncSystem
+import Testing
+
+@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+struct PostgresServerTests {
+    let poller: Poller
+
+    init() throws {
+        poller = try Poller()
+    }
+
+    @Test func startsForLogicalReplicationAndLeavesNothing() async throws {
+        let server = try await PostgresServer.start()
+        let id = server.processID
+        let folder = server.temporaryFolder
+        #expect(isAlive(id))
+        #expect(server.isRunning)
+        let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
+        let settings = try await connection.query(
+            """
+            SELECT current_setting('wal_level'), current_setting('max_replication_slots'),
+                current_setting('max_wal_senders'), current_setting('server_encoding'), current_user
+            """)
+        #expect(settings.row(0) == ["logical", "64", "64", "UTF8", "postgres"])
+        await server.stop()
+        #expect(!isAlive(id))
+        #expect(!server.isRunning)
+        #expect(!FileManager.default.fileExists(atPath: folder))
+        await server.stop()
+    }
+
+    @Test func isGoneWithItsLastReference() async throws {
+        var server: PostgresServer? = try await PostgresServer.start()
+        let id = try #require(server?.processID)
+        let folder = try #require(server?.temporaryFolder)
+        server = nil
+        try await eventually("the process outlived its owner") { !isAlive(id) }
+        try await eventually("the folder outlived its owner") {
+            !FileManager.default.fileExists(atPath: folder)
+        }
+    }
+
+    @Test func keepsAGivenDirectoryAndItsRows() async throws {
+        let directory = try TemporaryDirectory(prefix: "pg-kept")
+        let data = directory.path
+        let first = try await PostgresServer.start(directory: data)
+        try await execute("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)", first)
+        await first.stop()
+        #expect(!FileManager.default.fileExists(atPath: first.temporaryFolder))
+        let second = try await PostgresServer.start(directory: data, port: first.port)
+        #expect(second.port == first.port)
+        #expect(try await scalar("SELECT x FROM kept", second) == "7")
+        #expect(try await scalar("SHOW fsync", second) == "on")
+        await second.stop()
+        directory.remove()
+    }
+
+    @Test func startsAgainAfterTheServerWasKilled() async throws {
+        let server = try await PostgresServer.start(fsync: true)
+        try await execute("CREATE TABLE t (x int); INSERT INTO t VALUES (1)", server)
+        let killed = server.processID
+        server.kill()
+        try await eventually("the server survived SIGKILL") { !isAlive(killed) }
+        try await server.restart()
+        #expect(server.processID != killed)
+        #expect(try await scalar("SELECT x FROM t", server) == "1")
+        // Also without a crash.
+        try await server.restart()
+        #expect(try await scalar("SELECT x FROM t", server) == "1")
+        await server.stop()
+        #expect(!FileManager.default.fileExists(atPath: server.temporaryFolder))
+    }
+
+    @Test func refusesADirectoryInUse() async throws {
+        let directory = try TemporaryDirectory(prefix: "pg-used")
+        let server = try await PostgresServer.start(directory: directory.path)
+        let error = await #expect(throws: PostgresServerError.self) {
+            _ = try await PostgresServer.start(directory: directory.path)
+        }
+        #expect(error?.code == .directoryInUse)
+        #expect(error?.message.contains(directory.path) == true)
+        await server.stop()
+        directory.remove()
+    }
+
+    @Test func forgetsALockFileOfADeadServer() async throws {
+        let directory = try TemporaryDirectory(prefix: "pg-stale")
+        let server = try await PostgresServer.start(directory: directory.path)
+        await server.stop()
+        // The id of a living process that is no Postgres, as after a restart of the machine.
+        let lockFile = directory.path + "/cluster/postmaster.pid"
+        try "\(getpid())\n\(directory.path)/cluster\n0\n5432\n/tmp\n127.0.0.1\n0 0\nready\n"
+            .write(toFile: lockFile, atomically: true, encoding: .utf8)
+        let again = try await PostgresServer.start(directory: directory.path)
+        #expect(try await scalar("SELECT 1", again) == "1")
+        await again.stop()
+        directory.remove()
+    }
+
+    @Test func refusesAPortInUse() async throws {
+        let server = try await PostgresServer.start()
+        let error = await #expect(throws: PostgresServerError.self) {
+            _ = try await PostgresServer.start(port: server.port)
+        }
+        #expect(error?.code == .portInUse)
+        #expect(error?.message.contains("\(server.port)") == true)
+        await server.stop()
+    }
+
+    @Test func makesAndDropsDatabasesWithTheirSlots() async throws {
+        let server = try await PostgresServer.start()
+        let uri = try await server.createDatabase("a \"b\"/ü", poller: poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        #expect(try await connection.query("SELECT current_database()").scalar == "a \"b\"/ü")
+        try await connection.query("SELECT pg_create_logical_replication_slot('s', 'pgoutput')")
+        try await server.dropDatabase("a \"b\"/ü", poller: poller)
+        #expect(try await scalar("SELECT count(*) FROM pg_replication_slots", server) == "0")
+        #expect(try await scalar("SELECT count(*) FROM pg_database WHERE datname LIKE 'a%'", server) == "0")
+        try await server.dropDatabase("never was", poller: poller)
+        await server.stop()
+    }
+
+    private func execute(_ sql: String, _ server: PostgresServer) async throws {
+        let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
+        try await connection.script(sql)
+        await connection.close()
+    }
+
+    private func scalar(_ sql: String, _ server: PostgresServer) async throws -> String? {
+        let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
+        defer { Task { await connection.close() } }
+        return try await connection.query(sql).scalar
+    }
+}
