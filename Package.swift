@@ -16,7 +16,8 @@ func system(_ name: String, _ path: String, pkgConfig: String? = nil, apt: Strin
 }
 
 /// A Swift target in its own folder; names are written without the prefix that every target carries.
-func library(_ name: String, _ path: String, _ dependencies: [String] = [], exclude: [String] = []) -> Target {
+func library(_ name: String, _ path: String, _ dependencies: [String] = [], exclude: [String] = []) -> Target
+{
     .target(
         name: full(name), dependencies: dependencies.map { .target(name: full($0)) }, path: path,
         exclude: exclude, swiftSettings: strict)
@@ -28,7 +29,9 @@ func command(_ name: String, _ path: String, _ dependencies: [String]) -> Target
         swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [String], resources: [Resource] = [], exclude: [String] = []) -> Target {
+func tests(_ name: String, _ dependencies: [String], resources: [Resource] = [], exclude: [String] = [])
+    -> Target
+{
     .testTarget(
         name: full(name) + "Tests", dependencies: dependencies.map { .target(name: full($0)) },
         path: "Tests/\(name)Tests", exclude: exclude, resources: resources, swiftSettings: strict)
@@ -47,14 +50,20 @@ let targets: [Target] = [
     // Platform: thin Swift over system libraries.
     .target(
         name: "CPowerSyncSystem", path: "Platform/System/C", publicHeadersPath: "include", cSettings: strictC),
-    system("CPowerSyncSQLite", "Platform/SQLite/C", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
+    system(
+        "CPowerSyncSQLite", "Platform/SQLite/C", pkgConfig: "sqlite3", apt: "libsqlite3-dev", brew: "sqlite"),
     system("CPowerSyncPQ", "Platform/Postgres/C", pkgConfig: "libpq", apt: "libpq-dev", brew: "libpq"),
     system(
-        "CPowerSyncCurl", "Platform/HTTPClient/C", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev", brew: "curl"),
-    system("CPowerSyncCrypto", "Platform/Crypto/C", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
+        "CPowerSyncCurl", "Platform/HTTPClient/C", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev",
+        brew: "curl"),
+    system(
+        "CPowerSyncCrypto", "Platform/Crypto/C", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
     system("CPowerSyncYAML", "Platform/YAML/C", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
-    system("CPowerSyncZlib", "Platform/Compression/CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
-    system("CPowerSyncZstd", "Platform/Compression/CZstd", pkgConfig: "libzstd", apt: "libzstd-dev", brew: "zstd"),
+    system(
+        "CPowerSyncZlib", "Platform/Compression/CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
+    system(
+        "CPowerSyncZstd", "Platform/Compression/CZstd", pkgConfig: "libzstd", apt: "libzstd-dev", brew: "zstd"
+    ),
     library("System", "Platform/System", ["C:System"], exclude: ["C"]),
     library("SQLite", "Platform/SQLite", ["C:SQLite", "System"], exclude: ["C"]),
     library("Postgres", "Platform/Postgres", ["C:PQ", "System"], exclude: ["C"]),
@@ -110,16 +119,23 @@ let targets: [Target] = [
     tests("Client", ["Client", "SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto", "System", "Wire"]),
     tests(
         "Backend",
-        ["Backend", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "YAML", "System", "Wire"]),
+        [
+            "Backend", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "YAML",
+            "System", "Wire",
+        ]),
     tests(
         "MockService",
         [
-            "MockService", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "SQLite",
+            "MockService", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto",
+            "SQLite",
             "YAML", "CommandLine", "System", "Wire",
         ]),
     tests(
         "Stack",
-        ["Stack", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite", "System", "Wire", "YAML"]),
+        [
+            "Stack", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite", "System",
+            "Wire", "YAML",
+        ]),
     tests(
         "EndToEnd",
         [
