@@ -1,0 +1,58 @@
+# `make` alone says what there is. Every target installs what it needs first (Scripts/setup.sh).
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Arguments of the program that a target runs: make demo ARGS="--keep"
+ARGS ?=
+DEBUG := .build/debug
+
+.PHONY: help setup demo up build test test-unit lint format bench release clean
+
+help: ## Say what there is
+	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
+	@echo
+	@echo 'Start here:  make demo    everything at work in a minute or two, no setup, nothing left behind'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Arguments go through ARGS:        make demo ARGS=--help'
+	@echo 'One part alone (CONTRIBUTING.md): POWERSYNC_ONLY=SQLite make test-unit'
+
+setup: ## Install missing system packages (the other targets do so themselves)
+	@Scripts/setup.sh
+
+demo: setup ## Run the whole stack once: devices, backend, service and Postgres in one story
+	@echo 'Building (some minutes after a fresh clone)…'
+	@swift build --product powersync-stack
+	@$(DEBUG)/powersync-stack demo $(ARGS)
+
+up: setup ## Run Postgres, backend and service until Ctrl-C, for an app of yours
+	@swift build --product powersync-stack
+	@exec $(DEBUG)/powersync-stack up $(ARGS)
+
+build: setup ## Build everything for debugging
+	@swift build
+
+test: setup ## Run all tests, with a private Postgres that is gone afterwards
+	@Scripts/test.sh $(ARGS)
+
+test-unit: export POWERSYNC_TESTS := unit
+test-unit: setup ## Run the tests that need no network and no database (at most a minute once built)
+	@Scripts/test.sh $(ARGS)
+
+lint: ## Check format, documentation, arrows between parts, compose file, and that nothing leads outside
+	@Scripts/lint.sh
+
+format: ## Format all Swift files in place
+	@swift format --in-place --recursive --parallel $(wildcard *.swift Wire Platform Client Backend MockService Stack Tests Benchmarks Examples)
+
+bench: setup ## Run the benchmarks of a release build
+	@swift run -c release PowerSyncBenchmarks $(ARGS)
+
+release: setup ## Build small, static executables into .build/dist
+	@Scripts/release.sh
+
+clean: ## Remove everything that was built
+	@swift package clean
+	@rm -rf .build/dist .build/lint-venv .build/test.log

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# The project stands alone: no path of one machine, no path or link that leads outside or nowhere, no package from
+# elsewhere, no private key, no note to do something later.
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+
+status=0
+complain() {
+    printf '%s\n' "$1"
+    status=1
+}
+
+# Prints what grep finds in the files, and why it is wrong.
+forbid() {
+    local reason=$1 pattern=$2 found
+    shift 2
+    if found=$(printf '%s\0' "$@" | xargs -0 grep -InHE -- "$pattern" /dev/null | cut -c 1-200); then
+        if [ -n "$found" ]; then complain "$reason:"$'\n'"$found"; fi
+    fi
+}
+
+mapfile -t all < <(find . \( -name .build -o -name .git -o -name .swiftpm \) -prune -o -type f -print | sed 's|^\./||' | sort)
+select_files() {
+    printf '%s\n' "${all[@]}" | grep -E "$1" | grep -vE "${2:-^$}" || true
+}
+
+mapfile -t ours < <(select_files . '^Tests/Fixtures/')
+forbid 'a path of one machine' '(^|[^A-Za-z0-9_.$~/-])/(root|home|Users|work)/[A-Za-z0-9._-]' "${ours[@]}"
+
+mapfile -t swift < <(select_files '\.swift$')
+mapfile -t sources < <(select_files '\.swift$' '^(Tests|Package\.swift)')
+forbid 'a note to do something later, without the number of an issue' '(TODO|FIXME)([^#]*$)' "${swift[@]}"
+forbid 'fatalError outside tests' '(^|[^A-Za-z.])fatalError\(' "${sources[@]}"
+forbid 'FoundationNetworking (ARCHITECTURE.md, Dependencies)' 'import +FoundationNetworking' "${swift[@]}"
+forbid 'a package from elsewhere' '\.package\(' Package.swift
+
+# Keys stand in tests alone (backend 4.6).
+mapfile -t shipped < <(select_files . '^(Tests/|Scripts/lint-contents\.sh$)')
+forbid 'a private key' 'BEGIN [A-Z ]*PRIVATE KEY-----$|"d" *: *"[A-Za-z0-9_-]{30,}"' "${shipped[@]}"
+
+# Where exclusive access is claimed by hand, the reason stands beside it.
+for file in "${swift[@]}"; do
+    awk -v file="$file" '
+        /[Ss]afe because/ { reason = NR }
+        /@unchecked Sendable|nonisolated\(unsafe\)/ && !/^ *\/\// { open[NR] = 1 }
+        { for (line in open) if (reason >= line - 6) delete open[line]; else if (NR > line + 6) { bad[line] = 1; delete open[line] } }
+        END {
+            for (line in open) bad[line] = 1
+            for (line in bad) { print file ":" line ": says not \"Safe because\" within six lines"; failed = 1 }
+            exit failed
+        }' "$file" || status=1
+done
+
+# Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
+root=$(pwd -P)
+inside_and_there() {
+    local target
+    target=$(realpath -m -- "$1/$2")
+    [[ $target == "$root"/* || $target == "$root" ]] && [ -e "$target" ]
+}
+mapfile -t texts < <(select_files '(\.md|\.sh|\.ya?ml|Makefile|Dockerfile|\.ci/run)$' '^Scripts/')
+while IFS=: read -r file target; do
+    [ -n "$target" ] || continue
+    inside_and_there "$(dirname "$file")" "$target" || complain "$file: $target leads outside or nowhere"
+done < <(
+    {
+        printf '%s\0' "${texts[@]}" | xargs -0 grep -HoE '\]\([^)# ]+' | sed 's/\](//' | grep -vE ':(https?:|mailto:)' || true
+        printf '%s\0' "${texts[@]}" | xargs -0 grep -HoE '(^|[^./A-Za-z0-9])(\.\./)+[A-Za-z][A-Za-z0-9._/-]+' |
+            sed -E 's/:[^.]*(\.\.\/)/:\1/' || true
+    } | sort -u
+)
+while read -r link; do
+    inside_and_there "$(dirname "$link")" "$(readlink "$link")" || complain "$link: a link that leads outside or nowhere"
+done < <(find . \( -name .build -o -name .git \) -prune -o -type l -print)
+
+exit $status

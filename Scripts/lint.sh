@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs every check that a machine can do; goes on after a failure and fails at the end.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+check() {
+    local title=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        printf 'ok      %s\n' "$title"
+    else
+        printf 'FAILED  %s\n%s\n' "$title" "$output"
+        failed=1
+    fi
+}
+
+swift_format() {
+    local folders=()
+    for folder in *.swift Wire Platform Client Backend MockService Stack Tests Benchmarks Examples; do
+        if [ -e "$folder" ]; then folders+=("$folder"); fi
+    done
+    swift format lint --strict --recursive --parallel "${folders[@]}"
+}
+
+scripts() {
+    local script status=0
+    for script in Scripts/*.sh .ci/run; do
+        bash -n "$script" || status=1
+        [ -x "$script" ] || { echo "$script is not executable" && status=1; }
+    done
+    return $status
+}
+
+check 'format and documentation of the Swift files' swift_format
+check 'imports follow the arrows of ARCHITECTURE.md' Scripts/lint-imports.sh
+check 'nothing leads outside the project, no secret is in it' Scripts/lint-contents.sh
+check 'docker-compose.yml is a compose file' Scripts/lint-compose.sh
+check 'scripts can be read and run' scripts
+exit $failed

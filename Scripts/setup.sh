@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Installs what is missing on this machine: the C libraries, a Postgres to start, Python for a check of the lint.
+# Quick and silent when everything is there.
+#
+# usage: Scripts/setup.sh [libraries] [postgres] [python]      without arguments: libraries postgres
+set -euo pipefail
+
+fail() {
+    printf 'setup: %s\n' "$@" >&2
+    exit 1
+}
+
+# A server that can be started, not only a client: where Platform/PostgresServer looks for it.
+has_postgres() {
+    local folder
+    for folder in "$(pg_config --bindir 2>/dev/null || true)" /usr/lib/postgresql/*/bin; do
+        if [ -x "$folder/initdb" ] && [ -x "$folder/postgres" ]; then return 0; fi
+    done
+    return 1
+}
+
+has_python() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null
+}
+
+# Prints the missing needs of the groups, one a line.
+missing_on_linux() {
+    local group module
+    for group in "$@"; do
+        case $group in
+        libraries)
+            if ! command -v pkg-config >/dev/null; then
+                echo pkg-config
+                printf '%s\n' sqlite3 libpq libcurl libcrypto yaml-0.1 zlib libzstd
+                continue
+            fi
+            for module in sqlite3 libpq libcurl libcrypto yaml-0.1 zlib libzstd; do
+                pkg-config --exists "$module" || echo "$module"
+            done
+            ;;
+        postgres) has_postgres || echo postgres ;;
+        python) has_python || echo python ;;
+        *) fail "unknown group $group: libraries, postgres or python" ;;
+        esac
+    done
+}
+
+install_with_apt() {
+    local as_root=() need packages=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "run as root, or install sudo; needed: $*"
+        as_root=(sudo)
+    fi
+    local -A debian=(
+        [pkg-config]=pkg-config [sqlite3]=libsqlite3-dev [libpq]=libpq-dev [libcurl]=libcurl4-openssl-dev
+        [libcrypto]=libssl-dev [yaml-0.1]=libyaml-dev [zlib]=zlib1g-dev [libzstd]=libzstd-dev
+        [postgres]=postgresql [python]=python3-venv
+    )
+    for need in "$@"; do packages+=("${debian[$need]}"); done
+    echo "setup: installing ${packages[*]}" >&2
+    # A server of the distribution's own is not wanted, and is not made if this stands there first.
+    if [[ " $* " == *" postgres "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+        "${as_root[@]}" mkdir -p /etc/postgresql-common/createcluster.d
+        echo 'create_main_cluster = false' |
+            "${as_root[@]}" tee /etc/postgresql-common/createcluster.d/no-main-cluster.conf >/dev/null
+    fi
+    local log
+    log=$(mktemp)
+    # shellcheck disable=SC2064 # the name is meant as it is now
+    trap "rm -f '$log'" EXIT
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet -o DPkg::Lock::Timeout=300)
+    # A list of somebody else's that cannot be fetched does not matter if the packages can be installed.
+    "${apt[@]}" update >"$log" 2>&1 </dev/null || echo "setup: apt-get update failed; trying to go on" >&2
+    if ! "${apt[@]}" install --yes --no-install-recommends "${packages[@]}" >>"$log" 2>&1 </dev/null; then
+        tail -n 30 "$log" >&2
+        fail "apt-get could not install ${packages[*]}"
+    fi
+}
+
+on_linux() {
+    local missing
+    mapfile -t missing < <(missing_on_linux "$@")
+    if [ "${#missing[@]}" -eq 0 ]; then return; fi
+    command -v apt-get >/dev/null || fail "install these with the package manager of this system: ${missing[*]}"
+    install_with_apt "${missing[@]}"
+    mapfile -t missing < <(missing_on_linux "$@")
+    if [ "${#missing[@]}" -gt 0 ]; then fail "still missing after the installation: ${missing[*]}"; fi
+}
+
+on_macos() {
+    local group formula wanted="" missing=""
+    for group in "$@"; do
+        case $group in
+        libraries) wanted="$wanted pkgconf sqlite libpq curl openssl@3 libyaml zlib zstd" ;;
+        postgres) wanted="$wanted postgresql@17" ;;
+        python) wanted="$wanted python@3.13" ;;
+        *) fail "unknown group $group: libraries, postgres or python" ;;
+        esac
+    done
+    command -v brew >/dev/null || fail "install Homebrew (https://brew.sh), then: brew install$wanted"
+    for formula in $wanted; do
+        brew list --versions "$formula" >/dev/null 2>&1 || missing="$missing $formula"
+    done
+    if [ -n "$missing" ]; then fail "run this first: brew install$missing"; fi
+}
+
+if [ $# -eq 0 ]; then set -- libraries postgres; fi
+command -v swift >/dev/null || fail "swift is not in PATH: install Swift 6.2 or newer (https://swift.org/install)"
+case $(uname -s) in
+Darwin) on_macos "$@" ;;
+*) on_linux "$@" ;;
+esac

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds and runs the tests; prints what fails and the last line, and keeps everything in .build/test.log.
+#
+# usage: Scripts/test.sh [arguments of swift test]
+#   POWERSYNC_TESTS=unit    only tests that need no network and no database
+#   POWERSYNC_ONLY=Crypto   only that part (CONTRIBUTING.md)
+#   VERBOSE=1               print every line
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mkdir -p .build
+log=.build/test.log
+
+# Lines of progress and of success; a failing test has lines of its own.
+quiet='/^\[[0-9]+\/[0-9]+\]/ || /^◇/ || /^✔ (Suite|Test case)/ || (/^✔ Test / && !/^✔ Test run/) { next }
+    /^↳ (Testing Library Version|Target Platform)/ || /^(Building|Planning|\[Planning)/ { next }
+    { print; fflush() }'
+if [ -n "${VERBOSE:-}" ]; then quiet='{ print; fflush() }'; fi
+
+echo "Building the tests (some minutes after a fresh clone)…"
+if ! swift build --build-tests 2>&1 | tee "$log" | awk "$quiet"; then
+    echo "The build failed; everything it said is in $log." >&2
+    exit 1
+fi
+started=$SECONDS
+if ! swift test --skip-build --disable-xctest "$@" 2>&1 | tee -a "$log" | awk "$quiet"; then
+    echo "Tests failed; everything they said is in $log." >&2
+    exit 1
+fi
+# An empty run is no success: a filter that fits nothing must not look green.
+if ! grep -qE '^✔ Test run with [1-9][0-9]* test' "$log"; then
+    echo "No test ran; see $log." >&2
+    exit 1
+fi
+echo "Tests took $((SECONDS - started)) s."
