@@ -1,5 +1,5 @@
 /// Reads in the log of Postgres why it did not start.
-enum ServerFailure: Equatable {
+package enum ServerFailure: Sendable, Equatable {
     case portInUse
     case directoryInUse
     /// Children of a postmaster that was killed still hold the shared memory; it passes.
@@ -7,7 +7,8 @@ enum ServerFailure: Equatable {
     /// Anything else, in the words of Postgres.
     case other(String)
 
-    init(log: String) {
+    /// Reads all that was written since the start.
+    package init(log: String) {
         if log.contains("could not bind") || log.contains("could not create any TCP/IP sockets") {
             self = .portInUse
         } else if log.contains("pre-existing shared memory block") {

@@ -46,6 +46,10 @@ struct PostgresServerTests {
     @Test func keepsAGivenDirectoryAndItsRows() async throws {
         let directory = try TemporaryDirectory(prefix: "pg-kept")
         let data = directory.path
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: data)
+        // What a start that was killed left behind is in nobody's way.
+        try FileManager.default.createDirectory(
+            atPath: data + "/cluster.new/base", withIntermediateDirectories: true)
         let first = try await PostgresServer.start(directory: data)
         try await execute("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)", first)
         await first.stop()
@@ -83,6 +87,31 @@ struct PostgresServerTests {
         #expect(error?.code == .directoryInUse)
         #expect(error?.message.contains(directory.path) == true)
         await server.stop()
+        directory.remove()
+    }
+
+    @Test(.enabled(if: getuid() == 0))
+    func saysWhichFolderTheOtherUserCannotEnter() async throws {
+        let directory = try TemporaryDirectory(prefix: "pg-closed")
+        let error = await #expect(throws: PostgresServerError.self) {
+            _ = try await PostgresServer.start(directory: directory.path + "/inner/data")
+        }
+        #expect(error?.code == .unusableFolder)
+        #expect(error?.message.contains("user postgres cannot enter \(directory.path):") == true)
+        directory.remove()
+    }
+
+    @Test func tellsWhyPostgresDidNotStart() async throws {
+        let directory = try TemporaryDirectory(prefix: "pg-old")
+        let server = try await PostgresServer.start(directory: directory.path)
+        await server.stop()
+        try "9.6\n".write(toFile: directory.path + "/cluster/PG_VERSION", atomically: false, encoding: .utf8)
+        let error = await #expect(throws: PostgresServerError.self) {
+            _ = try await PostgresServer.start(directory: directory.path)
+        }
+        #expect(error?.code == .notStarted)
+        #expect(error?.message.contains("PostgreSQL version 9.6") == true)
+        #expect(error?.message.contains("\n") == false)
         directory.remove()
     }
 
