@@ -24,8 +24,12 @@ extension SyncCoordinator {
                 failure = SyncError(.checksumMismatch, message)
             }
         }
-        // The reducer closes without I/O, so this happens also when the task is cancelled.
-        if state.isActive { state = SyncState() }
+        if state.isActive {
+            state = SyncState()
+            // Shielded from the cancellation of this task, which ends most iterations.
+            let database = database
+            await Task { await database.endIteration() }.value
+        }
         await status.disconnect(error: failure)
         return Task.isCancelled ? .cancelled : end
     }
@@ -113,10 +117,7 @@ extension SyncCoordinator {
     /// Feeds events to the reducer in one transaction; the state changes only with the commit.
     private func step(_ events: [SyncEvent]) async throws -> [SyncEffect] {
         guard !events.isEmpty else { return [] }
-        let before = state
-        let result = try await database.write { store in
-            try SyncTransaction.run(events, from: before, on: store)
-        }
+        let result = try await database.step(events, from: state)
         state = result.state
         for effect in result.effects {
             if case .status(let iteration) = effect { await status.show(iteration) }

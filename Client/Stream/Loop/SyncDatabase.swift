@@ -27,4 +27,31 @@ package struct SyncDatabase: Sendable {
             }
         }
     }
+
+    /// Feeds events to an iteration in one transaction.
+    ///
+    /// - Returns: the iteration after it and what is left to do.
+    /// - Throws: as ``write(_:)`` and `SyncTransaction`; nothing is stored then.
+    func step(_ events: [SyncEvent], from state: SyncState) async throws -> (
+        state: SyncState, effects: [SyncEffect]
+    ) {
+        let now = environment.now()
+        return try await pool.write { connection in
+            let result = try connection.transaction {
+                try SyncTransaction.run(events, from: state, on: SyncStore(connection: connection, now: now))
+            }
+            // Clearing softly and resyncing are refused as long as an iteration counts on what is stored.
+            try CoreExtension.of(connection).isIterationActive = result.state.isActive
+            return result
+        }
+    }
+
+    /// Says that no iteration counts on what is stored any more.
+    func endIteration() async {
+        do {
+            try await pool.write { try CoreExtension.of($0).isIterationActive = false }
+        } catch {
+            // A pool that is closed has no iteration either.
+        }
+    }
 }

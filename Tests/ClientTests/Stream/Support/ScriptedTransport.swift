@@ -13,11 +13,17 @@ final class ScriptedTransport: SyncTransport {
     }
 
     private let state = Lock(State())
+    private let whileSending: @Sendable () async throws -> Void
 
     /// - Parameters:
     ///   - statuses: what connections are answered, in turn; 200 when used up.
     ///   - answers: what other requests are answered, in turn; the last one repeats.
-    init(statuses: [Int] = [], answers: [SyncHTTPResponse] = []) {
+    ///   - whileSending: runs while such a request is on its way.
+    init(
+        statuses: [Int] = [], answers: [SyncHTTPResponse] = [],
+        whileSending: @escaping @Sendable () async throws -> Void = {}
+    ) {
+        self.whileSending = whileSending
         state.withLock { state in
             state.statuses = statuses
             state.answers = answers
@@ -41,7 +47,8 @@ final class ScriptedTransport: SyncTransport {
     }
 
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
-        try state.withLock { state in
+        try await whileSending()
+        return try state.withLock { state in
             state.requests.append(request)
             guard let answer = state.answers.first else { throw ScriptError("no answer is scripted") }
             if state.answers.count > 1 { state.answers.removeFirst() }
@@ -54,6 +61,16 @@ final class ScriptedTransport: SyncTransport {
         let streams = requests.filter { $0.url.hasSuffix("/sync/stream") }
         return try JSON.parse(streams[index].body ?? [])
     }
+}
+
+extension SyncHTTPResponse {
+    /// The answer with a write checkpoint.
+    static func writeCheckpoint(_ id: Int) -> SyncHTTPResponse {
+        SyncHTTPResponse(status: 200, body: Array("{\"data\":{\"write_checkpoint\":\"\(id)\"}}".utf8))
+    }
+
+    /// An answer with that status and no body.
+    static func status(_ status: Int) -> SyncHTTPResponse { SyncHTTPResponse(status: status, body: []) }
 }
 
 /// One response, written by the test.

@@ -91,6 +91,17 @@ final class SyncRig: Sendable {
     var uploads: Int { state.state.withLock { $0.uploads } }
     var status: SyncStatusSnapshot { get async { await coordinator.status.current } }
 
+    /// Whether a complete line was handled, whatever came of it.
+    var isSynced: Bool {
+        log.contains { $0.contains("applied checkpoint") || $0.contains("due to local data") }
+    }
+
+    /// Waits for the end of the round that the first line started, and for its throttle.
+    func restThrottle() async throws {
+        try await waitUntil("the first round is over") { clock.waiting == [.seconds(1)] }
+        clock.advance(by: .seconds(1))
+    }
+
     func setActive(_ streams: [StreamKey]) { state.state.withLock { $0.active = streams } }
 
     func writeLocally(_ id: String = "local") async throws {
