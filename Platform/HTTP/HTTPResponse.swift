@@ -1,0 +1,76 @@
+/// An answer; the server adds date, connection, content-length and transfer-encoding itself.
+package struct HTTPResponse: Sendable {
+    /// The status code, 200 to 599.
+    package var status: Int
+    /// The header fields.
+    package var fields: HTTPFields
+    /// The body.
+    package var body: HTTPResponseBody
+
+    /// Creates an answer.
+    package init(status: Int, fields: HTTPFields = [:], body: HTTPResponseBody = .empty) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+}
+
+/// The body of an answer.
+package enum HTTPResponseBody: Sendable {
+    /// No body.
+    case empty
+    /// A body whose length is known.
+    case bytes([UInt8])
+    /// A body that is written piece by piece.
+    ///
+    /// The head leaves together with the first piece. An error before the first write becomes a 500; a later one
+    /// cuts the connection, so that the client sees that the body is incomplete. The task is cancelled when the
+    /// peer is gone and when the server stops.
+    case stream(@Sendable (any HTTPBodyWriter) async throws -> Void)
+}
+
+/// Where a streamed body is written to.
+package protocol HTTPBodyWriter: Sendable {
+    /// Sends one chunk and returns when the system has taken it, which may be long after if the peer reads slowly.
+    ///
+    /// - Parameter bytes: The chunk; an empty one sends nothing but the head, if that is still to be sent.
+    /// - Throws: When the peer is gone or does not read, and `CancellationError` when the task is cancelled.
+    func write(_ bytes: [UInt8]) async throws
+}
+
+/// The body of a request, read only when asked for.
+package protocol HTTPRequestBody: Sendable {
+    /// Returns the whole body, decoded from its chunks; empty when there is none. Ask once.
+    ///
+    /// - Parameter limit: The most bytes to take.
+    /// - Returns: The bytes.
+    /// - Throws: `bodyTooLarge`, `bodyTimeout`, `malformed` or `cut`.
+    func collect(limit: Int) async throws(HTTPError) -> [UInt8]
+}
+
+/// Answers one request; it runs in a task of its own that is cancelled when the peer is gone.
+package typealias HTTPHandler = @Sendable (HTTPRequest, any HTTPRequestBody) async -> HTTPResponse
+
+/// Reason phrases of status codes.
+package enum HTTPStatus {
+    /// Returns the phrase of RFC 9110 15 and RFC 6585, or an empty text for other codes.
+    package static func reason(_ status: Int) -> String { reasons[status] ?? "" }
+
+    private static let reasons: [Int: String] = [
+        100: "Continue", 101: "Switching Protocols", 200: "OK", 201: "Created", 202: "Accepted",
+        203: "Non-Authoritative Information", 204: "No Content", 205: "Reset Content", 206: "Partial Content",
+        300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+        304: "Not Modified",
+        307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+        402: "Payment Required", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+        406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout", 409: "Conflict",
+        410: "Gone", 411: "Length Required", 412: "Precondition Failed", 413: "Content Too Large",
+        414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable",
+        417: "Expectation Failed", 421: "Misdirected Request", 422: "Unprocessable Content", 423: "Locked",
+        426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
+        431: "Request Header Fields Too Large", 500: "Internal Server Error", 501: "Not Implemented",
+        502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+        505: "HTTP Version Not Supported",
+        507: "Insufficient Storage",
+    ]
+}
