@@ -1,4 +1,4 @@
-/// Header fields in the order in which they were sent; names differ in more than case.
+/// Header fields in the order in which they were sent; the case of names does not matter.
 package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral, Sequence {
     /// One field line.
     package typealias Element = (name: String, value: String)

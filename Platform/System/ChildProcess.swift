@@ -32,11 +32,11 @@ package struct ChildProcess: Sendable {
 
     /// The process id; it is nobody else's as long as this value lives and the program was not reaped.
     package let id: Int32
-    /// The end of the pipe to write to, when `input` was a pipe. The caller closes it.
+    /// The end of the pipe to write to, if asked for; the caller closes it.
     package let input: Int32?
-    /// The end of the pipe to read from, when `output` was a pipe. The caller closes it.
+    /// The end of the pipe to read from, if asked for; the caller closes it.
     package let output: Int32?
-    /// The end of the pipe to read from, when `error` was a pipe. The caller closes it.
+    /// The end of the pipe to read from, if asked for; the caller closes it.
     package let error: Int32?
     let reaper: Reaper
 

@@ -54,6 +54,12 @@ struct PollerTests {
         return read(descriptor, &buffer, buffer.count)
     }
 
+    /// Hints may be stale, but each is given once: soon the wait must run into its deadline.
+    private func expectToWait(_ wait: () async throws -> Bool) async {
+        for _ in 0..<5 where (try? await wait()) == false { return }
+        Issue.record("readiness is reported again and again although there is none")
+    }
+
     @Test func aChannelTellsThatBytesArrived() async throws {
         let pair = try SocketPair()
         let channel = try poller.channel(pair.left)
@@ -73,7 +79,7 @@ struct PollerTests {
             #expect(try await channel.readable(until: .now + .seconds(30)))
         }
         #expect(emptied(pair.left) == 3)
-        #expect(try await !channel.readable(until: .now + .milliseconds(1)), "an empty socket waits")
+        await expectToWait { try await channel.readable(until: .now + .milliseconds(5)) }
     }
 
     @Test func aDeadlineEndsAWaitWithFalseAndNotEarly() async throws {
@@ -111,9 +117,7 @@ struct PollerTests {
         defer { channel.deregister() }
         let block = [UInt8](repeating: 7, count: 64 << 10)
         while write(pair.left, block, block.count) > 0 {}
-        // The first hint may be the stale one from the registration.
-        _ = try await channel.writable(until: .now + .milliseconds(1))
-        #expect(try await !channel.writable(until: .now + .milliseconds(10)))
+        await expectToWait { try await channel.writable(until: .now + .milliseconds(5)) }
         async let isWritable = channel.writable()
         pair.right.withLock { end in
             var buffer = [UInt8](repeating: 0, count: 1 << 20)
