@@ -3,4 +3,47 @@
 
 #include <curl/curl.h>
 
+/* Swift cannot call variadic functions, nor read the union in CURLMsg: one small function for each shape. */
+
+typedef size_t (*ps_curl_callback)(char *data, size_t size, size_t count, void *context);
+
+static inline CURLcode ps_curl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode ps_curl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode ps_curl_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode ps_curl_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode ps_curl_set_callback(CURL *easy, CURLoption option, ps_curl_callback value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+/* How many bytes of the request's body have been sent. */
+static inline curl_off_t ps_curl_sent(CURL *easy) {
+    curl_off_t sent = 0;
+    return curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK ? sent : 0;
+}
+
+/* Returns the next finished transfer, NULL if there is none. */
+static inline CURL *ps_curl_next_finished(CURLM *multi, CURLcode *result) {
+    CURLMsg *message;
+    int remaining;
+    while ((message = curl_multi_info_read(multi, &remaining))) {
+        if (message->msg == CURLMSG_DONE) {
+            *result = message->data.result;
+            return message->easy_handle;
+        }
+    }
+    return NULL;
+}
+
 #endif

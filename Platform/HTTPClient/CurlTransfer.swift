@@ -1,0 +1,152 @@
+import CPowerSyncCurl
+import PowerSyncHTTP
+
+/// One easy handle of libcurl; lives on the loop's thread alone.
+final class CurlTransfer {
+    let transfer: Transfer
+    let easy: UnsafeMutableRawPointer
+    private var headers: UnsafeMutablePointer<curl_slist>?
+    private let errorText: UnsafeMutablePointer<CChar>
+    private var parser = HTTPHeadParser()
+    private var lastActivity = ContinuousClock.now
+    private var sent: Int64 = 0
+    private var isPaused = false
+
+    init(_ transfer: Transfer) throws(HTTPClientError) {
+        guard let easy = curl_easy_init() else { throw HTTPClientError(.other, "libcurl has no memory") }
+        self.transfer = transfer
+        self.easy = easy
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        try configure(transfer.request)
+    }
+
+    deinit {
+        curl_easy_cleanup(easy)
+        curl_slist_free_all(headers)
+        errorText.deallocate()
+    }
+
+    /// Lets libcurl deliver again.
+    func resume() {
+        guard isPaused else { return }
+        isPaused = false
+        lastActivity = .now
+        curl_easy_pause(easy, CURLPAUSE_CONT)
+    }
+
+    /// Returns when the transfer has been idle for too long; nil while it is paused on our side.
+    func deadline(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        if isPaused { return nil }
+        let deadline = lastActivity + transfer.request.idleTimeout
+        if deadline > now { return deadline }
+        // Sending makes no callback: ask whether some of the body went out since the last time.
+        let sentNow = Int64(ps_curl_sent(easy))
+        guard sentNow > sent else { return deadline }
+        sent = sentNow
+        lastActivity = now
+        return now + transfer.request.idleTimeout
+    }
+
+    /// Tells the task how the transfer ended.
+    func finish(_ code: CURLcode) {
+        if code == CURLE_OK {
+            transfer.finish(.success(()))
+        } else {
+            transfer.finish(.failure(CurlFailure.error(code, detail: String(cString: errorText))))
+        }
+    }
+
+    // MARK: Options
+
+    private func configure(_ request: HTTPClientRequest) throws(HTTPClientError) {
+        let target = try CurlTarget(request.url)
+        try CurlTarget.check(method: request.method, fields: request.fields)
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        var codes = [
+            ps_curl_set_string(easy, CURLOPT_URL, request.url),
+            ps_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
+            ps_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
+            ps_curl_set_long(easy, CURLOPT_NOSIGNAL, 1),
+            // A name that is still being looked up must not hold up the cancelling of its transfer.
+            ps_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
+            ps_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),
+            ps_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(request.connectTimeout)),
+            ps_curl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText),
+            ps_curl_set_pointer(easy, CURLOPT_HEADERDATA, context),
+            ps_curl_set_pointer(easy, CURLOPT_WRITEDATA, context),
+            ps_curl_set_callback(easy, CURLOPT_HEADERFUNCTION) { data, size, count, context in
+                CurlTransfer.from(context)?.receiveHeader(
+                    UnsafeRawBufferPointer(start: data, count: size * count))
+                return size * count
+            },
+            ps_curl_set_callback(easy, CURLOPT_WRITEFUNCTION) { data, size, count, context in
+                let bytes = UnsafeRawBufferPointer(start: data, count: size * count)
+                return CurlTransfer.from(context)?.receiveBody(bytes) == true
+                    ? size * count : Int(CURL_WRITEFUNC_PAUSE)
+            },
+        ]
+        if target.isLoopback { codes.append(ps_curl_set_string(easy, CURLOPT_PROXY, "")) }
+        if let total = request.totalTimeout {
+            codes.append(ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(total)))
+        }
+        codes += method(request)
+        // libcurl would wait for a "100 Continue" and would call every body a form.
+        var lines = ["Expect:"]
+        if request.fields["content-type"] == nil { lines.append("Content-Type:") }
+        for (name, value) in request.fields { lines.append(value.isEmpty ? "\(name);" : "\(name): \(value)") }
+        for line in lines {
+            guard let longer = curl_slist_append(headers, line) else {
+                throw HTTPClientError(.other, "libcurl has no memory")
+            }
+            headers = longer
+        }
+        codes.append(ps_curl_set_pointer(easy, CURLOPT_HTTPHEADER, headers))
+        if let failed = codes.first(where: { $0 != CURLE_OK }) {
+            throw CurlFailure.error(failed, detail: "")
+        }
+    }
+
+    private func method(_ request: HTTPClientRequest) -> [CURLcode] {
+        if request.method == "HEAD" { return [ps_curl_set_long(easy, CURLOPT_NOBODY, 1)] }
+        var codes: [CURLcode] = []
+        if let body = request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil) {
+            codes.append(ps_curl_set_long(easy, CURLOPT_POST, 1))
+            codes.append(ps_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+            codes.append(
+                body.withUnsafeBytes { bytes in
+                    // libcurl copies as many bytes as were said before; it wants a pointer even for none.
+                    bytes.isEmpty
+                        ? ps_curl_set_string(easy, CURLOPT_COPYPOSTFIELDS, "")
+                        : ps_curl_set_pointer(
+                            easy, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+                        )
+                })
+        }
+        codes.append(ps_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, request.method))
+        return codes
+    }
+
+    /// Whole milliseconds, at least one: libcurl reads 0 as "no limit".
+    private static func milliseconds(_ duration: Duration) -> Int {
+        max(1, Int((duration / .milliseconds(1)).rounded(.up)))
+    }
+
+    // MARK: Callbacks
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private func receiveHeader(_ bytes: UnsafeRawBufferPointer) {
+        lastActivity = .now
+        if let head = parser.append(bytes) { transfer.receive(head) }
+    }
+
+    private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        lastActivity = .now
+        let taken = transfer.receive(bytes)
+        isPaused = !taken
+        return taken
+    }
+}

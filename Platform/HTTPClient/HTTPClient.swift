@@ -1,0 +1,99 @@
+import PowerSyncHTTP
+
+/// Sends HTTP/1.1 requests through libcurl; connections are kept and used again.
+///
+/// Redirects are not followed. Proxies named in the environment are used, except for this machine itself. All
+/// transfers share one thread of the client.
+package final class HTTPClient: Sendable {
+    private let loop: CurlLoop
+
+    /// Creates a client and its thread.
+    package init() throws(HTTPClientError) {
+        loop = try CurlLoop()
+        try loop.start()
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// Sends a request and returns the answer with its body.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - bodyLimit: how many bytes the body may have.
+    /// - Returns: the answer, whatever its status.
+    /// - Throws: `HTTPClientError`, or `CancellationError` when the task is cancelled.
+    package func send(_ request: HTTPClientRequest, bodyLimit: Int = 16 << 20) async throws
+        -> HTTPClientResponse
+    {
+        let stream = try await open(request)
+        defer { stream.cancel() }
+        var body: [UInt8] = []
+        while let part = try await stream.next() {
+            guard body.count + part.count <= bodyLimit else {
+                throw HTTPClientError(.tooLarge, "The body has more than \(bodyLimit) bytes")
+            }
+            body.append(contentsOf: part)
+        }
+        return HTTPClientResponse(status: stream.status, fields: stream.fields, body: body)
+    }
+
+    /// Sends a request and returns as soon as the head of the answer is there.
+    ///
+    /// - Parameter request: the request.
+    /// - Returns: the answer, whose body is read from it.
+    /// - Throws: `HTTPClientError`, or `CancellationError` when the task is cancelled.
+    package func open(_ request: HTTPClientRequest) async throws -> HTTPClientStream {
+        try Task.checkCancellation()
+        let transfer = Transfer(request, loop: loop)
+        loop.submit(.add(transfer))
+        let head = try await transfer.head()
+        return HTTPClientStream(transfer: transfer, head: head, client: self)
+    }
+
+    /// Ends all transfers with `closed` and waits for the end of the client's thread.
+    package func close() {
+        loop.stop()
+    }
+}
+
+/// An answer whose body is read piece by piece.
+package final class HTTPClientStream: Sendable {
+    /// The status.
+    package let status: Int
+    /// The header fields.
+    package let fields: HTTPFields
+
+    private let transfer: Transfer
+    /// Keeps the thread running while the answer is read.
+    private let client: HTTPClient
+
+    init(transfer: Transfer, head: HTTPHead, client: HTTPClient) {
+        self.transfer = transfer
+        self.client = client
+        status = head.status
+        fields = head.fields
+    }
+
+    deinit {
+        transfer.cancel()
+    }
+
+    /// Returns what has arrived since the last call, waiting for it.
+    ///
+    /// One task at a time may wait. While nobody asks, little more than 64 KiB are taken from the connection.
+    ///
+    /// - Returns: bytes, cut anywhere; nil at the end of a complete body.
+    /// - Throws: `HTTPClientError`, with the code `cut` for a body that breaks off; `CancellationError`
+    ///   when the task is
+    ///   cancelled or the stream was.
+    package func next() async throws -> [UInt8]? {
+        try await transfer.next()
+    }
+
+    /// Ends the exchange; the connection is closed unless the body was complete.
+    package func cancel() {
+        transfer.cancel()
+    }
+}

@@ -1,0 +1,46 @@
+/// What an HTTP exchange failed with.
+package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
+    /// The kind of a failure.
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        /// The name of the kind.
+        package let rawValue: String
+
+        /// Creates a kind.
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        /// No connection came about.
+        package static let couldNotConnect = Code(rawValue: "couldNotConnect")
+        /// The host's name is unknown.
+        package static let couldNotResolve = Code(rawValue: "couldNotResolve")
+        /// A timeout of the request passed.
+        package static let timedOut = Code(rawValue: "timedOut")
+        /// The connection broke before the answer was complete.
+        package static let cut = Code(rawValue: "cut")
+        /// The body is larger than the caller accepts.
+        package static let tooLarge = Code(rawValue: "tooLarge")
+        /// The connection could not be secured.
+        package static let tls = Code(rawValue: "tls")
+        /// The address is not one of http or https.
+        package static let badURL = Code(rawValue: "badURL")
+        /// A method or header field cannot be sent.
+        package static let badRequest = Code(rawValue: "badRequest")
+        /// The client was closed.
+        package static let closed = Code(rawValue: "closed")
+        /// Anything else.
+        package static let other = Code(rawValue: "other")
+    }
+
+    /// The kind of the failure.
+    package let code: Code
+    /// What happened, for people; holds no header values.
+    package let message: String
+
+    /// Creates an error.
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The kind and the message.
+    package var description: String { "\(code.rawValue): \(message)" }
+}

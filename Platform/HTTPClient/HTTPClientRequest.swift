@@ -1,0 +1,52 @@
+import PowerSyncHTTP
+
+/// A request to send.
+package struct HTTPClientRequest: Sendable {
+    /// The method, for example `POST`.
+    package var method: String
+    /// The address, http or https.
+    package var url: String
+    /// The header fields beside those that the client adds (host, content-length, accept).
+    package var fields: HTTPFields
+    /// The body; nil for none.
+    package var body: [UInt8]?
+    /// How long looking up the name, connecting and the TLS handshake may take.
+    package var connectTimeout: Duration
+    /// How long nothing at all may be sent or received; time in which nobody asks for the body does not
+    /// count.
+    package var idleTimeout: Duration
+    /// How long the whole exchange may take; nil for no limit.
+    package var totalTimeout: Duration?
+
+    /// Describes a request.
+    package init(
+        method: String = "GET", url: String, fields: HTTPFields = [:], body: [UInt8]? = nil,
+        connectTimeout: Duration = .seconds(10), idleTimeout: Duration = .seconds(60),
+        totalTimeout: Duration? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+        self.connectTimeout = connectTimeout
+        self.idleTimeout = idleTimeout
+        self.totalTimeout = totalTimeout
+    }
+}
+
+/// An answer with its whole body.
+package struct HTTPClientResponse: Sendable {
+    /// The status.
+    package let status: Int
+    /// The header fields.
+    package let fields: HTTPFields
+    /// The body.
+    package let body: [UInt8]
+
+    /// Creates an answer.
+    package init(status: Int, fields: HTTPFields, body: [UInt8]) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+}
