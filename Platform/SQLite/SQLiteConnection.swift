@@ -179,7 +179,7 @@ package final class SQLiteConnection {
         sqlite3_busy_timeout(pointer, Int32(clamping: milliseconds))
     }
 
-    private func cached(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+    func cached(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
         try checkOpen(sql)
         uses += 1
         // A statement that is running further up the stack is left alone.

@@ -1,0 +1,14 @@
+extension SQLiteConnection {
+    /// Lends a statement of the cache to `body`, which binds and steps it.
+    ///
+    /// - Parameters:
+    ///   - sql: One statement.
+    ///   - body: The use; the statement must not leave it.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws; SQLite's error, `.misuse` if the text holds no statement or several.
+    package func withStatement<T>(_ sql: String, _ body: (SQLiteStatement) throws -> T) throws -> T {
+        let statement = try cached(sql)
+        defer { statement.recycle() }
+        return try body(statement)
+    }
+}
