@@ -5,8 +5,10 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
 
     /// Sends local changes to the backend.
     ///
-    /// Called while the upload queue is not empty; one batch or transaction a call is enough. What was sent has to
-    /// be completed, or the next call sees it again. An error is shown in the status and the call repeated later.
+    /// Called while the upload queue is not empty; one batch or transaction a call is enough. What was sent
+    /// has to
+    /// be completed, or the next call sees it again. An error is shown in the status and the call repeated
+    /// later.
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws
 }
 

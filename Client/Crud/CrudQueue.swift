@@ -5,7 +5,8 @@ enum CrudQueue {
 
     /// The oldest transaction after an id; parameter: the id.
     ///
-    /// It is the row with the smallest id and those that follow it without a gap in the same transaction. A row
+    /// It is the row with the smallest id and those that follow it without a gap in the same transaction. A
+    /// row
     /// without transaction stands alone, because NULL equals nothing.
     static let nextTransaction = """
         WITH RECURSIVE run(id, tx_id, data) AS (
@@ -36,22 +37,19 @@ enum CrudQueue {
             try transaction.getOptional(sql: "SELECT 1 FROM ps_crud LIMIT 1", parameters: []) { _ in true }
             == nil
         if let writeCheckpoint, isEmpty {
-            try setTarget(writeCheckpoint, in: transaction)
-        } else if try target(in: transaction) != nil {
+            _ = try target(in: transaction, setting: writeCheckpoint)
+        } else if try target(in: transaction, setting: nil) != nil {
             // Without a target there never was a gated write: nothing to block (client-core 8.1).
-            try setTarget(blockingTarget, in: transaction)
+            _ = try target(in: transaction, setting: blockingTarget)
         }
     }
 
-    private static func target(in transaction: any Transaction) throws -> Int64? {
+    /// Returns the target and replaces it, unless there is nothing to replace it by.
+    private static func target(
+        in transaction: any Transaction, setting new: (any Sendable)?
+    ) throws -> Int64? {
         try transaction.get(
-            sql: "SELECT powersync_control('target_checkpoint_request_id', NULL)", parameters: []
-        ) { $0.getInt64Optional(index: 0) }
-    }
-
-    private static func setTarget(_ target: any Sendable, in transaction: any Transaction) throws {
-        _ = try transaction.get(
-            sql: "SELECT powersync_control('target_checkpoint_request_id', ?)", parameters: [target]
+            sql: "SELECT powersync_control('target_checkpoint_request_id', ?)", parameters: [new]
         ) { $0.getInt64Optional(index: 0) }
     }
 }

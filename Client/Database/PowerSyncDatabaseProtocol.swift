@@ -15,12 +15,16 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Throws `CancellationError` when the task is cancelled, `operationFailed` when the database is closed.
     func waitForFirstSync() async throws
 
+    /// Replaces the tables, keeping their data; throws `operationFailed` while connected.
+    func updateSchema(schema: any SchemaProtocol) async throws
+
     /// Returns once the data of a priority was complete; at once if it was before.
     func waitForFirstSync(priority: Int32) async throws
 
     /// Starts syncing in the background, or starts again with another connector and options.
     ///
-    /// Returns right after starting: errors of the network or the service show in ``currentStatus`` and are retried.
+    /// Returns right after starting: errors of the network or the service show in ``currentStatus`` and are
+    /// retried.
     /// Cancelling the calling task later does not end syncing.
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws
 
@@ -34,7 +38,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///
     /// - Parameters:
     ///   - clearLocal: whether the rows of local-only tables go too.
-    ///   - soft: whether downloaded data is kept aside, so that the same user can resume without downloading again.
+    ///   - soft: whether downloaded data is kept aside, so that the same user can resume without
+    ///   downloading again.
     /// - Throws: `PowerSyncError`.
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws
 
@@ -60,10 +65,12 @@ extension PowerSyncDatabaseProtocol {
         CrudTransactions(database: self)
     }
 
-    /// Returns the oldest queued entries regardless of transactions; nil if there are none or `limit` is not positive.
+    /// Returns the oldest queued entries regardless of transactions; nil if there are none or `limit` is
+    /// not positive.
     public func getCrudBatch(limit: Int32 = 100) async throws -> CrudBatch? {
         guard limit > 0 else { return nil }
-        // One more than asked for tells whether there is more; counted in 64 bits, so the greatest limit works.
+        // One more than asked for tells whether there is more; counted in 64 bits, so the greatest limit
+        // works.
         let entries = try await getAll(
             sql: CrudQueue.oldest, parameters: [Int64(limit) + 1], mapper: CrudEntry.init(cursor:))
         guard !entries.isEmpty else { return nil }

@@ -7,8 +7,10 @@ public enum PowerSyncError: Error, LocalizedError {
 
     /// SQLite failed.
     ///
-    /// `extendedResultCode` is SQLite's; `offset` the byte of the SQL text at fault; `message` what `sqlite3_errmsg`
-    /// says, `errorString` what `sqlite3_errstr` says; `sql` the statement, whose parameters are never part of it.
+    /// `extendedResultCode` is SQLite's; `offset` the byte of the SQL text at fault; `message` what
+    /// `sqlite3_errmsg`
+    /// says, `errorString` what `sqlite3_errstr` says; `sql` the statement, whose parameters are never part
+    /// of it.
     case sqliteError(
         extendedResultCode: Int32, offset: Int32? = nil, message: String? = nil, errorString: String? = nil,
         sql: String? = nil)

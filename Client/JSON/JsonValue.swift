@@ -1,6 +1,7 @@
 /// One JSON value.
 ///
-/// Whole numbers decode to ``int(_:)`` however they are spelled (`1.0` too), numbers beyond `Int` to ``double(_:)``.
+/// Whole numbers decode to ``int(_:)`` however they are spelled (`1.0` too), numbers beyond `Int` to
+/// ``double(_:)``.
 public enum JsonValue: Codable, Sendable, Equatable, Hashable {
     /// A text.
     case string(String)

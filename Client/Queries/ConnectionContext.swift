@@ -1,10 +1,12 @@
 /// One connection, for the time of a callback.
 ///
-/// Every member runs at once on the thread of the callback; used elsewhere or later it throws `operationFailed`.
+/// Every member runs at once on the thread of the callback; used elsewhere or later it throws
+/// `operationFailed`.
 public protocol ConnectionContext: Sendable {
     /// Runs one statement and returns the number of changed rows as SQLite counts them.
     ///
-    /// Writes to PowerSync tables count as 0: they are views, and SQLite does not count what their triggers do.
+    /// Writes to PowerSync tables count as 0: they are views, and SQLite does not count what their triggers
+    /// do.
     @discardableResult
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64
 
@@ -27,5 +29,6 @@ public protocol ConnectionContext: Sendable {
     ) throws -> RowType
 }
 
-/// A connection inside a transaction, which is committed when the callback returns and rolled back when it throws.
+/// A connection inside a transaction, which is committed when the callback returns and rolled back when it
+/// throws.
 public protocol Transaction: ConnectionContext {}

@@ -2,13 +2,16 @@
 public protocol Queries {
     /// Runs a query now and again after each change of the tables that it reads.
     ///
-    /// Each element is the whole result. A consumer that falls behind gets the newest result only. The stream ends
-    /// when its task is cancelled or the database closed; an error of the query or the mapper ends it with that error.
+    /// Each element is the whole result. A consumer that falls behind gets the newest result only. The
+    /// stream ends
+    /// when its task is cancelled or the database closed; an error of the query or the mapper ends it with
+    /// that error.
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error>
 
     /// Runs a callback with the writing connection, without a transaction of its own.
     ///
-    /// The callback is synchronous and runs on a thread of the database; waiting for the connection can be cancelled,
+    /// The callback is synchronous and runs on a thread of the database; waiting for the connection can be
+    /// cancelled,
     /// the callback cannot. A transaction that it leaves open is rolled back.
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R
 
@@ -17,7 +20,8 @@ public protocol Queries {
 }
 
 extension Queries {
-    /// Runs a callback in a transaction of the writing connection: committed when it returns, rolled back when it throws.
+    /// Runs a callback in a transaction of the writing connection: committed when it returns, rolled back
+    /// when it throws.
     public func writeTransaction<R>(
         callback: @Sendable @escaping (any Transaction) throws -> R
     ) async throws -> R {
@@ -31,7 +35,8 @@ extension Queries {
         try await readLock { try TransactionContext.run(on: $0, callback) }
     }
 
-    /// Runs one writing statement and returns the number of changed rows as SQLite counts them (0 for synced tables).
+    /// Runs one writing statement and returns the number of changed rows as SQLite counts them (0 for
+    /// synced tables).
     @discardableResult
     public func execute(sql: String, parameters: [(any Sendable)?]?) async throws -> Int64 {
         let parameters = parameters ?? []

@@ -1,0 +1,44 @@
+import PowerSyncHTTP
+import PowerSyncHTTPClient
+
+/// Carries requests to the service through libcurl.
+struct HTTPClientTransport: SyncTransport {
+    /// How long a stream may be silent: the service says something every 20 seconds or so (client-api 3.8).
+    static let idleTimeout = Duration.seconds(60)
+
+    private let client: HTTPClient
+
+    init() throws(HTTPClientError) {
+        client = try HTTPClient()
+    }
+
+    func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream {
+        HTTPClientResponseStream(stream: try await client.open(Self.request(request)))
+    }
+
+    func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
+        let response = try await client.send(Self.request(request))
+        return SyncHTTPResponse(
+            status: response.status, headers: response.fields.map { SyncHTTPHeader($0.name, $0.value) },
+            body: response.body)
+    }
+
+    private static func request(_ request: SyncHTTPRequest) -> HTTPClientRequest {
+        var fields = HTTPFields()
+        for header in request.headers { fields.append(header.name, header.value) }
+        return HTTPClientRequest(
+            method: request.method, url: request.url, fields: fields, body: request.body,
+            idleTimeout: idleTimeout)
+    }
+}
+
+private struct HTTPClientResponseStream: SyncResponseStream {
+    let stream: HTTPClientStream
+
+    var status: Int { stream.status }
+    var headers: [SyncHTTPHeader] { stream.fields.map { SyncHTTPHeader($0.name, $0.value) } }
+
+    func next() async throws -> [UInt8]? { try await stream.next() }
+
+    func cancel() { stream.cancel() }
+}

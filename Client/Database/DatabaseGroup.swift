@@ -1,0 +1,95 @@
+import PowerSyncSQLite
+import PowerSyncSystem
+
+/// What all instances of one database file share: connections, syncing and stream subscriptions.
+///
+/// It lives as long as one of its instances; the connections close with it at the latest.
+final class DatabaseGroup: Sendable {
+    let location: DatabaseLocation
+    let streams = StreamRegistry()
+    let sync = GroupSync()
+    private let opening = SingleFlight<SQLitePool>()
+    private let state = Lock(State())
+
+    private struct State {
+        var members: [ObjectIdentifier: WeakMember] = [:]
+        var snapshot: SyncStatusSnapshot?
+    }
+
+    private struct WeakMember {
+        weak var value: DatabaseMember?
+    }
+
+    init(location: DatabaseLocation) {
+        self.location = location
+    }
+
+    // MARK: Members
+
+    /// Adds an instance; returns whether there are others.
+    func join(_ member: DatabaseMember) -> Bool {
+        let (hasOthers, snapshot) = state.withLock { state in
+            let hasOthers = !state.members.isEmpty
+            state.members[ObjectIdentifier(member)] = WeakMember(value: member)
+            return (hasOthers, state.snapshot)
+        }
+        if let snapshot { member.status.publish(snapshot) }
+        return hasOthers
+    }
+
+    /// Removes an instance; returns the connections if nobody else needs them.
+    @discardableResult
+    func leave(_ member: DatabaseMember) -> SQLitePool? {
+        let isLast = state.withLock { state in
+            state.members[ObjectIdentifier(member)] = nil
+            if state.members.isEmpty { state.snapshot = nil }
+            return state.members.isEmpty
+        }
+        return isLast ? opening.take() : nil
+    }
+
+    /// Whether an instance beside this one is in use.
+    func hasOthers(than member: DatabaseMember) -> Bool {
+        state.withLock { state in state.members.keys.contains { $0 != ObjectIdentifier(member) } }
+    }
+
+    /// The status that all instances show.
+    var snapshot: SyncStatusSnapshot { state.withLock { $0.snapshot ?? SyncStatusSnapshot() } }
+
+    /// Shows a status to all instances.
+    func publish(_ snapshot: SyncStatusSnapshot) {
+        update { $0 = snapshot }
+    }
+
+    /// Changes the status of all instances.
+    func update(_ change: (inout SyncStatusSnapshot) -> Void) {
+        state.withLock { state in
+            var snapshot = state.snapshot ?? SyncStatusSnapshot()
+            change(&snapshot)
+            state.snapshot = snapshot
+            // Under the lock, so that no instance sees an older status after a newer one.
+            for member in state.members.values { member.value?.status.publish(snapshot) }
+        }
+    }
+
+    /// Tells all instances of changed tables, and syncing of changes that may have to be uploaded.
+    func changed(_ tables: Set<String>) {
+        let members = state.withLock { $0.members.values.compactMap(\.value) }
+        for member in members { member.changes.send(tables) }
+        if tables.contains("ps_crud") || tables.contains(TableChanges.external) { sync.triggerUpload() }
+    }
+
+    // MARK: Connections
+
+    /// Returns the connections, opening them at the first call.
+    func pool(_ opener: DatabaseOpener) async throws -> SQLitePool {
+        try await opening.value { [weak self] in
+            let pool = try await opener.open()
+            try await opener.log(pool)
+            let updates = pool.tableUpdates
+            // Ends with the connections: they finish the stream.
+            Task { [weak self] in for await tables in updates { self?.changed(tables) } }
+            return pool
+        }
+    }
+}

@@ -1,0 +1,7 @@
+/// What a group tells each of its instances.
+final class DatabaseMember: Sendable {
+    /// The instance's status.
+    let status = StatusFeed()
+    /// The instance's watches.
+    let changes = TableChanges()
+}

@@ -1,0 +1,143 @@
+import Foundation
+import PowerSyncSQLite
+
+/// How long and how often opening is tried while another process holds the file (client-api 2.1).
+struct OpenRetryPolicy: Sendable {
+    /// The wait after the first failure; it doubles each time.
+    var firstDelay = Duration.milliseconds(10)
+    /// The longest wait.
+    var longestDelay = Duration.milliseconds(250)
+    /// After this time the error counts.
+    var budget = Duration.seconds(5)
+
+    /// Returns how long to wait after a failure; nil to give up.
+    ///
+    /// - Parameters:
+    ///   - error: the failure.
+    ///   - attempt: 1 after the first failure.
+    ///   - elapsed: the time since the first attempt began.
+    /// - Returns: the wait; nil if the error counts.
+    func delay(after error: any Error, attempt: Int, elapsed: Duration) -> Duration? {
+        guard let error = error as? SQLiteError, error.code == .busy || error.code == .locked else {
+            return nil
+        }
+        var delay = firstDelay
+        for _ in 1..<max(attempt, 1) where delay < longestDelay { delay *= 2 }
+        delay = min(delay, longestDelay)
+        return elapsed + delay <= budget ? delay : nil
+    }
+}
+
+/// Opens the connections of a database: one writer and four readers, the core on each.
+struct DatabaseOpener: Sendable {
+    /// How many reading connections a file has.
+    static let readerCount = 4
+    /// How long a statement waits for a lock of another process.
+    static let busyTimeout = Duration.seconds(30)
+
+    let location: DatabaseLocation
+    let initialStatements: [String]
+    let logger: any LoggerProtocol
+    var retry = OpenRetryPolicy()
+
+    /// Opens the connections, again and again while somebody else holds the file.
+    func open() async throws -> SQLitePool {
+        let start = ContinuousClock.now
+        var attempt = 1
+        while true {
+            do {
+                return try await build()
+            } catch {
+                let delay = retry.delay(after: error, attempt: attempt, elapsed: .now - start)
+                guard let delay else { throw shown(error) }
+                logger.debug("The database is in use, opening it again in \(delay)", tag: LogTag.database)
+                try await ContinuousClock().sleep(for: delay)
+                attempt += 1
+            }
+        }
+    }
+
+    /// Tells which versions are at work.
+    func log(_ pool: SQLitePool) async throws {
+        let versions = try await pool.read { connection in
+            try connection.one("SELECT sqlite_version(), powersync_rs_version()") {
+                ($0.string(0), $0.string(1))
+            }
+        }
+        guard let (sqlite, core) = versions else { return }
+        logger.debug(
+            "Opened connection. SQLite version \(sqlite), PowerSync SQLite core extension \(core)",
+            tag: LogTag.database)
+    }
+
+    private func build() async throws -> SQLitePool {
+        let path: String
+        switch location {
+        case .memory: path = ":memory:"
+        case .file(let file):
+            path = file
+            try prepareDirectory(of: file)
+        }
+        let statements = initialStatements
+        return try await SQLitePool.open(path: path, readers: Self.readerCount) { connection, isWriter in
+            try Self.setUp(connection, isWriter: isWriter, initialStatements: statements)
+        }
+    }
+
+    /// Creates the directory and the file for the user alone, unless they are there.
+    private func prepareDirectory(of path: String) throws {
+        let manager = FileManager.default
+        let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        do {
+            try manager.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw cannotOpen(path)
+        }
+        guard !manager.fileExists(atPath: path) else { return }
+        guard manager.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+            throw cannotOpen(path)
+        }
+    }
+
+    private func cannotOpen(_ path: String) -> SQLiteError {
+        SQLiteError(code: .cannotOpen, message: "Could not open database \(path)")
+    }
+
+    private func shown(_ error: any Error) -> any Error {
+        guard let error = error as? SQLiteError else { return error }
+        guard error.code == .cannotOpen, case .file(let path) = location else { return PowerSyncError(error) }
+        return PowerSyncError(cannotOpen(path))
+    }
+
+    /// A key without a cipher would leave the file readable for all without a word (client-api 2.14).
+    private static func refuseKeyWithoutCipher(_ statements: [String], on connection: SQLiteConnection) throws
+    {
+        let setsKey = statements.contains { statement in
+            let words = statement.lowercased().split { !$0.isLetter && $0 != "_" }
+            return words.first == "pragma" && words.dropFirst().first == "key"
+        }
+        guard setsKey, try connection.one("PRAGMA cipher", [], { $0.string(0) }) == nil else { return }
+        throw PowerSyncError.operationFailed(message: "This SQLite knows no encryption, a key has no effect")
+    }
+
+    private static func setUp(
+        _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String]
+    ) throws {
+        // No waiting inside SQLite yet: the whole build is tried again instead, and that can be cancelled.
+        connection.setBusyTimeout(.zero)
+        try refuseKeyWithoutCipher(initialStatements, on: connection)
+        for statement in initialStatements { try connection.execute(statement) }
+        if isWriter { try connection.execute("PRAGMA journal_mode = WAL") }
+        try connection.execute("PRAGMA journal_size_limit = 6291456")
+        try connection.execute("PRAGMA cache_size = -51200")
+        try connection.execute("PRAGMA synchronous = NORMAL")
+        try CoreExtension.install(on: connection)
+        try SyncFunctions.register(on: connection)
+        if isWriter {
+            let version = try connection.one("PRAGMA user_version") { $0.int64(0) } ?? 0
+            if version < 1 { try connection.execute("PRAGMA user_version = 1") }
+        }
+        connection.setBusyTimeout(busyTimeout)
+    }
+}

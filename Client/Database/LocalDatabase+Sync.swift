@@ -1,0 +1,192 @@
+import Foundation
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// Connecting, clearing, the schema, and stream subscriptions.
+extension LocalDatabase {
+    func getPowerSyncVersion() async throws -> String {
+        try await get("SELECT powersync_rs_version()") { try $0.getString(index: 0) }
+    }
+
+    func waitForFirstSync() async throws {
+        try await waitForStatus { $0.hasSynced == true }
+    }
+
+    func waitForFirstSync(priority: Int32) async throws {
+        guard priority >= 0 else {
+            throw PowerSyncError.operationFailed(message: "A priority code must not be negative")
+        }
+        let priority = BucketPriority(priority)
+        try await waitForStatus { $0.statusForPriority(priority).hasSynced == true }
+    }
+
+    func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws {
+        let pool = try await pool()
+        try await group.sync.connect(owner: identity) {
+            try await self.restoreSubscriptions(pool)
+            return try self.coordinator(pool, connector: connector, options: options ?? ConnectOptions())
+        }
+    }
+
+    func disconnect() async throws {
+        if isClosed { throw PowerSyncError.closed }
+        try await group.sync.disconnect()
+    }
+
+    func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
+        let pool = try await pool()
+        try await group.sync.disconnect()
+        let flags: Int64 = (clearLocal ? 1 : 0) | (soft ? 2 : 0)
+        try await wrapping {
+            try await pool.write { connection in
+                try connection.transaction {
+                    try connection.run("SELECT powersync_clear(?1)", [.integer(flags)])
+                }
+            }
+        }
+        try await refreshStatus(pool, resetting: true)
+    }
+
+    func updateSchema(schema: any SchemaProtocol) async throws {
+        let pool = try await pool()
+        let status = currentStatus
+        guard !status.connected, !status.connecting else {
+            throw PowerSyncError.operationFailed(message: "Cannot update schema while connected")
+        }
+        try await apply(schema, to: pool)
+        replaceSchema(schema)
+    }
+
+    /// Shows what the database says of earlier syncing.
+    ///
+    /// - Parameters:
+    ///   - pool: the connections.
+    ///   - resetting: whether everything else is forgotten, errors too.
+    /// - Throws: `PowerSyncError`.
+    func refreshStatus(_ pool: SQLitePool, resetting: Bool) async throws {
+        let stored = try await wrapping {
+            try await SyncDatabase(pool: pool, environment: environment).write { try $0.offlineStatus() }
+        }
+        group.update { snapshot in
+            if resetting { snapshot = SyncStatusSnapshot() }
+            // A stream that is open knows more than what is stored.
+            guard !snapshot.connected, !snapshot.connecting else { return }
+            snapshot.iteration.priorities = stored.priorities
+            snapshot.iteration.streams = stored.streams
+        }
+    }
+}
+
+/// Stream subscriptions (client-api 2.11).
+extension LocalDatabase {
+    func syncStream(name: String, params: JsonParam?) -> any SyncStream {
+        StreamReference(name: name, parameters: params, database: self)
+    }
+
+    /// Stores a subscription and keeps it alive; returns the generation to release it with.
+    func subscribe(_ key: StreamKey, wish: StreamRegistry.Wish) async throws -> Int {
+        let pool = try await pool()
+        // Before it is stored: one that nobody holds and that has no time to live would go at once.
+        let generation = group.streams.retain(key, wish: wish)
+        do {
+            try await write(pool) {
+                try $0.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+            }
+        } catch {
+            _ = group.streams.release(key, generation: generation)
+            throw error
+        }
+        try await subscriptionsChanged(pool)
+        return generation
+    }
+
+    func unsubscribeAll(_ key: StreamKey) async throws {
+        let pool = try await pool()
+        group.streams.releaseAll(key)
+        try await write(pool) { try $0.unsubscribe(key) }
+        try await subscriptionsChanged(pool)
+    }
+
+    /// Gives a handle up: what it kept alive lasts for its time to live.
+    func release(_ key: StreamKey, generation: Int) {
+        if group.streams.release(key, generation: generation) { _ = group.sync.subscriptionsChanged() }
+    }
+
+    private func subscriptionsChanged(_ pool: SQLitePool) async throws {
+        if !group.sync.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
+    }
+
+    /// Stores again what handles of the app hold and clearing has removed.
+    private func restoreSubscriptions(_ pool: SQLitePool) async throws {
+        let wishes = group.streams.wishes
+        guard !wishes.isEmpty else { return }
+        try await write(pool) { store in
+            for (key, wish) in wishes {
+                let isStored = try store.connection.one(
+                    "SELECT 1 FROM ps_stream_subscriptions WHERE stream_name = ?1 AND local_params = ?2",
+                    [.text(key.name), .text(key.storedParameters)]
+                ) { _ in true }
+                guard isStored == nil else { continue }
+                try store.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+            }
+        }
+    }
+
+    private func write(_ pool: SQLitePool, _ body: @escaping @Sendable (SyncStore) throws -> Void)
+        async throws
+    {
+        try await wrapping { try await SyncDatabase(pool: pool, environment: environment).write(body) }
+    }
+}
+
+extension LocalDatabase {
+    private func coordinator(
+        _ pool: SQLitePool, connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions
+    ) throws -> SyncCoordinator {
+        var sync = SyncOptions()
+        sync.start.parameters = options.params.json
+        sync.start.includeDefaults = options.includeDefaultStreams
+        if !options.appMetadata.isEmpty {
+            sync.start.appMetadata =
+                options.appMetadata.sorted { $0.key < $1.key }.map { JSONMember($0.key, .string($0.value)) }
+        }
+        sync.retryDelay = .seconds(max(0, options.retryDelay))
+        sync.uploadThrottle = .seconds(max(0, options.crudThrottle))
+        let group = group
+        let logger = logger
+        return SyncCoordinator(
+            database: SyncDatabase(pool: pool, environment: environment),
+            backend: SyncBackend(
+                fetchCredentials: {
+                    try await connector.fetchCredentials().map {
+                        SyncCredentials(endpoint: $0.endpoint, token: $0.token)
+                    }
+                },
+                uploadData: { try await connector.uploadData(database: self) }),
+            transport: try transport(options),
+            options: sync,
+            status: SyncStatusHub(group.snapshot) { group.publish($0) },
+            activeStreams: { group.streams.active },
+            environment: environment,
+            log: { severity, message in logger.log(severity, message, tag: LogTag.sync) })
+    }
+
+    private func transport(_ options: ConnectOptions) throws -> any SyncTransport {
+        let transport = try makeTransport()
+        guard let logger = options.clientConfiguration?.requestLogger else { return transport }
+        return LoggingTransport(transport, configuration: logger)
+    }
+}
+
+extension LoggerProtocol {
+    /// Logs with a severity that is a value.
+    func log(_ severity: LogSeverity, _ message: String, tag: String?) {
+        switch severity {
+        case .debug: debug(message, tag: tag)
+        case .info: info(message, tag: tag)
+        case .warning: warning(message, tag: tag)
+        case .error: error(message, tag: tag)
+        case .fault: fault(message, tag: tag)
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/// The file name of a database that is given none.
+public let DEFAULT_DB_FILENAME = "powersync.db"  // swift-format-ignore: AlwaysUseLowerCamelCase
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Makes a database; its file is opened at the first use, whose call throws what goes wrong then.
+///
+/// - Parameters:
+///   - schema: the tables.
+///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the app's own
+///   directory.
+///   - logger: where the database logs.
+///   - initialStatements: SQL that runs first on every connection.
+/// - Returns: the database.
+public func PowerSyncDatabase(
+    schema: Schema, dbFilename: String = DEFAULT_DB_FILENAME, logger: (any LoggerProtocol) = DefaultLogger(),
+    initialStatements: [String] = []
+) -> any PowerSyncDatabaseProtocol {
+    LocalDatabase(
+        schema: schema,
+        location: Result { () throws(PowerSyncError) in try DatabaseLocation(named: dbFilename) },
+        logger: logger, initialStatements: initialStatements, groups: .shared)
+}

@@ -1,0 +1,131 @@
+import PowerSyncSQLite
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// A connection lent to a callback of the app: of use on the callback's thread, until the callback returns.
+final class ConnectionLease: ConnectionContext, @unchecked Sendable {
+    // Safe because the mutable state is read only after the check that this is the thread that made the
+    // lease.
+    private let thread = pthread_self()
+    private var connection: SQLiteConnection?
+
+    private init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    /// Lends a connection to a callback.
+    ///
+    /// - Parameters:
+    ///   - connection: the connection.
+    ///   - logger: told of a transaction that the callback leaves open; it is rolled back.
+    ///   - callback: the app's code.
+    /// - Returns: what the callback returned.
+    /// - Throws: what the callback threw.
+    static func lend<R>(
+        _ connection: SQLiteConnection, logger: any LoggerProtocol,
+        to callback: (any ConnectionContext) throws -> R
+    ) throws -> R {
+        let lease = ConnectionLease(connection)
+        defer {
+            lease.connection = nil
+            if connection.isInTransaction {
+                connection.rollBack()
+                logger.error(
+                    "A callback left a transaction open, it was rolled back. Use writeTransaction instead.",
+                    tag: LogTag.database)
+            }
+        }
+        return try callback(lease)
+    }
+
+    func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
+        try run(sql, parameters) { statement, connection in
+            while try statement.step() {}
+            return connection.changes
+        }
+    }
+
+    func getOptional<RowType>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType? {
+        try run(sql, parameters) { statement, _ in
+            guard try statement.step() else { return nil }
+            let first = try RowCursor(statement).map(mapper)
+            // A writing statement (RETURNING) has to come to its end; of a query the other rows are of no
+            // interest.
+            if !statement.isReadOnly { while try statement.step() {} }
+            return first
+        }
+    }
+
+    func getAll<RowType>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> [RowType] {
+        try run(sql, parameters) { statement, _ in
+            let cursor = RowCursor(statement)
+            var rows: [RowType] = []
+            while try statement.step() { rows.append(try cursor.map(mapper)) }
+            return rows
+        }
+    }
+
+    func get<RowType>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> RowType {
+        guard let row = try getOptional(sql: sql, parameters: parameters, mapper: mapper) else {
+            throw PowerSyncError.operationFailed(
+                message: "Expected \(sql) to return a row, but got an empty result set.")
+        }
+        return row
+    }
+
+    private func run<T>(
+        _ sql: String, _ parameters: [(any Sendable)?]?,
+        _ body: (SQLiteStatement, SQLiteConnection) throws -> T
+    ) throws -> T {
+        guard pthread_equal(thread, pthread_self()) != 0, let connection else {
+            throw PowerSyncError.operationFailed(
+                message: "A ConnectionLeaseContext may not be used on multiple threads")
+        }
+        var values: [SQLiteValue] = []
+        for parameter in parameters ?? [] {
+            values.append(SQLiteValue(try PowerSyncDataType.converting(parameter)))
+        }
+        let text = StatementText.first(of: sql)
+        return try PowerSyncError.wrapping {
+            do {
+                return try connection.withStatement(text) { statement in
+                    // Missing parameters are NULL; too many are SQLite's range error.
+                    while values.count < statement.parameterCount { values.append(.null) }
+                    try statement.bind(values)
+                    return try body(statement, connection)
+                }
+            } catch let error as SQLiteError where error.code == .misuse && !connection.isClosed {
+                throw PowerSyncError.operationFailed(message: error.message)
+            }
+        }
+    }
+}
+
+/// The tags of the database's log lines.
+enum LogTag {
+    static let database = "PowerSyncDatabase"
+    static let groups = "DatabaseGroupCollection"
+    static let sync = "StreamingSyncClient"
+    static let changes = "CrossProcessChangeSignal"
+}
+
+/// A result of the app's callback on its way from a thread of the database to the one task that waits for it.
+struct Transferred<Value>: @unchecked Sendable {
+    // Safe because the value is made on one thread and handed to exactly one task, never used by both.
+    let value: Value
+}

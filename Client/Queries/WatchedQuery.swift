@@ -1,0 +1,92 @@
+/// One watched query: runs when its consumer asks for the next result and something has changed.
+///
+/// Nothing happens while the consumer is busy, so a slow one gets the newest result alone and nothing piles
+/// up.
+final class WatchedQuery<RowType>: @unchecked Sendable {
+    // Safe because one consumer at a time asks; the mailbox, which others fill, has a lock of its own.
+    private weak var database: LocalDatabase?
+    private let options: WatchOptions<RowType>
+    private let mailbox: TableChangeMailbox
+    private let throttle: Duration
+    private var tables: Set<String>?
+    private var lastResult: ContinuousClock.Instant?
+    private var isOver = false
+
+    /// Starts to take note of changes.
+    init(_ options: WatchOptions<RowType>, of database: LocalDatabase) {
+        self.options = options
+        self.database = database
+        mailbox = database.changes.mailbox()
+        throttle = .seconds(max(0, options.throttle))
+    }
+
+    /// Returns the results as they come.
+    func results() -> AsyncThrowingStream<[RowType], any Error> {
+        AsyncThrowingStream { try await self.next() }
+    }
+
+    /// Waits for the next result; nil when the consumer is cancelled or the database closed or gone.
+    private func next() async throws -> [RowType]? {
+        guard !isOver else { return nil }
+        do {
+            if lastResult != nil {
+                guard try await waitForChange() else { return finish() }
+            }
+            guard let database else { return finish() }
+            let rows = try await run(on: database)
+            lastResult = .now
+            return rows
+        } catch is CancellationError where Task.isCancelled {
+            return finish()
+        } catch {
+            isOver = true
+            // Closing ends the stream, it is no failure of the query.
+            if database?.isClosed ?? true { return nil }
+            throw error
+        }
+    }
+
+    private func finish() -> [RowType]? {
+        isOver = true
+        return nil
+    }
+
+    /// Waits for a change of the tables and for the throttle; what comes meanwhile is part of the same
+    /// result.
+    private func waitForChange() async throws -> Bool {
+        repeat {
+            guard let changed = try await mailbox.next() else { return false }
+            if isRelevant(changed) { break }
+        } while true
+        if let lastResult, throttle > .zero {
+            try await ContinuousClock().sleep(until: lastResult + throttle)
+        }
+        // Taken before the query runs: a change that comes later leads to another result.
+        _ = isRelevant(mailbox.drain())
+        return true
+    }
+
+    private func isRelevant(_ changed: Set<String>) -> Bool {
+        if changed.contains(TableChanges.schema) {
+            tables = nil
+            return true
+        }
+        guard let tables else { return true }
+        return changed.contains(TableChanges.external) || !tables.isDisjoint(with: changed)
+    }
+
+    private func run(on database: LocalDatabase) async throws -> [RowType] {
+        let options = options
+        let known = tables
+        let (found, rows): (Set<String>, [RowType]) = try await database.readLock { connection in
+            let tables =
+                try known
+                ?? WatchedTables.resolve(sql: options.sql, parameters: options.parameters, on: connection)
+            let rows = try connection.getAll(
+                sql: options.sql, parameters: options.parameters, mapper: options.mapper)
+            return (tables, rows)
+        }
+        tables = found
+        return rows
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct GroupTests {
+    @Test func secondInstanceIsWarnedOfAndSharesConnections() async throws {
+        let folder = try TemporaryFolder()
+        let a = try TestDatabase(folder: folder)
+        let b = try TestDatabase(folder: folder, name: "x/../test.db")
+        #expect(
+            a.log.warnings(
+                containing: "Multiple PowerSync instances for the same database have been detected.") == 0)
+        #expect(
+            b.log.warnings(
+                containing: "Multiple PowerSync instances for the same database have been detected.") == 1)
+        var results = try a.database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }
+            .makeAsyncIterator()
+        #expect(try await results.next() == [0])
+        try await b.insertUser("from b")
+        #expect(try await results.next() == [1])
+    }
+
+    @Test func noWarningOnceTheFirstIsClosed() async throws {
+        let folder = try TemporaryFolder()
+        let a = try TestDatabase(folder: folder)
+        try await a.insertUser("A")
+        try await a.database.close()
+        let b = try TestDatabase(folder: folder)
+        #expect(b.log.warnings(containing: "Multiple PowerSync instances") == 0)
+        #expect(try await b.count("users") == 1)
+        try await b.database.close()
+    }
+
+    @Test func closingOneLeavesTheOtherAtWork() async throws {
+        let folder = try TemporaryFolder()
+        let a = try TestDatabase(folder: folder)
+        let b = try TestDatabase(folder: folder)
+        try await a.insertUser("A")
+        try await b.insertUser("B")
+        var results = try a.database.watch("SELECT name FROM users") { try $0.getString(index: 0) }
+            .makeAsyncIterator()
+        #expect(try await results.next()?.count == 2)
+        await #expect(throws: PowerSyncError.self) { try await a.database.close(deleteDatabase: true) }
+        try await a.database.close()
+        #expect(try await results.next() == nil)
+        try await b.insertUser("C")
+        #expect(try await b.count("users") == 3)
+        let c = try TestDatabase(folder: folder)
+        #expect(c.log.warnings(containing: "Multiple PowerSync instances") == 1)
+        try await b.database.close()
+        #expect(try await c.count("users") == 3)
+        try await c.database.close()
+    }
+
+    @Test func statusOfOneIsTheStatusOfAll() async throws {
+        let folder = try TemporaryFolder()
+        let a = try TestDatabase(folder: folder)
+        let b = try TestDatabase(folder: folder)
+        _ = try await a.count("users")
+        _ = try await b.count("users")
+        let database = try #require(a.database as? LocalDatabase)
+        var snapshot = SyncStatusSnapshot()
+        snapshot.iteration.connected = true
+        database.group.publish(snapshot)
+        #expect(a.database.currentStatus.connected)
+        #expect(b.database.currentStatus.connected)
+        let c = try TestDatabase(folder: folder)
+        #expect(c.database.currentStatus.connected)
+    }
+}

@@ -1,0 +1,254 @@
+import Foundation
+import PowerSyncSQLite
+import PowerSyncSystem
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct LifecycleTests {
+    private let closedMessage = "Attempted to use closed PowerSync database"
+
+    private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+    @Test func makingADatabaseTouchesNoFile() throws {
+        let folder = try TemporaryFolder()
+        let test = try TestDatabase(folder: folder, name: "deep/er/test.db")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        #expect(test.database.currentStatus.hasSynced == nil)
+        #expect(test.database.currentStatus.syncStreams == nil)
+    }
+
+    @Test func dataSurvivesClosingAndOpeningAgain() async throws {
+        let folder = try TemporaryFolder()
+        let first = try TestDatabase(folder: folder, name: "deep/er/test.db")
+        try await first.insertUser("A")
+        try await first.database.close()
+        let second = try TestDatabase(folder: folder, name: "deep/er/test.db")
+        #expect(try await second.count("users") == 1)
+        #expect(second.database.currentStatus.hasSynced == false)
+        #expect(second.database.currentStatus.syncStreams?.isEmpty == true)
+        try await second.database.close()
+    }
+
+    @Test func connectionsAreSetUpAsThePromiseSays() async throws {
+        let test = try TestDatabase(initialStatements: ["PRAGMA foreign_keys = on"])
+        let sql =
+            "SELECT * FROM pragma_journal_mode, pragma_foreign_keys, pragma_synchronous, pragma_cache_size, pragma_busy_timeout"
+        let read: @Sendable (any ConnectionContext) throws -> [String] = { connection in
+            try connection.get(sql: sql, parameters: []) { cursor in
+                try (0..<5).map { try cursor.getString(index: $0) }
+            }
+        }
+        let expected = ["wal", "1", "1", "-51200", "30000"]
+        #expect(try await test.database.readLock(callback: read) == expected)
+        #expect(try await test.database.writeLock(callback: read) == expected)
+        #expect(try await test.database.get("PRAGMA user_version") { try $0.getInt(index: 0) } == 1)
+        #expect(try await test.database.getPowerSyncVersion() == "0.5.3/swift")
+    }
+
+    @Test func filesBelongToTheUserAlone() async throws {
+        let test = try TestDatabase(name: "own/test.db")
+        try await test.insertUser("A")
+        for (path, mode) in [("own", 0o700), ("own/test.db", 0o600), ("own/test.db-wal", 0o600)] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: test.folder.file(path))
+            #expect(attributes[.posixPermissions] as? Int == mode, "\(path)")
+        }
+    }
+
+    @Test func failingInitialStatementFailsTheOpenAndTheNextCallTriesAgain() async throws {
+        let test = try TestDatabase(initialStatements: ["SELECT * FROM usersfail"])
+        for _ in 0..<2 {
+            let error = await #expect(throws: PowerSyncError.self) { try await test.count("users") }
+            #expect(error?.errorDescription?.contains("no such table: usersfail") == true)
+        }
+        try await test.database.close()
+    }
+
+    @Test func aKeyWithoutACipherIsRefused() async throws {
+        let test = try TestDatabase(initialStatements: ["pragma key = 'secret'"])
+        let error = await #expect(throws: PowerSyncError.self) { try await test.count("users") }
+        #expect(error?.errorDescription?.contains("encryption") == true)
+        #expect(error?.errorDescription?.contains("secret") == false)
+    }
+
+    @Test func emptyNameIsRefusedAtTheFirstUse() async throws {
+        let database = PowerSyncDatabase(schema: Schema(), dbFilename: "", logger: DefaultLogger(writers: []))
+        await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
+        try await database.close()
+    }
+
+    @Test func directoryThatCannotBeMadeIsAnErrorOfTheFirstUse() async throws {
+        let folder = try TemporaryFolder()
+        try Data().write(to: URL(fileURLWithPath: folder.file("file")))
+        let test = try TestDatabase(folder: folder, name: "file/test.db")
+        let error = await #expect(throws: PowerSyncError.self) { try await test.count("users") }
+        #expect(
+            error?.errorDescription?.contains("Could not open database \(folder.file("file/test.db"))")
+                == true)
+        #expect(error?.errorDescription?.contains("code 14") == true)
+    }
+
+    @Test func firstCallsAtTheSameTimeOpenOnce() async throws {
+        for name in ["test.db", ":memory:"] {
+            let test = try TestDatabase(name: name)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<16 { group.addTask { try await test.insertUser("\(index)") } }
+                try await group.waitForAll()
+            }
+            // Two databases in memory would share the rows out between them.
+            #expect(try await test.count("users") == 16)
+            #expect(test.log.lines.count { $0.message.contains("Opened connection. SQLite version") } == 1)
+            try await test.database.close()
+        }
+    }
+
+    @Test func databaseInMemoryReadsWhatItWrites() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        var results = try test.database.watch("SELECT name FROM users") { try $0.getString(index: 0) }
+            .makeAsyncIterator()
+        #expect(try await results.next() == [])
+        try await test.insertUser("A")
+        #expect(try await results.next() == ["A"])
+        #expect(try await test.database.getNextCrudTransaction()?.crud.count == 1)
+        let other = try TestDatabase(name: ":memory:")
+        #expect(try await other.count("users") == 0)
+        #expect(other.log.warnings(containing: "Multiple PowerSync instances") == 0)
+    }
+
+    @Test func everyCallAfterCloseIsRefusedAndClosingAgainIsNot() async throws {
+        let test = try TestDatabase()
+        try await test.insertUser("A")
+        try await test.database.close()
+        try await test.database.close()
+        let database = test.database
+        let calls: [@Sendable () async throws -> Void] = [
+            { _ = try await database.execute("SELECT 1") },
+            { _ = try await database.getAll("SELECT 1") { _ in 1 } },
+            { try await database.writeTransaction { _ in } }, { try await database.waitForFirstSync() },
+            { try await database.disconnect() }, { try await database.updateSchema(schema: Schema()) },
+            { try await database.disconnectAndClear() }, { _ = try await database.getCrudBatch() },
+            { _ = try await database.syncStream(name: "a", params: nil).subscribe() },
+        ]
+        for call in calls {
+            let error = await #expect(throws: PowerSyncError.self) { try await call() }
+            #expect(error?.errorDescription == closedMessage)
+        }
+    }
+
+    @Test func closingWaitsForARunningCallback() async throws {
+        let test = try TestDatabase()
+        let (started, isOver) = (DispatchSemaphore(value: 0), Lock(false))
+        async let work: Void = test.database.writeLock { connection in
+            started.signal()
+            for _ in 0..<100 {
+                try connection.execute(sql: "INSERT INTO lists (id) VALUES (uuid())", parameters: [])
+            }
+            isOver.withLock { $0 = true }
+        }
+        await withCheckedContinuation { continuation in
+            Thread {
+                started.wait()
+                continuation.resume()
+            }.start()
+        }
+        try await test.database.close()
+        #expect(isOver.withLock { $0 })
+        try await work
+    }
+
+    @Test func closingWakesWhoWaitsForTheFirstSync() async throws {
+        let test = try TestDatabase()
+        _ = try await test.count("users")
+        let waiter = Task { try await test.database.waitForFirstSync() }
+        try await test.database.close()
+        let error = await #expect(throws: PowerSyncError.self) { try await waiter.value }
+        #expect(error?.errorDescription == closedMessage)
+    }
+
+    @Test func plainCloseKeepsTheFilesAndDeletingRemovesThemAll() async throws {
+        let folder = try TemporaryFolder()
+        let first = try TestDatabase(folder: folder)
+        try await first.insertUser("A")
+        try await first.database.close()
+        #expect(exists(folder.file()))
+        let second = try TestDatabase(folder: folder)
+        try await second.insertUser("B")
+        #expect(exists(folder.file("test.db-wal")))
+        try await second.database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func deletingWithoutOpeningRemovesTheFiles() async throws {
+        let folder = try TemporaryFolder()
+        let first = try TestDatabase(folder: folder)
+        try await first.insertUser("A")
+        try await first.database.close()
+        try await TestDatabase(folder: folder).database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func droppingTheLastReferenceLetsGoOfTheFile() async throws {
+        let folder = try TemporaryFolder()
+        do {
+            let test = try TestDatabase(folder: folder)
+            try await test.insertUser("A")
+        }
+        let second = try TestDatabase(folder: folder)
+        #expect(try await second.count("users") == 1)
+        #expect(second.log.warnings(containing: "Multiple PowerSync instances") == 0)
+    }
+
+    @Test func openingWaitsForAnotherProcessToLetGo() async throws {
+        let folder = try TemporaryFolder()
+        let (held, holder) = try hold(folder.file())
+        let test = try TestDatabase(folder: folder)
+        async let count = test.count("users")
+        // The first failure is logged: from then on it is retried.
+        while !test.log.lines.contains(where: { $0.message.contains("in use") }) { await Task.yield() }
+        holder.signal()
+        #expect(try await count == 0)
+        #expect(try await test.database.get("PRAGMA journal_mode") { try $0.getString(index: 0) } == "wal")
+        held.wait()
+    }
+
+    @Test func waitingForTheFileCanBeCancelled() async throws {
+        let folder = try TemporaryFolder()
+        let (held, holder) = try hold(folder.file())
+        defer {
+            holder.signal()
+            held.wait()
+        }
+        let test = try TestDatabase(folder: folder)
+        let opening = Task { try await test.count("users") }
+        while !test.log.lines.contains(where: { $0.message.contains("in use") }) { await Task.yield() }
+        let start = ContinuousClock.now
+        opening.cancel()
+        await #expect(throws: CancellationError.self) { try await opening.value }
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
+    /// Holds a write lock in rollback-journal mode, as another process would, until the second one is
+    /// signalled.
+    private func hold(_ path: String) throws -> (ended: DispatchSemaphore, release: DispatchSemaphore) {
+        let (held, release, ended) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        Thread {
+            defer { ended.signal() }
+            do {
+                let connection = try SQLiteConnection(path: path)
+                try connection.execute(
+                    "CREATE TABLE plain (id); BEGIN IMMEDIATE; INSERT INTO plain VALUES (1)")
+                held.signal()
+                release.wait()
+                connection.close()
+            } catch {
+                Issue.record(error)
+                held.signal()
+            }
+        }.start()
+        held.wait()
+        return (ended, release)
+    }
+}

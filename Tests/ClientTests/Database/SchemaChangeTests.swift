@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct SchemaChangeTests {
+    @Test func newSchemaKeepsTheRows() async throws {
+        let test = try TestDatabase()
+        try await test.insertUser("A")
+        _ = try await test.count("users")
+        try await test.database.updateSchema(
+            schema: Schema(Table(name: "users", columns: [.text("name")], viewNameOverride: "people")))
+        // Every reader has seen the old schema or may have: all have to know the new one.
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<8 { group.addTask { try await test.count("people") } }
+            for try await count in group { #expect(count == 1) }
+        }
+        await #expect(throws: PowerSyncError.self) { try await test.count("users") }
+    }
+
+    @Test(arguments: [true, false]) func schemaIsFixedWhileConnectedOrConnecting(_ isConnected: Bool)
+        async throws
+    {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        _ = try await test.count("users")
+        database.group.update { snapshot in
+            snapshot.iteration.connected = isConnected
+            snapshot.iteration.connecting = !isConnected
+        }
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await database.updateSchema(schema: Schema())
+        }
+        #expect(error?.errorDescription == "Cannot update schema while connected")
+        #expect(try await test.count("users") == 0)
+    }
+
+    @Test func schemaThatBreaksARuleIsWarnedOf() async throws {
+        let columns = (0..<64).map { Column.text("c\($0)") }
+        let test = try TestDatabase(schema: Schema(Table(name: "wide", columns: columns)))
+        #expect(try await test.count("wide") == 0)
+        #expect(test.log.warnings(containing: "tooManyColumns") == 1)
+    }
+
+    @Test func clearingRemovesRowsAndQueueAndForgetsWhatWasSynced() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        try await test.insertUser("A")
+        try await database.execute("INSERT INTO drafts (id, text) VALUES ('d', 'draft')")
+        let client = try await database.get("SELECT powersync_client_id()") { try $0.getString(index: 0) }
+        database.group.update { snapshot in
+            snapshot.iteration.priorities = [
+                PrioritySyncState(priority: PrioritySyncState.fullSync, lastSyncedAt: 1)
+            ]
+            snapshot.downloadError = TestError(text: "old")
+        }
+        #expect(database.currentStatus.hasSynced == true)
+        var results = try database.watch("SELECT name FROM users") { try $0.getString(index: 0) }
+            .makeAsyncIterator()
+        #expect(try await results.next() == ["A"])
+        try await database.disconnectAndClear(clearLocal: false)
+        #expect(try await results.next() == [])
+        #expect(try await test.count("ps_crud") == 0)
+        #expect(try await test.count("drafts") == 1)
+        #expect(database.currentStatus.hasSynced == false)
+        #expect(database.currentStatus.anyError == nil)
+        try await database.disconnectAndClear()
+        #expect(try await test.count("drafts") == 0)
+        #expect(
+            try await database.get("SELECT powersync_client_id()") { try $0.getString(index: 0) } == client)
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import PowerSync
+import PowerSyncSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct TransactionTests {
+    private static let insert = "INSERT INTO users (id, name) VALUES (?, ?)"
+
+    @Test func writesOfATransactionAppearTogether() async throws {
+        let test = try TestDatabase()
+        try await test.database.writeTransaction { transaction in
+            for index in 0..<100 {
+                try transaction.execute(sql: Self.insert, parameters: ["a\(index)", "A"])
+                try transaction.execute(sql: Self.insert, parameters: ["b\(index)", "B"])
+            }
+        }
+        #expect(try await test.count("users") == 200)
+        let counted = try await test.database.readTransaction {
+            try $0.get(sql: "SELECT count(*) FROM users", parameters: []) { try $0.getInt(index: 0) }
+        }
+        #expect(counted == 200)
+    }
+
+    @Test func rowAndQueueEntryAreWrittenInTheSameTransaction() async throws {
+        let test = try TestDatabase()
+        let seen = try await test.database.writeTransaction { transaction in
+            try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+            return try transaction.get(
+                sql: "SELECT (SELECT count(*) FROM ps_data__users), (SELECT count(*) FROM ps_crud)",
+                parameters: []
+            ) { [try $0.getInt(index: 0), try $0.getInt(index: 1)] }
+        }
+        #expect(seen == [1, 1])
+        #expect(try await test.count("ps_crud") == 1)
+    }
+
+    @Test func failureLeavesNeitherRowsNorQueueEntries() async throws {
+        let test = try TestDatabase()
+        await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+                try transaction.execute(sql: "INSERT INTO usersfail VALUES (1)", parameters: [])
+            }
+        }
+        #expect(try await test.count("users") == 0)
+        #expect(try await test.count("ps_crud") == 0)
+    }
+
+    @Test func anErrorOfTheCallbackRollsBackAndPassesUnchanged() async throws {
+        let test = try TestDatabase()
+        await #expect(throws: TestError(text: "stop")) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+                throw TestError(text: "stop")
+            }
+        }
+        #expect(try await test.count("users") == 0)
+    }
+
+    @Test func aStatementThatRollsBackByItselfKeepsItsError() async throws {
+        let test = try TestDatabase()
+        try await test.database.execute("CREATE TABLE plain (id INTEGER PRIMARY KEY)")
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: "INSERT INTO plain VALUES (1)", parameters: [])
+                try transaction.execute(sql: "INSERT OR ROLLBACK INTO plain VALUES (1)", parameters: [])
+            }
+        }
+        #expect(error?.errorDescription?.contains("UNIQUE constraint failed") == true)
+        #expect(try await test.count("plain") == 0)
+    }
+
+    @Test func anyValueIsReturned() async throws {
+        let database = try TestDatabase().database
+        let nothing = try await database.writeTransaction { _ in nil as Any? }
+        #expect(nothing == nil)
+        let text = try await database.writeTransaction { _ in "Hello" }
+        #expect(text == "Hello")
+    }
+
+    @Test func writeLockKeepsWhatRanBeforeItsError() async throws {
+        let test = try TestDatabase()
+        await #expect(throws: TestError.self) {
+            try await test.database.writeLock { connection in
+                try connection.execute(sql: Self.insert, parameters: ["1", "A"])
+                throw TestError(text: "stop")
+            }
+        }
+        #expect(try await test.count("users") == 1)
+    }
+
+    @Test func readersCannotWrite() async throws {
+        let test = try TestDatabase()
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.readTransaction { transaction in
+                _ = try transaction.get(sql: "SELECT 1", parameters: []) { try $0.getInt(index: 0) }
+                try transaction.execute(sql: "DELETE FROM ps_kv", parameters: [])
+            }
+        }
+        #expect(error?.errorDescription?.contains("attempt to write a readonly database") == true)
+    }
+
+    @Test func readTransactionSeesOneStateOfTheData() async throws {
+        let test = try TestDatabase()
+        try await test.insertUser("before")
+        let (wrote, writer) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        async let counts = test.database.readTransaction { transaction in
+            let count = { @Sendable in
+                try transaction.get(sql: "SELECT count(*) FROM users", parameters: []) {
+                    try $0.getInt(index: 0)
+                }
+            }
+            let before = try count()
+            writer.signal()
+            // This thread belongs to the reader; the write happens on the writer's.
+            wrote.wait()
+            return [before, try count()]
+        }
+        await withCheckedContinuation { continuation in
+            Thread {
+                writer.wait()
+                continuation.resume()
+            }.start()
+        }
+        try await test.insertUser("after")
+        wrote.signal()
+        #expect(try await counts == [1, 1])
+        #expect(try await test.count("users") == 2)
+    }
+
+    @Test func fourReadersRunAtOnce() async throws {
+        let database = try TestDatabase().database
+        let arrived = Lock(0)
+        let all = DispatchSemaphore(value: 0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await database.readLock { _ in
+                        let isLast = arrived.withLock { count in
+                            count += 1
+                            return count == 4
+                        }
+                        if isLast { for _ in 0..<4 { all.signal() } }
+                        #expect(all.wait(timeout: .now() + 20) == .success)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func transactionLeftOpenIsRolledBackAndLogged() async throws {
+        let test = try TestDatabase()
+        try await test.database.writeLock { connection in
+            try connection.execute(sql: "BEGIN", parameters: [])
+            try connection.execute(sql: Self.insert, parameters: ["1", "A"])
+        }
+        #expect(try await test.count("users") == 0)
+        #expect(
+            test.log.lines.contains {
+                $0.severity == .error && $0.message.contains("left a transaction open")
+            })
+        try await test.insertUser("A")
+        #expect(try await test.count("users") == 1)
+    }
+
+    @Test func contextIsOfNoUseElsewhereOrLater() async throws {
+        let database = try TestDatabase().database
+        let kept = Lock<(any ConnectionContext)?>(nil)
+        try await database.writeLock { connection in
+            kept.withLock { $0 = connection }
+            let elsewhere = DispatchSemaphore(value: 0)
+            Thread {
+                #expect(throws: PowerSyncError.self) {
+                    try connection.execute(sql: "SELECT 1", parameters: [])
+                }
+                elsewhere.signal()
+            }.start()
+            elsewhere.wait()
+        }
+        let error = #expect(throws: PowerSyncError.self) {
+            try kept.withLock { $0 }?.execute(sql: "SELECT 1", parameters: [])
+        }
+        #expect(
+            error?.errorDescription == "A ConnectionLeaseContext may not be used on multiple threads")
+    }
+
+    @Test func waitingForTheWriterCanBeCancelled() async throws {
+        let database = try TestDatabase().database
+        let (held, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        async let holder: Void = database.writeLock { _ in
+            held.signal()
+            release.wait()
+        }
+        await withCheckedContinuation { continuation in
+            Thread {
+                held.wait()
+                continuation.resume()
+            }.start()
+        }
+        let waiting = Task { try await database.execute("SELECT 1") }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        release.signal()
+        try await holder
+        _ = try await database.execute("SELECT 1")
+    }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import PowerSyncSystem
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct WatchTests {
+    private static let names = "SELECT name FROM users ORDER BY name"
+
+    private func watch(
+        _ test: TestDatabase, _ sql: String = names, throttle: TimeInterval = 0
+    ) throws -> AsyncThrowingStream<[String], any Error> {
+        try test.database.watch(
+            options: WatchOptions(sql: sql, throttle: throttle) { try $0.getString(index: 0) })
+    }
+
+    @Test func firstResultComesAtOnceAlsoIfEmptyThenOneAfterEachChange() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        try await test.insertUser("User 1")
+        #expect(try await results.next() == ["User 1"])
+        try await test.insertUser("User 2")
+        #expect(try await results.next() == ["User 1", "User 2"])
+    }
+
+    @Test func changesWithinTheThrottleMakeOneResultAndTheLastIsNeverLost() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test, throttle: 0.2).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        for index in 1...5 { try await test.insertUser("User \(index)") }
+        #expect(try await results.next()?.count == 5)
+        try await test.insertUser("User 6")
+        #expect(try await results.next()?.count == 6)
+    }
+
+    @Test func slowConsumerGetsTheNewestResultAlone() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        for index in 0..<25 { try await test.insertUser("User \(index)") }
+        var received = 0
+        while let names = try await results.next() {
+            received += 1
+            if names.count == 25 { break }
+        }
+        #expect(received <= 2)
+    }
+
+    @Test func everyWriterIsSeenHoweverTheyInterleave() async throws {
+        let test = try TestDatabase()
+        let results = try watch(test, throttle: 0.001)
+        async let last = {
+            var counts: [Int] = []
+            for try await names in results {
+                counts.append(names.count)
+                if names.count == 200 { break }
+            }
+            return counts
+        }()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<4 {
+                group.addTask { for index in 0..<50 { try await test.insertUser("\(task)-\(index)") } }
+            }
+            try await group.waitForAll()
+        }
+        let counts = try await last
+        // Results never go back in time, and the last one is there.
+        #expect(counts == counts.sorted())
+        #expect(counts.last == 200)
+    }
+
+    @Test func onlyTablesOfTheQueryCount() async throws {
+        let test = try TestDatabase()
+        var users = try watch(test).makeAsyncIterator()
+        #expect(try await users.next() == [])
+        try await test.database.execute("INSERT INTO lists (id, name) VALUES (uuid(), 'list')")
+        try await test.insertUser("A")
+        // Had the list made a result, it would come first and be empty.
+        #expect(try await users.next() == ["A"])
+    }
+
+    @Test(arguments: [
+        "SELECT name FROM users WHERE id IN (SELECT name FROM lists)",
+        "WITH l AS (SELECT name FROM lists) SELECT users.name FROM users, l",
+        "SELECT name FROM lists UNION ALL SELECT name FROM users",
+    ])
+    func tablesOfJoinsSubqueriesAndExpressionsAreFound(_ sql: String) async throws {
+        let test = try TestDatabase()
+        let tables = try await test.database.readLock {
+            try WatchedTables.resolve(sql: sql, parameters: [], on: $0)
+        }
+        #expect(tables == ["ps_data__users", "ps_data__lists"])
+    }
+
+    @Test func parametersAreThoseOfTheCall() async throws {
+        let test = try TestDatabase()
+        var results = try test.database.watch(
+            sql: "SELECT count(*) FROM users WHERE name = ?", parameters: ["A"]
+        ) { try $0.getInt(index: 0) }.makeAsyncIterator()
+        #expect(try await results.next() == [0])
+        try await test.insertUser("A")
+        #expect(try await results.next() == [1])
+    }
+
+    @Test func rolledBackChangesMakeNoResult() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        await #expect(throws: TestError.self) {
+            try await test.database.writeTransaction { transaction in
+                try transaction.execute(sql: "INSERT INTO users (id, name) VALUES ('x', 'X')", parameters: [])
+                throw TestError(text: "stop")
+            }
+        }
+        try await test.insertUser("A")
+        #expect(try await results.next() == ["A"])
+    }
+
+    @Test func writeLockThatFailsStillTellsWhatItCommitted() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        await #expect(throws: TestError.self) {
+            try await test.database.writeLock { connection in
+                try connection.execute(
+                    sql: "INSERT INTO users (id, name) VALUES ('x', 'test user')", parameters: [])
+                throw TestError(text: "stop")
+            }
+        }
+        #expect(try await results.next() == ["test user"])
+    }
+
+    @Test func invalidQueryThrowsOnceThenEnds() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test, "SELECT name FROM usersfail ORDER BY id").makeAsyncIterator()
+        let error = await #expect(throws: PowerSyncError.self) { try await results.next() }
+        #expect(error?.errorDescription?.contains("EXPLAIN SELECT name FROM usersfail ORDER BY id") == true)
+        #expect(try await results.next() == nil)
+    }
+
+    @Test func mapperErrorReachesTheConsumer() async throws {
+        let test = try TestDatabase()
+        try await test.insertUser("A")
+        var results = try test.database.watch(Self.names) { _ -> Int in throw TestError(text: "cursor error")
+        }
+        .makeAsyncIterator()
+        await #expect(throws: TestError(text: "cursor error")) { try await results.next() }
+    }
+
+    @Test func cancellingTheConsumerEndsItWithoutErrorAndForgetsIt() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        let (firsts, first) = AsyncStream.makeStream(of: Void.self)
+        let consumer = Task {
+            var count = 0
+            for try await _ in try watch(test) {
+                count += 1
+                first.yield()
+            }
+            return count
+        }
+        for await _ in firsts { break }
+        #expect(database.changes.watcherCount == 1)
+        consumer.cancel()
+        #expect(try await consumer.value == 1)
+        #expect(database.changes.watcherCount == 0)
+    }
+
+    @Test func leavingTheLoopForgetsTheWatch() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        for try await _ in try watch(test) { break }
+        #expect(database.changes.watcherCount == 0)
+    }
+
+    @Test func closingTheDatabaseEndsTheWatch() async throws {
+        let test = try TestDatabase()
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        try await test.database.close()
+        #expect(try await results.next() == nil)
+    }
+
+    @Test func watchFollowsTheTablesOfANewSchema() async throws {
+        let local = Schema(
+            Table(name: "users", columns: [.text("name")], viewNameOverride: "inactive_synced_users"),
+            Table(name: "local_users", columns: [.text("name")], localOnly: true, viewNameOverride: "users"))
+        let synced = Schema(
+            Table(name: "users", columns: [.text("name")]),
+            Table(
+                name: "local_users", columns: [.text("name")], localOnly: true,
+                viewNameOverride: "inactive_local_users"))
+        let test = try TestDatabase(schema: local)
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        try await test.database.execute("INSERT INTO users (id, name) VALUES ('1', 'local')")
+        #expect(try await results.next() == ["local"])
+        #expect(try await test.database.getNextCrudTransaction() == nil)
+        try await test.database.updateSchema(schema: synced)
+        #expect(try await results.next() == [])
+        try await test.database.execute("INSERT INTO users SELECT id, name || '.' FROM inactive_local_users")
+        #expect(try await results.next() == ["local."])
+        let queued = try #require(try await test.database.getNextCrudTransaction())
+        #expect(queued.crud.map(\.op) == [.put])
+        #expect(queued.crud.first?.opData == ["name": "local."])
+    }
+
+    @Test func externalMarkerRunsAnyWatchAgain() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        var results = try watch(test).makeAsyncIterator()
+        #expect(try await results.next() == [])
+        database.group.changed([TableChanges.external])
+        #expect(try await results.next() == [])
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import PowerSyncWire
+import Testing
+
+@testable import PowerSync
+
+@Suite(.timeLimit(.minutes(1)))
+struct StreamSubscriptionTests {
+    private func requested(_ bench: ConnectedBench, _ index: Int) throws -> [JSON] {
+        try bench.transport.body(index)["streams"]?["subscriptions"]?.arrayValue ?? []
+    }
+
+    @Test func subscribingOfflineShowsAtOnceAndIsRequestedInOrder() async throws {
+        let bench = try ConnectedBench()
+        let a = try await bench.database.syncStream(name: "a", params: ["foo": .string("a")]).subscribe()
+        #expect(bench.status.forStream(stream: a)?.subscription.hasExplicitSubscription == true)
+        #expect(bench.status.forStream(stream: a)?.subscription.active == false)
+        #expect(bench.status.forStream(stream: a)?.progress == nil)
+        #expect(bench.status.syncStreams?.count == 1)
+        let b = try await bench.database.syncStream(name: "b", params: ["foo": .string("b")])
+            .subscribe(ttl: nil, priority: BucketPriority(1))
+        #expect(b.parameters == ["foo": .string("b")])
+        try await bench.connect()
+        let stream = try await bench.stream()
+        let subscriptions = try requested(bench, 0)
+        #expect(subscriptions.map { $0["stream"]?.stringValue } == ["a", "b"])
+        #expect(subscriptions.map { $0["override_priority"]?.int64Value } == [nil, 1])
+        let waiting = Task { try await b.waitForFirstSync() }
+        stream.send(
+            SyncLines.checkpoint(
+                0,
+                [
+                    .init("a", priority: 3, count: 0, subscriptions: #"[{"sub":0}]"#),
+                    .init("b", priority: 1, count: 0, subscriptions: #"[{"sub":1}]"#),
+                ],
+                streams:
+                    #"[{"name":"a","is_default":false,"errors":[]},{"name":"b","is_default":false,"errors":[]}]"#
+            ),
+            SyncLines.partial(1, 0))
+        try await waiting.value
+        #expect(bench.status.forStream(stream: b)?.subscription.active == true)
+        #expect(bench.status.forStream(stream: a)?.subscription.hasSynced == false)
+        stream.send(SyncLines.complete(0))
+        try await a.waitForFirstSync()
+        try await bench.database.close()
+    }
+
+    @Test func parametersKeepTheirTypesWhateverTheirOrder() async throws {
+        let bench = try ConnectedBench()
+        let parameters: JsonParam = [
+            "text": .string("t"), "one": .int(1), "zero": .int(0), "double": .double(1.23),
+            "flag": .bool(true),
+            "whole": .double(2), "nested": .object(["list": .array([.int(1), .null]), "b": .string("x")]),
+        ]
+        let stream = bench.database.syncStream(name: "a", params: parameters)
+        _ = try await stream.subscribe()
+        var reordered = JsonParam()
+        for key in parameters.keys.sorted().reversed() { reordered[key] = parameters[key] }
+        _ = try await bench.database.syncStream(name: "a", params: reordered).subscribe()
+        #expect(bench.status.syncStreams?.count == 1)
+        let read = try #require(bench.status.forStream(stream: stream)?.subscription.parameters)
+        #expect(read["one"] == .int(1))
+        #expect(read["zero"] == .int(0))
+        #expect(read["flag"] == .bool(true))
+        #expect(read["double"] == .double(1.23))
+        #expect(read["nested"] == parameters["nested"])
+        // Whole numbers lose their spelling, so the stream is found by value.
+        #expect(read["whole"] == .int(2))
+        try await bench.database.close()
+    }
+
+    @Test func missingParametersAreNotEmptyOnes() async throws {
+        let bench = try ConnectedBench()
+        let none = bench.database.syncStream(name: "a", params: nil)
+        let empty = bench.database.syncStream(name: "a", params: [:])
+        _ = try await none.subscribe()
+        #expect(bench.status.forStream(stream: none) != nil)
+        #expect(bench.status.forStream(stream: empty) == nil)
+        try await bench.database.close()
+    }
+
+    @Test func subscribingWhileConnectedOpensAStreamThatAsksForIt() async throws {
+        let bench = try ConnectedBench()
+        try await bench.connect()
+        let first = try await bench.stream()
+        try await waitUntil("connected") { bench.status.connected }
+        #expect(try requested(bench, 0).isEmpty)
+        let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+        _ = try await bench.stream(1)
+        #expect(first.isCancelled)
+        #expect(try requested(bench, 1).map { $0["stream"]?.stringValue } == ["a"])
+        #expect(bench.status.anyError == nil)
+        try await handle.unsubscribe()
+        try await bench.database.close()
+    }
+
+    @Test func streamIsHeldAsLongAsOneOfItsHandlesAndGivingUpTwiceCountsOnce() async throws {
+        let bench = try ConnectedBench()
+        let stream = bench.database.syncStream(name: "a", params: nil)
+        let first = try await stream.subscribe(ttl: 0, priority: nil)
+        let second = try await stream.subscribe(ttl: 0, priority: nil)
+        try await first.unsubscribe()
+        try await first.unsubscribe()
+        #expect(bench.database.group.streams.active == [StreamKey(name: "a")])
+        try await bench.database.execute("UPDATE ps_stream_subscriptions SET expires_at = 1000")
+        try await bench.connect()
+        _ = try await bench.stream()
+        #expect(try requested(bench, 0).count == 1)
+        try await second.unsubscribe()
+        #expect(bench.database.group.streams.active.isEmpty)
+        try await bench.database.close()
+    }
+
+    @Test func handleThatGoesAwayGivesUp() async throws {
+        let bench = try ConnectedBench()
+        do {
+            let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+            #expect(bench.database.group.streams.active.count == 1)
+            #expect(handle.name == "a")
+        }
+        #expect(bench.database.group.streams.active.isEmpty)
+    }
+
+    @Test func unsubscribingAllEndsItAndMakesHandlesInert() async throws {
+        let bench = try ConnectedBench()
+        let stream = bench.database.syncStream(name: "a", params: nil)
+        let old = try await stream.subscribe()
+        try await stream.unsubscribeAll()
+        let new = try await stream.subscribe()
+        try await old.unsubscribe()
+        #expect(bench.database.group.streams.active.count == 1)
+        try await new.unsubscribe()
+        try await stream.unsubscribeAll()
+        try await bench.connect()
+        _ = try await bench.stream()
+        #expect(try requested(bench, 0).isEmpty)
+        try await bench.database.close()
+    }
+
+    @Test func handlesSurviveClearing() async throws {
+        let bench = try ConnectedBench()
+        let handle = try await bench.database.syncStream(name: "a", params: nil)
+            .subscribe(ttl: nil, priority: BucketPriority(2))
+        try await bench.database.disconnectAndClear()
+        #expect(bench.status.syncStreams?.isEmpty == true)
+        try await bench.connect()
+        _ = try await bench.stream()
+        let subscriptions = try requested(bench, 0)
+        #expect(subscriptions.map { $0["stream"]?.stringValue } == ["a"])
+        #expect(subscriptions.map { $0["override_priority"]?.int64Value } == [2])
+        try await handle.unsubscribe()
+        try await bench.database.close()
+    }
+
+    @Test func waitingForAStreamCanBeCancelled() async throws {
+        let bench = try ConnectedBench()
+        let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+        let waiting = Task { try await handle.waitForFirstSync() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+}
