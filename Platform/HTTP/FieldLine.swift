@@ -1,0 +1,43 @@
+/// One header or trailer line (RFC 9112 5).
+enum FieldLine {
+    /// Reads a line without its line end.
+    ///
+    /// - Throws: For a folded line, a name that is no token or is followed by space, and for control characters.
+    static func parse(_ line: ArraySlice<UInt8>) throws(HTTPError) -> (name: String, value: String) {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+            throw HTTPError(.malformed, "a field line has no name")
+        }
+        // Also refuses a line that starts with space, which would continue the one before it (5.2).
+        guard line[..<colon].allSatisfy(isToken) else {
+            throw HTTPError(.malformed, "a field name is no token")
+        }
+        var value = line[(colon + 1)...]
+        while let first = value.first, isBlank(first) { value = value.dropFirst() }
+        while let last = value.last, isBlank(last) { value = value.dropLast() }
+        guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }) else {
+            throw HTTPError(.malformed, "a field value holds a control character")
+        }
+        return (String(decoding: line[..<colon], as: UTF8.self), text(value))
+    }
+
+    /// Bytes above ASCII have no agreed meaning (RFC 9110 5.5): UTF-8 if they are that, else Latin-1.
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+
+    static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+
+    /// RFC 9110 5.6.2.
+    static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+            UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"),
+            UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}
