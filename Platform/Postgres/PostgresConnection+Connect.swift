@@ -52,14 +52,18 @@ extension PostgresConnection {
             values.append(value)
         }
         let (names, texts) = (keywords as [String?] + [nil], values as [String?] + [nil])
-        let handle: ConnectionHandle? = await withCheckedContinuation { continuation in
+        // Handed over under a lock, because ThreadSanitizer does not see that a continuation orders memory.
+        let made = Lock<ConnectionHandle?>(nil)
+        await withCheckedContinuation { continuation in
             DispatchQueue(label: "powersync.postgres.connect").async {
                 let connection = withCStrings(names) { names in
                     withCStrings(texts) { PQconnectStartParams(names.baseAddress, $0.baseAddress, 1) }
                 }
-                continuation.resume(returning: connection.map { ConnectionHandle($0) })
+                made.withLock { $0 = connection.map { ConnectionHandle($0) } }
+                continuation.resume()
             }
         }
+        let handle = made.withLock { $0 }
         guard let handle else { throw PostgresError(.unavailable, "libpq is out of memory") }
         guard handle.hasStarted else { throw connectionError(handle.message) }
         return handle

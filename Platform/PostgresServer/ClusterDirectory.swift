@@ -88,13 +88,13 @@ final class ClusterDirectory: Sendable {
     func livingPostmaster() -> Int32? {
         guard let id = postmasterLines().first.flatMap({ Int32($0) }), id > 0 else { return nil }
         guard kill(id, 0) == 0 || errno == EPERM else { return nil }
-        if let name = FileManager.default.contents(atPath: "/proc/\(id)/comm") {
+        if let name = bytes(ofFile: "/proc/\(id)/comm") {
             guard String(decoding: name, as: UTF8.self).hasPrefix("postgres") else {
                 unlink("\(cluster)/postmaster.pid")
                 return nil
             }
             // A zombie has this name too, and no memory.
-            if FileManager.default.contents(atPath: "/proc/\(id)/cmdline")?.isEmpty ?? true { return nil }
+            if bytes(ofFile: "/proc/\(id)/cmdline")?.isEmpty ?? true { return nil }
         }
         return id
     }
@@ -107,7 +107,7 @@ final class ClusterDirectory: Sendable {
 
     /// Reads `postmaster.pid`: the process id first, the state in the eighth line; without the file no lines.
     private func postmasterLines() -> [String] {
-        guard let bytes = FileManager.default.contents(atPath: "\(cluster)/postmaster.pid") else { return [] }
+        guard let bytes = bytes(ofFile: "\(cluster)/postmaster.pid") else { return [] }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         return lines.map { line in
             String(decoding: line, as: UTF8.self).split(separator: " ").joined(separator: " ")

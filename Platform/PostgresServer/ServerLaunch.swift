@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// All that is needed to start one server, the first time and again.
 struct ServerLaunch: Sendable {
     let directory: ClusterDirectory

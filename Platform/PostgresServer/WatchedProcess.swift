@@ -75,7 +75,7 @@ final class WatchedProcess: Sendable {
 
     /// What the process wrote to its log.
     var log: String {
-        FileManager.default.contents(atPath: "\(folder)/log").map { String(decoding: $0, as: UTF8.self) }
+        bytes(ofFile: "\(folder)/log").map { String(decoding: $0, as: UTF8.self) }
             ?? ""
     }
 

@@ -2,67 +2,70 @@ import PowerSyncPostgres
 import Testing
 
 struct PgOutputDecoderTests {
-    static let messages: [(bytes: [UInt8], message: PgOutputMessage)] = [
-        (
-            MessageBytes("B").int64(0x16_B374_D848).int64(700_000_000_000_001).int32(-2).bytes,
-            .begin(
-                finalLSN: LSN(rawValue: 0x16_B374_D848), commitTime: 700_000_000_000_001,
-                transactionID: 0xFFFF_FFFE)
-        ),
-        (
-            MessageBytes("C").byte(0).int64(1).int64(2).int64(3).bytes,
-            .commit(commitLSN: LSN(rawValue: 1), endLSN: LSN(rawValue: 2), commitTime: 3)
-        ),
-        (MessageBytes("O").int64(9).string("node").bytes, .origin(lsn: LSN(rawValue: 9), name: "node")),
-        (
-            MessageBytes("R").int32(16384).string("public").string("lists").mark("d").int16(2)
-                .byte(1).string("id").int32(2950).int32(-1).byte(0).string("name").int32(1043).int32(54)
-                .bytes,
-            .relation(
-                PgOutputRelation(
-                    oid: 16384, namespace: "public", name: "lists", identity: .primaryKey,
-                    columns: [
-                        .init(isKey: true, name: "id", typeOID: 2950, typeModifier: -1),
-                        .init(isKey: false, name: "name", typeOID: 1043, typeModifier: 54),
-                    ]))
-        ),
-        (
-            MessageBytes("Y").int32(16400).string("public").string("mood").bytes,
-            .type(oid: 16400, namespace: "public", name: "mood")
-        ),
-        (
-            MessageBytes("I").int32(7).mark("N").int16(3).text("é").mark("n").text("").bytes,
-            .insert(relation: 7, new: [.text("é"), .null, .text("")])
-        ),
-        (
-            MessageBytes("U").int32(7).mark("N").int16(2).text("1").mark("u").bytes,
-            .update(relation: 7, old: nil, new: [.text("1"), .unchangedToast])
-        ),
-        (
-            MessageBytes("U").int32(7).mark("K").int16(2).text("1").mark("n").mark("N").int16(2).text("2")
-                .text("b")
-                .bytes,
-            .update(relation: 7, old: .key([.text("1"), .null]), new: [.text("2"), .text("b")])
-        ),
-        (
-            MessageBytes("D").int32(7).mark("O").int16(2).text("1").text("a").bytes,
-            .delete(relation: 7, old: .full([.text("1"), .text("a")]))
-        ),
-        (
-            MessageBytes("D").int32(7).mark("K").int16(1).text("1").bytes,
-            .delete(relation: 7, old: .key([.text("1")]))
-        ),
-        (
-            MessageBytes("T").int32(2).byte(3).int32(7).int32(8).bytes,
-            .truncate(relations: [7, 8], options: 3)
-        ),
-        (
-            MessageBytes("M").byte(1).int64(5).string("powersync").int32(4).raw("ping").bytes,
-            .message(
-                isTransactional: true, lsn: LSN(rawValue: 5), prefix: "powersync", content: Array("ping".utf8)
-            )
-        ),
-    ]
+    static var messages: [(bytes: [UInt8], message: PgOutputMessage)] {
+        [
+            (
+                MessageBytes("B").int64(0x16_B374_D848).int64(700_000_000_000_001).int32(-2).bytes,
+                .begin(
+                    finalLSN: LSN(rawValue: 0x16_B374_D848), commitTime: 700_000_000_000_001,
+                    transactionID: 0xFFFF_FFFE)
+            ),
+            (
+                MessageBytes("C").byte(0).int64(1).int64(2).int64(3).bytes,
+                .commit(commitLSN: LSN(rawValue: 1), endLSN: LSN(rawValue: 2), commitTime: 3)
+            ),
+            (MessageBytes("O").int64(9).string("node").bytes, .origin(lsn: LSN(rawValue: 9), name: "node")),
+            (
+                MessageBytes("R").int32(16384).string("public").string("lists").mark("d").int16(2)
+                    .byte(1).string("id").int32(2950).int32(-1).byte(0).string("name").int32(1043).int32(54)
+                    .bytes,
+                .relation(
+                    PgOutputRelation(
+                        oid: 16384, namespace: "public", name: "lists", identity: .primaryKey,
+                        columns: [
+                            .init(isKey: true, name: "id", typeOID: 2950, typeModifier: -1),
+                            .init(isKey: false, name: "name", typeOID: 1043, typeModifier: 54),
+                        ]))
+            ),
+            (
+                MessageBytes("Y").int32(16400).string("public").string("mood").bytes,
+                .type(oid: 16400, namespace: "public", name: "mood")
+            ),
+            (
+                MessageBytes("I").int32(7).mark("N").int16(3).text("é").mark("n").text("").bytes,
+                .insert(relation: 7, new: [.text("é"), .null, .text("")])
+            ),
+            (
+                MessageBytes("U").int32(7).mark("N").int16(2).text("1").mark("u").bytes,
+                .update(relation: 7, old: nil, new: [.text("1"), .unchangedToast])
+            ),
+            (
+                MessageBytes("U").int32(7).mark("K").int16(2).text("1").mark("n").mark("N").int16(2).text("2")
+                    .text("b")
+                    .bytes,
+                .update(relation: 7, old: .key([.text("1"), .null]), new: [.text("2"), .text("b")])
+            ),
+            (
+                MessageBytes("D").int32(7).mark("O").int16(2).text("1").text("a").bytes,
+                .delete(relation: 7, old: .full([.text("1"), .text("a")]))
+            ),
+            (
+                MessageBytes("D").int32(7).mark("K").int16(1).text("1").bytes,
+                .delete(relation: 7, old: .key([.text("1")]))
+            ),
+            (
+                MessageBytes("T").int32(2).byte(3).int32(7).int32(8).bytes,
+                .truncate(relations: [7, 8], options: 3)
+            ),
+            (
+                MessageBytes("M").byte(1).int64(5).string("powersync").int32(4).raw("ping").bytes,
+                .message(
+                    isTransactional: true, lsn: LSN(rawValue: 5), prefix: "powersync",
+                    content: Array("ping".utf8)
+                )
+            ),
+        ]
+    }
 
     @Test(arguments: messages.indices)
     func readsEachMessage(index: Int) throws {
@@ -104,9 +107,10 @@ struct PgOutputDecoderTests {
     }
 
     @Test func survivesAnyBytes() {
+        let messages = Self.messages
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
-            var bytes = Self.messages[Int.random(in: Self.messages.indices, using: &generator)].bytes
+            var bytes = messages[Int.random(in: messages.indices, using: &generator)].bytes
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
                 bytes[Int.random(in: bytes.indices, using: &generator)] = .random(
                     in: 0...255, using: &generator)

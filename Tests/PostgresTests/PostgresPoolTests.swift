@@ -44,19 +44,26 @@ struct PostgresPoolTests {
         await pool.close()
     }
 
-    @Test func turnsCallersAwayWhenTooManyWaitOrTooLong() async throws {
-        let pool = try await pool(.init(size: 1, waiting: 1, acquireTimeout: .milliseconds(300)))
+    @Test func turnsCallersAwayWhenTooManyWait() async throws {
+        let pool = try await pool(.init(size: 1, waiting: 1, acquireTimeout: .seconds(50)))
         try await pool.withConnection { _ in
             let waiting = Task { try await pool.withConnection { _ in } }
             try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
             let refused = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
             #expect(refused?.code == .overloaded)
-            let late = await #expect(throws: PostgresError.self) { try await waiting.value }
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            #expect(await pool.statistics.waiting == 0)
+        }
+        #expect(try await pool.withConnection { try await $0.query("SELECT 1").scalar } == "1")
+        await pool.close()
+    }
+
+    @Test func turnsCallersAwayThatWaitTooLong() async throws {
+        let pool = try await pool(.init(size: 1, acquireTimeout: .milliseconds(50)))
+        try await pool.withConnection { _ in
+            let late = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
             #expect(late?.code == .timedOut)
-            let cancelled = Task { try await pool.withConnection { _ in } }
-            try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
-            cancelled.cancel()
-            await #expect(throws: CancellationError.self) { try await cancelled.value }
             #expect(await pool.statistics.waiting == 0)
         }
         #expect(try await pool.withConnection { try await $0.query("SELECT 1").scalar } == "1")

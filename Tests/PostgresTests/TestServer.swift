@@ -27,7 +27,7 @@ enum TestServer {
 
 /// Returns once the condition holds; records an issue when it does not within the time.
 func eventually(
-    within time: Duration = .seconds(5), _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
+    within time: Duration = .seconds(20), _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + time
