@@ -78,6 +78,7 @@ final class ScriptedStream: SyncResponseStream {
     private struct State {
         var pieces: [Result<[UInt8]?, any Error>] = []
         var asked = 0
+        var given = 0
         var isCancelled = false
     }
 
@@ -95,6 +96,8 @@ final class ScriptedStream: SyncResponseStream {
     var asked: Int { state.withLock { $0.asked } }
     /// Pieces that the client has not taken.
     var left: Int { state.withLock { $0.pieces.count } }
+    /// Whether all was taken and the client asks for more.
+    var isIdle: Bool { state.withLock { $0.pieces.isEmpty && $0.asked > $0.given } }
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     func send(_ lines: String...) { push(.success(Array((lines.joined(separator: "\n") + "\n").utf8))) }
@@ -111,7 +114,11 @@ final class ScriptedStream: SyncResponseStream {
     func next() async throws -> [UInt8]? {
         state.withLock { $0.asked += 1 }
         while true {
-            let piece = state.withLock { $0.pieces.isEmpty ? nil : $0.pieces.removeFirst() }
+            let piece = state.withLock { state in
+                guard !state.pieces.isEmpty else { return Result<[UInt8]?, any Error>?.none }
+                state.given += 1
+                return state.pieces.removeFirst()
+            }
             if let piece { return try piece.get() }
             try await arrived.wait()
         }

@@ -60,18 +60,17 @@ final class SyncBench {
     /// Id and `col` of each visible row.
     func items() throws -> [[SQLiteValue]] { try rows("SELECT id, col FROM items ORDER BY id") }
 
-    /// Client-core 6.6: what must hold after every step.
-    func brokenInvariants() throws -> [[SQLiteValue]] {
-        try rows(
-            """
-            SELECT b.name, b.op_checksum, (
-                SELECT coalesce(sum(o.hash), 0) & 4294967295 FROM ps_oplog AS o WHERE o.bucket = b.id)
-            FROM ps_buckets AS b
-            WHERE b.op_checksum <> (
-                SELECT coalesce(sum(o.hash), 0) & 4294967295 FROM ps_oplog AS o WHERE o.bucket = b.id)
-            OR b.last_applied_op > b.last_op OR b.add_checksum NOT BETWEEN 0 AND 4294967295
-            """)
-    }
+    /// Buckets that break what must hold after every step (client-core 6.6).
+    static let brokenInvariantsQuery = """
+        SELECT b.name, b.op_checksum, (
+            SELECT coalesce(sum(o.hash), 0) & 4294967295 FROM ps_oplog AS o WHERE o.bucket = b.id)
+        FROM ps_buckets AS b
+        WHERE b.op_checksum <> (
+            SELECT coalesce(sum(o.hash), 0) & 4294967295 FROM ps_oplog AS o WHERE o.bucket = b.id)
+        OR b.last_applied_op > b.last_op OR b.add_checksum NOT BETWEEN 0 AND 4294967295
+        """
+
+    func brokenInvariants() throws -> [[SQLiteValue]] { try rows(Self.brokenInvariantsQuery) }
 }
 
 extension [SyncEffect] {

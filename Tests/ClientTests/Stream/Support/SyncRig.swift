@@ -27,7 +27,7 @@ final class SyncRig: Sendable {
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
     // and uploading empties the queue.
     init(
-        transport: ScriptedTransport = ScriptedTransport(),
+        schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
         fetch: @escaping @Sendable (Int) async throws -> SyncCredentials? = {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
@@ -38,7 +38,7 @@ final class SyncRig: Sendable {
         state = shared
         self.transport = transport
         let pool = try await SQLitePool.open(path: ":memory:", readers: 0) { connection, _ in
-            try SyncBench.prepare(connection)
+            try SyncBench.prepare(connection, schema: schema)
         }
         self.pool = pool
         database = SyncDatabase(pool: pool, environment: clock.environment)
