@@ -89,7 +89,31 @@ final class DatabaseGroup: Sendable {
             let updates = pool.tableUpdates
             // Ends with the connections: they finish the stream.
             Task { [weak self] in for await tables in updates { self?.changed(tables) } }
+            if case .file(let path) = opener.location {
+                let external = try await ExternalChanges(path: path, pool: pool)
+                self?.follow(external, of: pool)
+            }
             return pool
+        }
+    }
+
+    /// Whether anybody cares for changes.
+    private var isObserved: Bool {
+        sync.isRunning
+            || state.withLock { $0.members.values.contains { $0.value?.changes.watcherCount ?? 0 > 0 } }
+    }
+
+    /// Tells what other processes change, until the connections are closed.
+    private func follow(_ external: ExternalChanges, of pool: SQLitePool) {
+        Task { [weak self, weak pool] in
+            var external = external
+            while true {
+                try await ContinuousClock().sleep(for: ExternalChanges.interval)
+                // Whoever starts to watch later reads what is there then.
+                guard let group = self, let pool else { return }
+                guard group.isObserved else { continue }
+                if try await external.look(pool) { group.changed([TableChanges.external]) }
+            }
         }
     }
 }

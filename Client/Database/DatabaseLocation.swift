@@ -51,7 +51,15 @@ enum DatabaseLocation: Sendable, Hashable {
 
     /// Resolves `.`, `..` and symbolic links of the part that exists, so that one file has one path.
     private static func canonical(_ path: String) -> String {
-        URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path
+        var existing = URL(fileURLWithPath: path).standardizedFileURL
+        var missing: [String] = []
+        // Links are resolved only where there is something: not yet for a file that is to be created.
+        while existing.path != "/", !FileManager.default.fileExists(atPath: existing.path) {
+            missing.append(existing.lastPathComponent)
+            existing = existing.deletingLastPathComponent()
+        }
+        return missing.reversed().reduce(existing.resolvingSymlinksInPath()) { $0.appendingPathComponent($1) }
+            .path
     }
 
     /// The files that belong to the database.

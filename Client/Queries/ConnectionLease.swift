@@ -103,7 +103,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         let text = StatementText.first(of: sql)
         return try PowerSyncError.wrapping {
             do {
-                return try connection.withStatement(text) { statement in
+                return try withStatement(text, of: connection) { statement in
                     // Missing parameters are NULL; too many are SQLite's range error.
                     while values.count < statement.parameterCount { values.append(.null) }
                     try statement.bind(values)
@@ -113,6 +113,16 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
                 throw PowerSyncError.operationFailed(message: error.message)
             }
         }
+    }
+
+    private func withStatement<T>(
+        _ sql: String, of connection: SQLiteConnection, _ body: (SQLiteStatement) throws -> T
+    ) throws -> T {
+        // An EXPLAIN lists its program without running it, and so never notices that the schema has
+        // changed: a
+        // cached one would tell the root pages of old tables.
+        if sql.prefix(7).uppercased() == "EXPLAIN" { return try body(try connection.prepare(sql)) }
+        return try connection.withStatement(sql, body)
     }
 }
 

@@ -16,6 +16,9 @@ enum WatchedTables {
     static func resolve(
         sql: String, parameters: [(any Sendable)?], on connection: any ConnectionContext
     ) throws -> Set<String> {
+        // A query that is only explained does not notice a schema that another process has changed; this
+        // one does.
+        try connection.execute(sql: "PRAGMA table_info('sqlite_master')", parameters: [])
         let opened = try connection.getAll(sql: "EXPLAIN \(sql)", parameters: parameters) { cursor in
             (
                 opcode: try cursor.getString(name: "opcode"), page: try cursor.getInt64(name: "p2"),

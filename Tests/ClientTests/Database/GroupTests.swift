@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import Testing
 
 @testable import PowerSync
@@ -52,6 +53,39 @@ struct GroupTests {
         try await b.database.close()
         #expect(try await c.count("users") == 3)
         try await c.database.close()
+    }
+
+    @Test func writesOfAnotherProcessReachTheWatchAndItsEntriesTheUploads() async throws {
+        let bench = try ConnectedBench()
+        let connector = TestConnector()
+        try await bench.connect(connector)
+        let stream = try await bench.stream()
+        bench.completeEmptyCheckpoint(stream)
+        try await bench.database.waitForFirstSync()
+        var results = try bench.database.watch("SELECT name FROM users") { try $0.getString(index: 0) }
+            .makeAsyncIterator()
+        #expect(try await results.next() == [])
+        // A connection of its own is to SQLite what another process is.
+        let other = try SQLiteConnection(path: bench.folder.file())
+        try CoreExtension.install(on: other)
+        try other.transaction { try other.run("INSERT INTO users (id, name) VALUES ('o', 'other')") }
+        other.close()
+        #expect(try await results.next() == ["other"])
+        try await waitUntil("uploaded") { connector.uploads == 1 }
+        try await bench.database.close()
+    }
+
+    @Test func ownWritesAreNotTakenForThoseOfOthers() async throws {
+        let folder = try TemporaryFolder()
+        let test = try TestDatabase(folder: folder)
+        let pool = try await #require(test.database as? LocalDatabase).pool()
+        var external = try await ExternalChanges(path: folder.file(), pool: pool)
+        try await test.insertUser("A")
+        #expect(try await !external.look(pool))
+        let other = try SQLiteConnection(path: folder.file())
+        try other.execute("INSERT INTO ps_kv (key, value) VALUES ('k', 1)")
+        #expect(try await external.look(pool))
+        #expect(try await !external.look(pool))
     }
 
     @Test func statusOfOneIsTheStatusOfAll() async throws {

@@ -207,6 +207,42 @@ struct WatchTests {
         #expect(queued.crud.first?.opData == ["name": "local."])
     }
 
+    @Test func everyReaderForgetsTheTablesOfTheOldSchema() async throws {
+        let table = Table(name: "users", columns: [.text("name")], viewNameOverride: "inactive_users")
+        let local = Table(
+            name: "local_users", columns: [.text("name")], localOnly: true, viewNameOverride: "users")
+        let test = try TestDatabase(schema: Schema(table, local))
+        let database = test.database
+        let all = DispatchSemaphore(value: 0)
+        let arrived = Lock(0)
+        // All four readers have compiled the query for the old tables.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await database.readLock { connection in
+                        let tables = try WatchedTables.resolve(
+                            sql: Self.names, parameters: [], on: connection)
+                        #expect(tables == ["ps_data_local__local_users"])
+                        let isLast = arrived.withLock { count in
+                            count += 1
+                            return count == 4
+                        }
+                        if isLast { for _ in 0..<4 { all.signal() } }
+                        all.wait()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await database.updateSchema(schema: Schema(Table(name: "users", columns: [.text("name")])))
+        for _ in 0..<8 {
+            let tables = try await database.readLock {
+                try WatchedTables.resolve(sql: Self.names, parameters: [], on: $0)
+            }
+            #expect(tables == ["ps_data__users"])
+        }
+    }
+
     @Test func externalMarkerRunsAnyWatchAgain() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)

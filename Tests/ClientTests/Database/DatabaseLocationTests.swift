@@ -1,0 +1,59 @@
+import Foundation
+import PowerSyncSQLite
+import Testing
+
+@testable import PowerSync
+
+struct DatabaseLocationTests {
+    @Test func namesWithoutAPathGoToTheDirectoryOfTheVariable() throws {
+        let folder = try TemporaryFolder()
+        let environment = ["POWERSYNC_DATA_DIR": folder.path]
+        #expect(
+            try DatabaseLocation(named: "a/b.db", environment: environment)
+                == DatabaseLocation(named: folder.file("a/b.db"), environment: [:]))
+        #expect(throws: PowerSyncError.self) {
+            try DatabaseLocation(named: "b.db", environment: ["POWERSYNC_DATA_DIR": "relative"])
+        }
+    }
+
+    @Test func programsOfOneUserDoNotShareADatabase() throws {
+        guard case .file(let path) = try DatabaseLocation(named: "powersync.db", environment: [:]) else {
+            Issue.record("Not a file")
+            return
+        }
+        #expect(path.hasSuffix("/databases/powersync.db"))
+        #expect(path.contains(ProcessInfo.processInfo.processName))
+    }
+
+    @Test func oneFileHasOnePathHoweverItIsWritten() throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.file("real"), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.file("link"), withDestinationPath: folder.file("real"))
+        let paths = ["real/x.db", "real/../real/x.db", "./real//x.db", "link/x.db"]
+        let locations = try Set(paths.map { try DatabaseLocation(named: folder.file($0)) })
+        #expect(locations.count == 1)
+        try Data().write(to: URL(fileURLWithPath: folder.file("real/x.db")))
+        #expect(try DatabaseLocation(named: folder.file("link/x.db")) == locations.first)
+    }
+
+    @Test func memoryIsNoFile() throws {
+        #expect(try DatabaseLocation(named: ":memory:") == .memory)
+        #expect(try DatabaseLocation(named: ":memory:").files.isEmpty)
+    }
+
+    @Test func openingIsRetriedWithGrowingDelaysForAsLongAsTheBudgetLasts() {
+        let policy = OpenRetryPolicy()
+        let busy = SQLiteError(code: .busy, message: "database is locked")
+        let delays = (1...7).map { policy.delay(after: busy, attempt: $0, elapsed: .zero) }
+        #expect(
+            delays == [10, 20, 40, 80, 160, 250, 250].map { .milliseconds($0) })
+        #expect(policy.delay(after: busy, attempt: 9, elapsed: .milliseconds(4751)) == nil)
+        #expect(
+            policy.delay(after: SQLiteError(code: .locked, message: ""), attempt: 1, elapsed: .zero) != nil)
+        #expect(
+            policy.delay(after: SQLiteError(code: .corrupt, message: ""), attempt: 1, elapsed: .zero) == nil)
+        #expect(policy.delay(after: CancellationError(), attempt: 1, elapsed: .zero) == nil)
+    }
+}
