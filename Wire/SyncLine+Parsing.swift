@@ -1,21 +1,32 @@
 extension SyncLine {
     /// Reads one line of a stream that was requested with `raw_data`.
     ///
-    /// A key of a later protocol gives `.unknown`; its value is checked to be JSON and skipped.
+    /// A key of a later protocol gives `.unknown`; its value is checked to be JSON and skipped. Such a key beside a
+    /// known one is skipped too, where the official core would refuse the line for ever.
     ///
     /// - Parameter line: the JSON text in UTF-8, without the end of the line.
-    /// - Throws: `WireError` for a text that is no JSON object with exactly one key, or lacks a required field, or
-    ///   has one of another type or out of range (client-core 5.3, 5.4).
+    /// - Throws: `WireError` for a text that is no JSON object, has no key or two of a kind, or lacks a required field,
+    ///   or has one of another type or out of range (client-core 5.3, 5.4).
     package init(parsing line: [UInt8]) throws(WireError) {
         self = try JSON.reading(line, limits: .standard) { (scanner: inout JSONScanner) throws(WireError) in
+            var known: SyncLine?
+            var unknown: SyncLine?
             try scanner.beginObject()
-            guard let key = try scanner.nextName(isFirst: true) else {
-                throw WireError(.invalidField, "a line needs a key")
+            var isFirst = true
+            while let key = try scanner.nextName(isFirst: isFirst) {
+                isFirst = false
+                let line = try SyncLine(key: key, from: &scanner)
+                if case .unknown = line {
+                    guard unknown == nil else {
+                        throw WireError(.invalidField, "a line has a second unknown key")
+                    }
+                    unknown = line
+                } else {
+                    guard known == nil else { throw WireError(.invalidField, "a line has a second key") }
+                    known = line
+                }
             }
-            let line = try SyncLine(key: key, from: &scanner)
-            guard try scanner.nextName(isFirst: false) == nil else {
-                throw WireError(.invalidField, "a line has a second key")
-            }
+            guard let line = known ?? unknown else { throw WireError(.invalidField, "a line needs a key") }
             return line
         }
     }

@@ -72,6 +72,8 @@ import Testing
         #expect(try parse("{\"token_expires_in\":123}") == .tokenExpiresIn(123))
         #expect(try parse("{\"foo\":{}}") == .unknown(key: "foo"))
         #expect(try parse(" {\"foo\":[1,{\"a\":2}]} ") == .unknown(key: "foo"))
+        #expect(try parse("{\"token_expires_in\":1,\"foo\":[]}") == .tokenExpiresIn(1))
+        #expect(try parse("{\"foo\":[],\"token_expires_in\":1}") == .tokenExpiresIn(1))
     }
 
     @Test func defaultsWhatMayBeAbsentAndIgnoresWhatItDoesNotKnow() throws {

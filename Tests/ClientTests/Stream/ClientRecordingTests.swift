@@ -17,13 +17,12 @@ import Testing
 
     /// Where this client does better, with the number of connections that it needs.
     static let differing: [String: (connections: Int, reason: String)] = [
-        "operations-sent-twice.json": (1, "operations that are sent twice are applied once")
+        "operations-sent-twice.json": (1, "operations that are sent twice are applied once"),
+        "unknown-key-beside-the-line.json": (1, "an unknown key beside a known one is skipped"),
     ]
 
     /// Situations without end, of which three rounds are enough.
-    static let endless: Set = [
-        "checksum-mismatch-always.json", "unauthorized-always.json", "unknown-key-beside-the-line.json",
-    ]
+    static let endless: Set = ["checksum-mismatch-always.json", "unauthorized-always.json"]
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 36) }
 
@@ -48,7 +47,11 @@ import Testing
             let others = recorded.prefix(count).map { $0["headers"]?["authorization"]?.stringValue ?? "" }
             #expect(changes(tokens) == changes(others))
             guard !isEndless, Self.differing[file] == nil else {
-                if !isEndless { #expect(try await rig.rows("SELECT id FROM notes") == [["n1"], ["n2"]]) }
+                if !isEndless {
+                    try await waitUntil("the rows that this client gets") {
+                        try await rig.rows("SELECT id FROM notes ORDER BY id") == [["n1"], ["n2"]]
+                    }
+                }
                 return
             }
             let rows = (recording["final"]?["rows"]?.arrayValue ?? []).map { row in
