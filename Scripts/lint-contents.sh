@@ -39,17 +39,22 @@ mapfile -t shipped < <(select_files . '^(Tests/|Scripts/lint-contents\.sh$)')
 forbid 'a private key' 'BEGIN [A-Z ]*PRIVATE KEY-----$|"d" *: *"[A-Za-z0-9_-]{30,}"' "${shipped[@]}"
 
 # Where exclusive access is claimed by hand, the reason stands beside it.
-for file in "${swift[@]}"; do
-    awk -v file="$file" '
-        /[Ss]afe because/ { reason = NR }
-        /@unchecked Sendable|nonisolated\(unsafe\)/ && !/^ *\/\// { open[NR] = 1 }
-        { for (line in open) if (reason >= line - 6) delete open[line]; else if (NR > line + 6) { bad[line] = 1; delete open[line] } }
-        END {
-            for (line in open) bad[line] = 1
-            for (line in bad) { print file ":" line ": says not \"Safe because\" within six lines"; failed = 1 }
-            exit failed
-        }' "$file" || status=1
-done
+printf '%s\0' "${swift[@]}" | xargs -0 awk '
+    function check(limit,    line) {
+        for (line in claims) {
+            if (reason >= line - 6) delete claims[line]
+            else if (line + 6 < limit) {
+                print file ":" line ": says not \"Safe because\" within six lines"
+                failed = 1
+                delete claims[line]
+            }
+        }
+    }
+    FNR == 1 { check(1e9); file = FILENAME; reason = -9 }
+    /[Ss]afe because/ { reason = FNR }
+    /@unchecked Sendable|nonisolated\(unsafe\)/ && !/^ *\/\// { claims[FNR] = 1 }
+    { check(FNR) }
+    END { check(1e9); exit failed }' || status=1
 
 # Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
 root=$(pwd -P)

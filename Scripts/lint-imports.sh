@@ -78,7 +78,7 @@ while read -r name folder imports; do
     fi
 done < <(printf '%s\n' "$declared" | grep -v '^[A-Za-z]*Tests ')
 while read -r name _; do
-    printf '%s\n' "$declared" | grep -q "^$name " || complain "ARCHITECTURE.md: the row $name is no target of Package.swift"
+    grep -q "^$name " <<<"$declared" || complain "ARCHITECTURE.md: the row $name is no target of Package.swift"
 done < <(printf '%s\n' "$table")
 
 # The imports of every file are those of its part; the innermost folder decides which part that is.

@@ -37,4 +37,5 @@ check 'imports follow the arrows of ARCHITECTURE.md' Scripts/lint-imports.sh
 check 'nothing leads outside the project, no secret is in it' Scripts/lint-contents.sh
 check 'docker-compose.yml is a compose file' Scripts/lint-compose.sh
 check 'scripts can be read and run' scripts
+check 'the checks notice what they are for' Scripts/lint-test.sh
 exit $failed
