@@ -151,10 +151,27 @@ root=$(mktemp -d "${TMPDIR:-/var/tmp}/bare-debian.XXXXXXXX")
 chmod 755 "$root"
 trap 'rm -rf --one-file-system "$root" "$base.$$"' EXIT
 
-# A process namespace ends with its first process, and a mount namespace with the last of them.
+# A process namespace ends with its first process, and a mount namespace with the last of them. As a job of its own it
+# has signals as after a login (a plain background process ignores SIGINT), and this script can end it.
+child=
 in_namespace() {
-    unshare --mount --pid --fork --kill-child -- "$self" --in-namespace "$@"
+    local status=0
+    set -m
+    unshare --mount --pid --fork --kill-child -- "$self" --in-namespace "$@" </dev/null &
+    child=$!
+    set +m
+    wait "$child" || status=$?
+    child=
+    return $status
 }
+interrupted() {
+    if [ -n "$child" ]; then
+        kill "$child" 2>/dev/null || true
+        wait "$child" || true
+    fi
+    exit 130
+}
+trap interrupted INT TERM HUP
 
 if [ ! -e "$base" ]; then
     echo "bare-debian: making $base" >&2

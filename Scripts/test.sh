@@ -11,8 +11,11 @@ cd "$(dirname "$0")/.."
 mkdir -p .build
 log=.build/test.log
 
-# Lines of progress and of success; a failing test has lines of its own.
-quiet='/^\[[0-9]+\/[0-9]+\]/ || /^◇/ || /^✔ (Suite|Test case)/ || (/^✔ Test / && !/^✔ Test run/) { next }
+# Lines of progress and of success, some of which run over several lines; a failing test has lines of its own.
+quiet='/^✘/ { inside = 0 }
+    inside { if (/(started|seconds)\.$/) inside = 0; next }
+    /^(◇|➜|✔ Test case)/ { inside = !/(started|seconds|skipped)\.$/ && !/skipped: /; next }
+    /^✔ Suite/ || (/^✔ Test / && !/^✔ Test run/) || /^\[[0-9]+\/[0-9]+\]/ { next }
     /^↳ (Testing Library Version|Target Platform)/ || /^(Building|Planning|\[Planning)/ { next }
     { print; fflush() }'
 if [ -n "${VERBOSE:-}" ]; then quiet='{ print; fflush() }'; fi
