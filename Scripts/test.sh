@@ -12,7 +12,7 @@ mkdir -p .build
 log=.build/test.log
 
 # Lines of progress and of success, some of which run over several lines; a failing test has lines of its own.
-quiet='/^✘/ { inside = 0 }
+quiet='/^✘/ || /Fatal error|error: |rash/ { inside = 0 }
     inside { if (/(started|seconds)\.$/) inside = 0; next }
     /^(◇|➜|✔ Test case)/ { inside = !/(started|seconds|skipped)\.$/ && !/skipped: /; next }
     /^✔ Suite/ || (/^✔ Test / && !/^✔ Test run/) || /^\[[0-9]+\/[0-9]+\]/ { next }
