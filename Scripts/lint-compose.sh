@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks docker-compose.yml against the schema of the compose specification; needs no Docker.
+# Checks docker-compose.yml against the schema of the compose specification, and its variables; needs no Docker.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,4 +13,20 @@ if [ ! -e "$marker" ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check "check-jsonschema==$version"
     touch "$marker"
 fi
-"$venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec docker-compose.yml
+"$venv/bin/check-jsonschema" --quiet --builtin-schema vendor.compose-spec docker-compose.yml
+
+# Every variable has a value in .env or a default, and the service's configuration gets all that it asks for.
+status=0
+while read -r name; do
+    if ! grep -q "^$name=" .env; then
+        echo "docker-compose.yml: \${$name} stands neither in .env nor has it a default"
+        status=1
+    fi
+done < <(sed 's/#.*//' docker-compose.yml | grep -oE '\$\{[A-Z0-9_]+\}' | tr -d '${}' | sort -u)
+while read -r name; do
+    if ! grep -qE "^ +$name: " docker-compose.yml; then
+        echo "docker/powersync.yaml: docker-compose.yml does not set $name"
+        status=1
+    fi
+done < <(sed 's/#.*//' docker/powersync.yaml | grep -oE '!env [A-Za-z0-9_]+' | cut -d ' ' -f 2 | sort -u)
+exit $status
