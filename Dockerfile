@@ -17,7 +17,8 @@ RUN apt-get update \
         ca-certificates curl libcurl4 libpq5 libsqlite3-0 libssl3 libyaml-0-2 libzstd1 tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home --shell /usr/sbin/nologin powersync \
-    && install --directory --owner=powersync --group=powersync --mode=700 /var/lib/powersync /var/lib/powersync/keys
+    && install --directory --owner=powersync --group=powersync --mode=700 /var/lib/powersync \
+        /var/lib/powersync/keys /var/lib/powersync/state
 USER powersync
 WORKDIR /var/lib/powersync
 STOPSIGNAL SIGTERM

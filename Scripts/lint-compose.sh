@@ -23,10 +23,10 @@ while read -r name; do
         status=1
     fi
 done < <(sed 's/#.*//' docker-compose.yml | grep -oE '\$\{[A-Z0-9_]+\}' | tr -d '${}' | sort -u)
-while read -r name; do
+while IFS=: read -r file name; do
     if ! grep -qE "^ +$name: " docker-compose.yml; then
-        echo "docker/powersync.yaml: docker-compose.yml does not set $name"
+        echo "$file: docker-compose.yml does not set $name"
         status=1
     fi
-done < <(sed 's/#.*//' docker/powersync.yaml | grep -oE '!env [A-Za-z0-9_]+' | cut -d ' ' -f 2 | sort -u)
+done < <(grep -HoE '^[^#]*!env [A-Za-z0-9_]+' docker/powersync.yaml docker/mock-service.yaml | sed 's/:.*!env /:/' | sort -u)
 exit $status
