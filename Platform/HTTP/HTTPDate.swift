@@ -5,9 +5,7 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Returns the date of a moment.
-    ///
-    /// - Parameter seconds: Seconds since 1970-01-01T00:00:00Z, not negative.
+    /// Returns the date of a moment, given in seconds since 1970-01-01T00:00:00Z, not negative.
     package static func text(_ seconds: Int) -> String {
         let (days, second) = seconds.quotientAndRemainder(dividingBy: 86_400)
         let (year, month, day) = civil(days)

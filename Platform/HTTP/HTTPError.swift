@@ -22,6 +22,8 @@ package struct HTTPError: Error, Equatable, CustomStringConvertible {
         package static let expectationFailed = Code(rawValue: "expectationFailed")
         /// The body is longer than its reader takes, by announcement or by arrival.
         package static let bodyTooLarge = Code(rawValue: "bodyTooLarge")
+        /// The head did not arrive in time.
+        package static let headTimeout = Code(rawValue: "headTimeout")
         /// The body did not arrive in time.
         package static let bodyTimeout = Code(rawValue: "bodyTimeout")
         /// The peer left before the end, or the server is stopping.
@@ -50,7 +52,7 @@ package struct HTTPError: Error, Equatable, CustomStringConvertible {
         case .notImplemented: 501
         case .expectationFailed: 417
         case .bodyTooLarge: 413
-        case .bodyTimeout: 408
+        case .headTimeout, .bodyTimeout: 408
         case .alreadyRead: 500
         default: 400
         }

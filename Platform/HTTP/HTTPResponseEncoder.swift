@@ -17,6 +17,7 @@ package enum HTTPResponseEncoder {
     /// - Parameters:
     ///   - response: The answer.
     ///   - head: The request that it answers; nil when that could not be understood.
+    /// - Returns: The framing.
     package static func framing(of response: HTTPResponse, to head: HTTPRequestHead?) -> Framing {
         // RFC 9110 8.6: no length in these.
         if response.status < 200 || response.status == 204 || response.status == 304 { return .none }
@@ -43,6 +44,7 @@ package enum HTTPResponseEncoder {
     ///   - head: The request that it answers; nil when that could not be understood.
     ///   - keepsAlive: Whether the connection stays open afterwards.
     ///   - date: The moment, as `HTTPDate` writes it.
+    /// - Returns: The bytes of the head.
     package static func head(
         _ response: HTTPResponse, framing: Framing, to head: HTTPRequestHead?, keepsAlive: Bool, date: String
     ) -> [UInt8] {

@@ -175,6 +175,14 @@ package final class Channel: Sendable {
         return next
     }
 
+    // MARK: From the owner's side
+
+    /// Gives a false hint for reading, so that whoever waits looks around and sees what else has changed.
+    package func hint() { receive(readable: true, writable: false, hungUp: false) }
+
+    /// Treats the peer as gone from now on, which ends the wait for its hang-up.
+    package func giveUp() { receive(readable: false, writable: false, hungUp: true) }
+
     // MARK: The end
 
     /// Takes the descriptor off the poller; call it before the descriptor is closed.

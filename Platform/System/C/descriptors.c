@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
-#include <sys/uio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if !defined(__linux__)
@@ -52,19 +55,77 @@ int powersync_pipe(int *read_end, int *write_end) {
     return 0;
 }
 
-ssize_t powersync_send(
-    int descriptor, const void *first, size_t first_count, const void *second, size_t second_count) {
-    struct iovec parts[2] = {
-        {.iov_base = (void *)first, .iov_len = first_count},
-        {.iov_base = (void *)second, .iov_len = second_count},
-    };
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = second_count > 0 ? 2 : 1};
+ssize_t powersync_send(int descriptor, const struct iovec *parts, int count) {
+    struct msghdr message = {0};
+    message.msg_iov = (struct iovec *)parts;
+    message.msg_iovlen = count;
 #if defined(__linux__)
-    ssize_t count = sendmsg(descriptor, &message, MSG_NOSIGNAL);
+    int flags = MSG_NOSIGNAL;
 #else
-    ssize_t count = sendmsg(descriptor, &message, 0);
+    int flags = 0;
 #endif
-    return count < 0 ? -errno : count;
+    ssize_t sent;
+    do sent = sendmsg(descriptor, &message, flags);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -errno : sent;
+}
+
+ssize_t powersync_receive(int descriptor, void *buffer, size_t count) {
+    ssize_t received;
+    do received = recv(descriptor, buffer, count, 0);
+    while (received < 0 && errno == EINTR);
+    return received < 0 ? -errno : received;
+}
+
+void powersync_set_no_delay(int descriptor) {
+    int on = 1;
+    // Only a slower connection, if it fails.
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static int listen_on(const struct addrinfo *address, int *port, int backlog) {
+    int descriptor = powersync_socket(address->ai_family, SOCK_STREAM);
+    if (descriptor < 0) return descriptor;
+    int on = 1, off = 0;
+    // A port whose last connections have not faded away is free; one that somebody listens on is not.
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address->ai_family == AF_INET6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    if (bind(descriptor, address->ai_addr, address->ai_addrlen) < 0 || listen(descriptor, backlog) < 0 ||
+        getsockname(descriptor, (struct sockaddr *)&bound, &length) < 0) {
+        int error = errno;
+        close(descriptor);
+        return -error;
+    }
+    *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                              : ((struct sockaddr_in *)&bound)->sin_port);
+    return descriptor;
+}
+
+int powersync_listen(const char *host, int *port, int backlog) {
+    char service[16];
+    snprintf(service, sizeof service, "%d", *port);
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(host, service, &hints, &found) != 0) return -EADDRNOTAVAIL;
+    // A name with both kinds, like localhost, means the older kind to most of those who write 127.0.0.1.
+    const struct addrinfo *chosen = found;
+    for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
+        if (each->ai_family == AF_INET) {
+            chosen = each;
+            break;
+        }
+    }
+    int descriptor = listen_on(chosen, port, backlog);
+    freeaddrinfo(found);
+    return descriptor;
+}
+
+long powersync_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) return 1 << 20;
+    return (long)limit.rlim_cur;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 // MARK: Readiness (epoll or kqueue)
 
@@ -42,8 +43,17 @@ int powersync_accept(int listener);
 int powersync_socket(int family, int type);
 // A pipe with close-on-exec set on both ends.
 int powersync_pipe(int *read_end, int *write_end);
-// Sends two parts, at most, as one message; never raises SIGPIPE.
-ssize_t powersync_send(int descriptor, const void *first, size_t first_count, const void *second, size_t second_count);
+// Sends parts as one piece, as far as the system takes them; never raises SIGPIPE.
+ssize_t powersync_send(int descriptor, const struct iovec *parts, int count);
+// Receives into a buffer.
+ssize_t powersync_receive(int descriptor, void *buffer, size_t count);
+// Sends small pieces at once instead of waiting for more.
+void powersync_set_no_delay(int descriptor);
+// Binds and listens. `port` is 0 for any free one and becomes the one taken. Returns the descriptor; a name that
+// cannot be resolved is -EADDRNOTAVAIL.
+int powersync_listen(const char *host, int *port, int backlog);
+// The number of descriptors this program may have open.
+long powersync_descriptor_limit(void);
 
 // MARK: Threads
 

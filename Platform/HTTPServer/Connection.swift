@@ -1,0 +1,231 @@
+import PowerSyncHTTP
+import PowerSyncSystem
+
+/// One client's connection: reads requests, has them answered, writes the answers, in this order.
+///
+/// Its task alone closes the descriptor. A second task waits for the client to hang up and cancels the first.
+/// A client that merely says it will send no more looks the same: its handler is cancelled, yet what the handler
+/// then answers is still sent as far as the system takes it at once.
+final class Connection: Sendable {
+    /// A body that nobody reads is read and dropped up to this length, else the connection is closed.
+    static let drainLimit = 64 << 10
+
+    private let server: ServerState
+    private let socket: Socket
+    private let parser: Lock<HTTPRequestParser>
+    private let isStreaming = Lock(false)
+
+    private var channel: Channel { socket.channel }
+    private var configuration: HTTPServerConfiguration { server.configuration }
+
+    init(_ channel: Channel, _ server: ServerState) {
+        self.server = server
+        socket = Socket(channel: channel, writeTimeout: server.configuration.writeTimeout)
+        parser = Lock(HTTPRequestParser(limits: server.configuration.limits))
+    }
+
+    /// Serves the connection until either side ends it, and closes it.
+    func run(_ handler: @escaping HTTPHandler) async {
+        await whileConnected { await self.serve(handler) }
+    }
+
+    /// Tells the client that there is no room for it, and closes the connection.
+    func refuse() async {
+        await whileConnected {
+            let response = HTTPResponse(status: 503, fields: ["retry-after": "1"])
+            do {
+                try await self.send(response, to: nil, keepsAlive: false)
+                await self.linger()
+            } catch {
+                // The client has left, or does not read: it is rid of us either way.
+            }
+        }
+    }
+
+    /// Called when the server stops: ends a stream and lets an idle connection notice.
+    func beginToStop() {
+        if isStreaming.withLock({ $0 }) { channel.giveUp() } else { channel.hint() }
+    }
+
+    /// Cancels whatever goes on.
+    func cut() { channel.giveUp() }
+
+    private func whileConnected(_ work: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Ends with an error when the work is done first and cancels this wait.
+                try? await self.channel.hangUp()
+            }
+            group.addTask { await work() }
+            await group.next()
+            group.cancelAll()
+        }
+        channel.deregister()
+        closeDescriptor(channel.descriptor)
+    }
+
+    // MARK: Requests
+
+    private func serve(_ handler: HTTPHandler) async {
+        var isFirst = true
+        do {
+            while let head = try await nextHead(isFirst: isFirst) {
+                isFirst = false
+                guard try await answer(head, handler) else { break }
+            }
+        } catch let error as HTTPError {
+            await explain(error)
+        } catch {
+            // The client has left, or takes no bytes, or the server stops: there is nobody to tell.
+        }
+    }
+
+    /// Returns the next request; nil when the connection is to be closed without a word.
+    private func nextHead(isFirst: Bool) async throws -> HTTPRequestHead? {
+        var isResting = parser.withLock { $0.isIdle }
+        let patience = isResting && !isFirst ? configuration.idleTimeout : configuration.headerTimeout
+        var deadline = ContinuousClock.now + patience
+        while true {
+            if let head = try parser.withLock({ parser throws(HTTPError) in try parser.nextHead() }) {
+                return head
+            }
+            if isResting, !parser.withLock({ $0.isIdle }) {
+                isResting = false
+                deadline = ContinuousClock.now + configuration.headerTimeout
+            }
+            let received: Socket.Received
+            if isResting, server.isStopping {
+                // A request that arrived before the stop is still answered.
+                received = receive()
+                if case .nothingNow = received { return nil }
+            } else {
+                guard try await channel.readable(until: deadline) else {
+                    if isResting { return nil }
+                    throw HTTPError(.headTimeout, "the head of the request did not arrive in time")
+                }
+                received = receive()
+            }
+            if case .end = received { return nil }
+        }
+    }
+
+    private func receive(_ most: Int = 16 << 10) -> Socket.Received {
+        socket.receive(most) { bytes in parser.withLock { $0.append(bytes) } }
+    }
+
+    private func explain(_ error: HTTPError) async {
+        let response = HTTPResponse(
+            status: error.status, fields: ["content-type": "text/plain; charset=utf-8"],
+            body: .bytes(Array("\(error.message)\n".utf8)))
+        do {
+            try await send(response, to: nil, keepsAlive: false)
+            await linger()
+        } catch {
+            // The client has left, or does not read.
+        }
+    }
+
+    // MARK: Bodies
+
+    func takeBody(into bytes: inout [UInt8], limit: Int) throws(HTTPError) -> Bool {
+        try parser.withLock { parser throws(HTTPError) in try parser.takeBody(into: &bytes, limit: limit) }
+    }
+
+    func sendContinue() async throws(HTTPError) {
+        do {
+            try await socket.send(HTTPResponseEncoder.continueHead)
+        } catch {
+            throw HTTPError(.cut, "the client has left")
+        }
+    }
+
+    /// Waits for more of a body and reads it.
+    func readBody(start: ContinuousClock.Instant, received: Int) async throws(HTTPError) {
+        let pace = Duration.seconds(Double(received) / Double(configuration.bodyBytesPerSecond))
+        let deadline = start + configuration.bodyTimeout + pace
+        while true {
+            let isReadable: Bool
+            do {
+                isReadable = try await channel.readable(until: deadline)
+            } catch {
+                throw HTTPError(.cut, "the client has left or the server stops")
+            }
+            // A client that trickles is always readable, therefore the clock is asked as well.
+            guard isReadable, ContinuousClock.now < deadline else {
+                throw HTTPError(.bodyTimeout, "the body did not arrive in time")
+            }
+            switch receive(64 << 10) {
+            case .bytes: return
+            case .nothingNow: continue
+            case .end: throw HTTPError(.cut, "the client left before the end of the body")
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    /// Has a request answered and says whether another one may follow.
+    private func answer(_ head: HTTPRequestHead, _ handler: HTTPHandler) async throws -> Bool {
+        parser.withLock { $0.releaseMemory() }
+        let body = head.framing == .none ? nil : RequestBody(self, head)
+        let response = await handler(head.request, body ?? NoBody())
+        var keepsAlive = head.keepsAlive && !server.isStopping && body?.canBeDrained != false
+        if case .stream(let write) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
+            if head.minorVersion == 0 { keepsAlive = false }
+            keepsAlive = try await stream(response, write, to: head, keepsAlive: keepsAlive)
+        } else {
+            try await send(response, to: head, keepsAlive: keepsAlive)
+        }
+        if keepsAlive { keepsAlive = await body?.drain() ?? true }
+        if !keepsAlive, parser.withLock({ $0.isInBody || $0.pendingBytes > 0 }) { await linger() }
+        return keepsAlive
+    }
+
+    private func send(_ response: HTTPResponse, to head: HTTPRequestHead?, keepsAlive: Bool) async throws {
+        let framing = HTTPResponseEncoder.framing(of: response, to: head)
+        let start = HTTPResponseEncoder.head(
+            response, framing: framing, to: head, keepsAlive: keepsAlive, date: server.date())
+        if case .bytes(let bytes) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
+            try await socket.send(start, bytes)
+        } else {
+            try await socket.send(start)
+        }
+    }
+
+    private func stream(
+        _ response: HTTPResponse, _ write: @Sendable (any HTTPBodyWriter) async throws -> Void,
+        to head: HTTPRequestHead, keepsAlive: Bool
+    ) async throws -> Bool {
+        let framing = HTTPResponseEncoder.framing(of: response, to: head)
+        let start = HTTPResponseEncoder.head(
+            response, framing: framing, to: head, keepsAlive: keepsAlive, date: server.date())
+        let writer = ResponseWriter(socket, head: start, isChunked: framing == .chunked)
+        isStreaming.withLock { $0 = true }
+        defer { isStreaming.withLock { $0 = false } }
+        // A stop that came before the line above could not see the stream.
+        if server.isStopping { channel.giveUp() }
+        do {
+            try await write(writer)
+        } catch {
+            if writer.hasStarted || Task.isCancelled { throw error }
+            try await send(HTTPResponse(status: 500), to: head, keepsAlive: false)
+            return false
+        }
+        try await writer.finish()
+        return keepsAlive
+    }
+
+    /// Reads and drops what the client still sends, so that the system does not throw away the answer that the
+    /// client has not read yet: closing with unread bytes resets the connection (RFC 9112 9.6).
+    private func linger() async {
+        socket.finishSending()
+        let end = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < end {
+            // Cancelled: the client has left, or the server has no more time.
+            guard let isReadable = try? await channel.readable(until: min(end, .now + .seconds(2))),
+                isReadable
+            else { return }
+            if case .end = socket.receive(64 << 10, { _ in }) { return }
+        }
+    }
+}

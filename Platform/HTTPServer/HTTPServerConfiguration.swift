@@ -1,0 +1,50 @@
+import PowerSyncHTTP
+
+/// Where a server listens and what it puts up with.
+package struct HTTPServerConfiguration: Sendable {
+    /// The address to listen on: an IPv4 or IPv6 address, with or without brackets, or a name.
+    package var host: String
+    /// The port to listen on; 0 for any free one.
+    package var port: Int
+    /// What the server is called in error messages.
+    package var name: String
+    /// How long the head of a request may take from its first byte, and the first byte from the connection.
+    package var headerTimeout: Duration
+    /// How long a body may take, on top of the time that its bytes take at `bodyBytesPerSecond`.
+    package var bodyTimeout: Duration
+    /// The slowest pace at which a body may keep coming.
+    package var bodyBytesPerSecond: Int
+    /// How long a connection may rest between two requests.
+    package var idleTimeout: Duration
+    /// How long a client may take not a single byte of an answer.
+    package var writeTimeout: Duration
+    /// The most connections, within what the system allows; further ones are answered with 503.
+    package var maxConnections: Int
+    /// The most bytes of header fields.
+    package var maxHeaderBytes: Int
+    /// The longest target.
+    package var maxTargetBytes: Int
+
+    /// Creates a configuration; each value has a default that suits a server behind nothing.
+    package init(
+        host: String = "127.0.0.1", port: Int = 0, name: String = "the server",
+        headerTimeout: Duration = .seconds(10), bodyTimeout: Duration = .seconds(30),
+        bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
+        writeTimeout: Duration = .seconds(30), maxConnections: Int = 10_000, maxHeaderBytes: Int = 16 << 10,
+        maxTargetBytes: Int = 8 << 10
+    ) {
+        self.host = host
+        self.port = port
+        self.name = name
+        self.headerTimeout = headerTimeout
+        self.bodyTimeout = bodyTimeout
+        self.bodyBytesPerSecond = bodyBytesPerSecond
+        self.idleTimeout = idleTimeout
+        self.writeTimeout = writeTimeout
+        self.maxConnections = maxConnections
+        self.maxHeaderBytes = maxHeaderBytes
+        self.maxTargetBytes = maxTargetBytes
+    }
+
+    var limits: HTTPLimits { HTTPLimits(targetBytes: maxTargetBytes, fieldBytes: maxHeaderBytes) }
+}

@@ -1,0 +1,133 @@
+import CPowerSyncSystem
+import PowerSyncHTTP
+import PowerSyncSystem
+import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// What the acceptor, the connections and whoever stops the server share.
+final class ServerState: Sendable {
+    /// Descriptors left to everything else in the program: libdispatch ends the process when it gets none.
+    private static let reservedDescriptors = 64
+    /// Connections that may be told at a time that there is no room for them.
+    private static let mostRefusals = 32
+
+    private struct State {
+        var connections: [UInt64: Connection] = [:]
+        var lastID: UInt64 = 0
+        var refused: [UInt64: Connection] = [:]
+        var stopDeadline: ContinuousClock.Instant?
+        var whenEmpty: CheckedContinuation<Void, Never>?
+    }
+
+    /// What is to be done with a connection that has arrived.
+    enum Admission {
+        case serve(UInt64)
+        case refuse(UInt64)
+        case drop
+    }
+
+    let configuration: HTTPServerConfiguration
+    private let mostConnections: Int
+    private let state = Lock(State())
+    private let hasStopped = Atomic(false)
+    private let lastDate = Lock((second: 0, text: ""))
+
+    init(_ configuration: HTTPServerConfiguration) {
+        self.configuration = configuration
+        let available = Int(powersync_descriptor_limit()) - Self.reservedDescriptors
+        mostConnections = max(1, min(configuration.maxConnections, available))
+    }
+
+    /// Whether no further request is taken; asked twice a request, therefore without the lock.
+    var isStopping: Bool { hasStopped.load(ordering: .sequentiallyConsistent) }
+
+    /// The number of connections being served.
+    var connectionCount: Int { state.withLock { $0.connections.count } }
+
+    /// When the connections that are left are cut; nil while the server does not stop.
+    var stopDeadline: ContinuousClock.Instant? { state.withLock { $0.stopDeadline } }
+
+    /// Starts to stop; says whether it is the first time.
+    func stop(grace: Duration) -> Bool {
+        let deadline = ContinuousClock.now + grace
+        let (isFirst, connections) = state.withLock { state in
+            let isFirst = state.stopDeadline == nil
+            if isFirst { state.stopDeadline = deadline }
+            hasStopped.store(true, ordering: .sequentiallyConsistent)
+            return (isFirst, Array(state.connections.values))
+        }
+        if isFirst { for connection in connections { connection.beginToStop() } }
+        if grace <= .zero { cutAll() }
+        return isFirst
+    }
+
+    /// Cancels what every connection is doing.
+    func cutAll() {
+        for connection in state.withLock({ Array($0.connections.values) + $0.refused.values }) {
+            connection.cut()
+        }
+    }
+
+    /// Finds out whether there is room for a connection and takes the room.
+    func admit(_ connection: Connection) -> Admission {
+        state.withLock { state in
+            state.lastID += 1
+            if state.connections.count < mostConnections {
+                state.connections[state.lastID] = connection
+                return .serve(state.lastID)
+            }
+            if state.refused.count >= Self.mostRefusals { return .drop }
+            state.refused[state.lastID] = connection
+            return .refuse(state.lastID)
+        }
+    }
+
+    /// Gives the room of a served connection back.
+    func leave(_ id: UInt64) {
+        state.withLock { state in
+            state.connections[id] = nil
+            guard state.connections.isEmpty else { return nil as CheckedContinuation<Void, Never>? }
+            defer { state.whenEmpty = nil }
+            return state.whenEmpty
+        }?.resume()
+    }
+
+    /// Gives the room of a refused connection back.
+    func leaveRefused(_ id: UInt64) { state.withLock { $0.refused[id] = nil } }
+
+    /// Returns when no connection is left, or when the task is cancelled.
+    func untilEmpty() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    // The cancellation handler may have run already.
+                    if state.connections.isEmpty || Task.isCancelled { return true }
+                    state.whenEmpty = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { state in
+                defer { state.whenEmpty = nil }
+                return state.whenEmpty
+            }?.resume()
+        }
+    }
+
+    /// Returns the date for an answer, written at most once a second.
+    func date() -> String {
+        let now = Int(time(nil))
+        return lastDate.withLock { last in
+            if last.second != now { last = (now, HTTPDate.text(now)) }
+            return last.text
+        }
+    }
+}

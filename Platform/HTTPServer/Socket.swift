@@ -1,0 +1,98 @@
+import CPowerSyncSystem
+import PowerSyncSystem
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Closes a descriptor; here because types with a `close` of their own hide the function.
+func closeDescriptor(_ descriptor: Int32) { close(descriptor) }
+
+/// One accepted connection as a source and sink of bytes.
+struct Socket: Sendable {
+    /// What a read brought.
+    enum Received {
+        case bytes
+        case nothingNow
+        case end
+    }
+
+    /// A task that sends much gives way to others after this many bytes.
+    private static let turn = 512 << 10
+
+    let channel: Channel
+    let writeTimeout: Duration
+
+    /// Reads what has arrived, up to 64 KiB; the buffer is gone afterwards, so that a parked connection has none.
+    func receive(_ most: Int = 16 << 10, _ body: (UnsafeRawBufferPointer) -> Void) -> Received {
+        withUnsafeTemporaryAllocation(byteCount: most, alignment: 16) { buffer in
+            let count = powersync_receive(channel.descriptor, buffer.baseAddress, most)
+            if count == 0 { return .end }
+            // A connection that was reset has ended, too.
+            if count < 0 { return -count == Int(EAGAIN) ? .nothingNow : .end }
+            body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            return .bytes
+        }
+    }
+
+    /// Sends parts one after another and returns when the system has taken them all.
+    ///
+    /// A cancelled task still sends what the system takes without waiting.
+    ///
+    /// - Throws: `peerGone`, `writeTimeout`, or `CancellationError`.
+    func send(_ head: [UInt8], _ body: [UInt8] = [], _ end: [UInt8] = []) async throws {
+        let total = head.count + body.count + end.count
+        var sent = 0
+        var sentThisTurn = 0
+        while sent < total {
+            let count = attempt(head, body, end, from: sent)
+            if count >= 0 {
+                sent += count
+                sentThisTurn += count
+                if sentThisTurn >= Self.turn, sent < total {
+                    sentThisTurn = 0
+                    await Task.yield()
+                }
+            } else if -count == Int(EAGAIN) {
+                guard try await channel.writable(until: .now + writeTimeout) else {
+                    throw HTTPServerError(.writeTimeout, "the client takes no bytes")
+                }
+                sentThisTurn = 0
+            } else {
+                throw HTTPServerError(.peerGone, "the client has left")
+            }
+        }
+    }
+
+    /// Says that nothing more will be sent.
+    func finishSending() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
+
+    /// Sends without waiting, leaving out what was sent before; returns the number of bytes or a negative errno.
+    private func attempt(_ head: [UInt8], _ body: [UInt8], _ end: [UInt8], from sent: Int) -> Int {
+        head.withUnsafeBytes { head in
+            body.withUnsafeBytes { body in
+                end.withUnsafeBytes { end in
+                    withUnsafeTemporaryAllocation(of: iovec.self, capacity: 3) { parts in
+                        var skipped = sent
+                        var count = 0
+                        for part in [head, body, end] {
+                            let left = part.dropFirst(skipped)
+                            skipped = max(0, skipped - part.count)
+                            if left.isEmpty { continue }
+                            let bytes = UnsafeMutableRawBufferPointer(
+                                mutating: UnsafeRawBufferPointer(rebasing: left))
+                            parts.initializeElement(
+                                at: count, to: iovec(iov_base: bytes.baseAddress, iov_len: bytes.count))
+                            count += 1
+                        }
+                        return powersync_send(channel.descriptor, parts.baseAddress, Int32(count))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import PowerSyncHTTP
+import PowerSyncHTTPServer
+import PowerSyncSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPServerBodyTests {
+    /// Takes ten bytes at most.
+    private let small: HTTPHandler = { request, body in
+        do throws(HTTPError) {
+            return .text("\(try await body.collect(limit: 10).count)")
+        } catch {
+            return .text(error.code.rawValue, status: error.status)
+        }
+    }
+
+    private let deaf: HTTPHandler = { request, _ in .text("heard \(request.path)") }
+
+    @Test(arguments: [
+        ("Content-Length: 10", "0123456789", 200, "10"),
+        ("Content-Length: 11", "0123456789a", 413, "bodyTooLarge"),
+        ("Transfer-Encoding: chunked", "a\r\n0123456789\r\n0\r\n\r\n", 200, "10"),
+        ("Transfer-Encoding: chunked", "5\r\n01234\r\n6\r\n56789a\r\n0\r\n\r\n", 413, "bodyTooLarge"),
+    ])
+    func theHandlersLimitHolds(field: String, body: String, status: Int, answer: String) async throws {
+        try await ServerFixture.with(small) { fixture in
+            let client = try fixture.connect()
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n\(body)")
+            let response = try await client.response()
+            #expect(response.status == status)
+            #expect(response.body == answer)
+            #expect(response.has("connection: close") == (status == 413))
+            if status == 413 {
+                client.sayNoMore()
+                #expect(try await client.rest() == "")
+            } else {
+                try await client.send("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n\(body)")
+                #expect(try await client.response().status == 200)
+            }
+        }
+    }
+
+    @Test(arguments: ["Content-Length: 33554432", "Transfer-Encoding: chunked"])
+    func aClientThatSendsEverythingBeforeItReadsGetsThe413(field: String) async throws {
+        try await ServerFixture.with(small) { fixture in
+            let client = try fixture.connect()
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n")
+            if field.hasPrefix("Transfer") { try await client.send("2000000\r\n") }
+            let piece = [UInt8](repeating: 0, count: 1 << 20)
+            for _ in 0..<32 { try await client.send(piece) }
+            let response = try await client.response()
+            #expect(response.status == 413)
+            #expect(response.body == "bodyTooLarge")
+        }
+    }
+
+    @Test func aBodyIsAskedForOnlyWhenTheHandlerWantsIt() async throws {
+        let mayRead = AsyncStream.makeStream(of: Void.self)
+        try await ServerFixture.with({ request, body in
+            for await _ in mayRead.stream { break }
+            return await echo(request, body)
+        }) { fixture in
+            let client = try fixture.connect()
+            try await client.send(
+                "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+            await #expect(throws: RawClient.Failure.self, "nothing comes before the handler asks") {
+                try await client.read(within: .milliseconds(50))
+            }
+            mayRead.continuation.yield()
+            #expect(try await client.line() == "HTTP/1.1 100 Continue\r\n")
+            #expect(try await client.line() == "\r\n")
+            try await client.send("abc")
+            let response = try await client.response()
+            #expect(response.body == "POST /e abc")
+            #expect(!response.has("connection: close"))
+        }
+    }
+
+    @Test func aClientWhoseBodyIsAlreadyThereIsNotAskedForIt() async throws {
+        try await ServerFixture.with(echo) { fixture in
+            let client = try fixture.connect()
+            try await client.send(
+                "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc")
+            let response = try await client.response()
+            #expect(response.status == 200)
+            #expect(response.body == "POST /e abc")
+        }
+    }
+
+    @Test func aBodyThatIsTooLongOrUnwantedIsNotAskedFor() async throws {
+        for (handler, status) in [(small, 413), (deaf, 200)] {
+            try await ServerFixture.with(handler) { fixture in
+                let client = try fixture.connect()
+                try await client.send(
+                    "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n")
+                let response = try await client.response()
+                #expect(response.status == status)
+                #expect(response.has("connection: close"))
+            }
+        }
+    }
+
+    @Test func aSmallBodyThatNobodyReadsIsDropped() async throws {
+        try await ServerFixture.with(deaf) { fixture in
+            let client = try fixture.connect()
+            let body = String(repeating: "GET /not-a-request HTTP/1.1\r\nHost: h\r\n\r\n", count: 100)
+            for (index, field) in ["Content-Length: \(body.utf8.count)", "Transfer-Encoding: chunked"]
+                .enumerated()
+            {
+                let size = String(body.utf8.count, radix: 16)
+                let framed = index == 0 ? body : "\(size)\r\n\(body)\r\n0\r\n\r\n"
+                try await client.send("POST /\(index) HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n\(framed)")
+                #expect(try await client.response().body == "heard /\(index)")
+            }
+            #expect(try await client.get("/next").body == "heard /next")
+        }
+    }
+
+    @Test func aLargeBodyThatNobodyReadsEndsTheConnectionAfterTheAnswer() async throws {
+        try await ServerFixture.with(deaf) { fixture in
+            let client = try fixture.connect()
+            try await client.send("POST /l HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n")
+            try await client.send([UInt8](repeating: 0, count: 1_000_000))
+            let response = try await client.response()
+            #expect(response.body == "heard /l")
+            #expect(response.has("connection: close"))
+            client.sayNoMore()
+            #expect(try await client.rest() == "")
+        }
+    }
+
+    @Test func aBodyThatIsCutIsAnError() async throws {
+        let codes = Lock<[HTTPError.Code]>([])
+        try await ServerFixture.with({ _, body in
+            do throws(HTTPError) {
+                return .text("\(try await body.collect(limit: 100).count)")
+            } catch {
+                codes.withLock { $0.append(error.code) }
+                return .text("?", status: error.status)
+            }
+        }) { fixture in
+            for text in [
+                "Content-Length: 10\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
+            ] {
+                let client = try fixture.connect()
+                try await client.send("POST / HTTP/1.1\r\nHost: h\r\n\(text)")
+                client.leave()
+            }
+            try await fixture.eventually("both are noticed") { codes.withLock { $0.count } == 2 }
+            #expect(codes.withLock { $0 } == [.cut, .cut])
+            let client = try fixture.connect()
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+            #expect(try await client.response().status == 400)
+            #expect(codes.withLock { $0 } == [.cut, .cut, .malformed])
+        }
+    }
+
+    @Test func aBodyCanBeReadOnce() async throws {
+        try await ServerFixture.with({ _, body in
+            do throws(HTTPError) {
+                _ = try await body.collect(limit: 100)
+                _ = try await body.collect(limit: 100)
+                return .text("twice")
+            } catch {
+                return .text(error.code.rawValue)
+            }
+        }) { fixture in
+            let client = try fixture.connect()
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx")
+            #expect(try await client.response().body == "alreadyRead")
+            #expect(try await client.get("/").body == "twice", "no body is empty as often as one likes")
+        }
+    }
+
+    @Test func aLargeBodyArrivesWhole() async throws {
+        try await ServerFixture.with({ _, body in
+            guard let bytes = try? await body.collect(limit: 8 << 20) else { return .text("?", status: 400) }
+            let isRight = bytes.indices.allSatisfy { bytes[$0] == UInt8(truncatingIfNeeded: $0 / 1000) }
+            return .text("\(bytes.count) \(isRight)")
+        }) { fixture in
+            let client = try fixture.connect()
+            let body = (0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 / 1000) }
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000000\r\n\r\n")
+            try await client.send(body)
+            #expect(try await client.response().body == "4000000 true")
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import PowerSyncHTTP
+import PowerSyncHTTPServer
+import PowerSyncSystem
+import Testing
+
+struct HTTPServerListenTests {
+    private func server(_ host: String, port: Int = 0, poller: Poller) throws -> HTTPServer {
+        try HTTPServer(
+            configuration: HTTPServerConfiguration(host: host, port: port, name: "the test"), poller: poller)
+    }
+
+    @Test(arguments: ["127.0.0.1", "0.0.0.0", "localhost", "::1", "[::1]", "::"])
+    func everySpellingOfAnAddressIsTaken(host: String) throws {
+        let server = try server(host, poller: try Poller())
+        #expect(server.port > 0)
+    }
+
+    @Test func aPortInUseIsSaidInOneLineThatHelps() throws {
+        let poller = try Poller()
+        let first = try server("127.0.0.1", poller: poller)
+        let error = #expect(throws: HTTPServerError.self) {
+            try server("127.0.0.1", port: first.port, poller: poller)
+        }
+        #expect(error?.code == .addressInUse)
+        #expect(
+            error?.description
+                == "the test cannot listen: port \(first.port) on 127.0.0.1 is already in use; stop the program "
+                + "that listens there or choose another port")
+    }
+
+    @Test func aPortIsFreeAgainRightAfterItsServer() async throws {
+        let poller = try Poller()
+        var port = 0
+        for _ in 0..<5 {
+            let server = try server("127.0.0.1", port: port, poller: poller)
+            port = server.port
+            async let running: Void = server.run(echo)
+            let client = try RawClient(port, poller)
+            #expect(try await client.get("/").status == 200)
+            server.stop(grace: .seconds(10))  // closes first, which leaves the port in TIME_WAIT
+            #expect(try await client.rest() == "")
+            await running
+        }
+    }
+
+    @Test(arguments: [
+        ("192.0.2.1", 0, HTTPServerError.Code.addressNotAvailable),
+        ("no such host", 0, .addressNotAvailable), ("127.0.0.1", 65_536, .cannotListen),
+        ("127.0.0.1", -1, .cannotListen),
+    ])
+    func whatCannotBeListenedOnIsExplained(host: String, port: Int, code: HTTPServerError.Code) throws {
+        let error = #expect(throws: HTTPServerError.self) {
+            try server(host, port: port, poller: try Poller())
+        }
+        #expect(error?.code == code)
+        #expect(error?.description.contains("\n") == false)
+    }
+}

@@ -1,0 +1,141 @@
+import PowerSyncHTTP
+import PowerSyncHTTPServer
+import PowerSyncSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPServerStopTests {
+    @Test func aRequestInWorkIsAnsweredAndTheRestIsClosed() async throws {
+        let began = Lock(false)
+        let gate = AsyncStream.makeStream(of: Void.self)
+        try await ServerFixture.with({ request, body in
+            if request.path == "/slow" {
+                began.withLock { $0 = true }
+                for await _ in gate.stream { break }
+                return .text(Task.isCancelled ? "cancelled" : "finished")
+            }
+            return .text("quick")
+        }) { fixture in
+            let idle = try fixture.connect()
+            #expect(try await idle.get("/").body == "quick")
+            let busy = try fixture.connect()
+            try await busy.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await fixture.eventually("the request is in work") { began.withLock { $0 } }
+            fixture.server.stop(grace: .seconds(60))
+            #expect(try await idle.rest() == "", "an idle connection is closed at once")
+            try await fixture.eventually("new connections are refused") { (try? fixture.connect()) == nil }
+            gate.continuation.yield()
+            let response = try await busy.response()
+            #expect(response.body == "finished")
+            #expect(response.has("connection: close"))
+            #expect(try await busy.rest() == "")
+            try await fixture.eventually("nothing is left") { fixture.server.connectionCount == 0 }
+        }
+    }
+
+    @Test func runReturnsAsSoonAsTheLastConnectionHasEnded() async throws {
+        let poller = try Poller()
+        let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: poller)
+        let start = ContinuousClock.now
+        async let running: Void = server.run(echo)
+        let client = try RawClient(server.port, poller)
+        #expect(try await client.get("/").status == 200)
+        server.stop(grace: .seconds(50))
+        await running
+        #expect(ContinuousClock.now - start < .seconds(40))
+    }
+
+    @Test func noRequestIsLostBetweenItsArrivalAndTheStop() async throws {
+        for _ in 0..<20 {
+            let poller = try Poller()
+            let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: poller)
+            async let running: Void = server.run(echo)
+            let clients = try (0..<30).map { _ in try RawClient(server.port, poller) }
+            for client in clients { #expect(try await client.get("/first").status == 200) }
+            // The bytes lie in the kernel when the server stops; who reads them first differs each time.
+            for client in clients { try await client.send("GET /last HTTP/1.1\r\nHost: h\r\n\r\n") }
+            server.stop(grace: .seconds(30))
+            for client in clients {
+                #expect(try await client.response().body == "GET /last ")
+                #expect(try await client.rest() == "")
+            }
+            await running
+        }
+    }
+
+    @Test func whoWaitsInTheQueueWhenTheServerStopsIsServed() async throws {
+        let poller = try Poller()
+        let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: poller)
+        let clients = try (0..<10).map { _ in try RawClient(server.port, poller) }
+        for client in clients { try await client.send("GET /q HTTP/1.1\r\nHost: h\r\n\r\n") }
+        server.stop(grace: .seconds(30))
+        async let running: Void = server.run(echo)
+        for client in clients { #expect(try await client.response().body == "GET /q ") }
+        await running
+    }
+
+    @Test func aStreamIsEndedAtOnceAndMayEndProperly() async throws {
+        try await ServerFixture.with({ request, _ in
+            HTTPResponse(
+                status: 200,
+                body: .stream { writer in
+                    try await writer.write(Array("begun".utf8))
+                    if request.path == "/proper" {
+                        // Ends without an error when the task is cancelled.
+                        for await _ in AsyncStream<Void>.makeStream().stream {}
+                    } else {
+                        try await Task.sleep(for: .seconds(3600))
+                    }
+                })
+        }) { fixture in
+            let proper = try fixture.connect()
+            let broken = try fixture.connect()
+            for (client, path) in [(proper, "/proper"), (broken, "/broken")] {
+                try await client.send("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n")
+                while let line = try await client.line(), line != "\r\n" {}
+                #expect(try await client.chunk() == "begun")
+            }
+            fixture.server.stop(grace: .seconds(60))
+            #expect(try await proper.chunk() == "")
+            #expect(try await broken.chunk() == nil)
+            try await fixture.eventually("both are gone") { fixture.server.connectionCount == 0 }
+        }
+    }
+
+    @Test func theGraceIsNotExceeded() async throws {
+        let wasCancelled = Lock(false)
+        try await ServerFixture.with({ _, _ in
+            do {
+                try await Task.sleep(for: .seconds(3600))
+            } catch {
+                wasCancelled.withLock { $0 = true }
+            }
+            return .text("late")
+        }) { fixture in
+            let client = try fixture.connect()
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await fixture.eventually("it is connected") { fixture.server.connectionCount == 1 }
+            fixture.server.stop(grace: .milliseconds(100))
+            #expect(!wasCancelled.withLock { $0 })
+            try await fixture.eventually("it is cut") { fixture.server.connectionCount == 0 }
+        }
+    }
+
+    @Test func cancellingTheServersTaskCutsEverything() async throws {
+        let poller = try Poller()
+        let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: poller)
+        let running = Task {
+            await server.run { _, _ in
+                try? await Task.sleep(for: .seconds(3600))
+                return .text("late")
+            }
+        }
+        let client = try RawClient(server.port, poller)
+        try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        while server.connectionCount == 0 { await Task.yield() }
+        running.cancel()
+        await running.value
+        #expect(server.connectionCount == 0)
+        #expect(throws: RawClient.Failure.self) { try RawClient(server.port, poller) }
+    }
+}

@@ -1,0 +1,212 @@
+import PowerSyncHTTP
+import PowerSyncHTTPServer
+import PowerSyncSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPServerStreamTests {
+    private func stream(_ write: @escaping @Sendable (any HTTPBodyWriter) async throws -> Void) -> HTTPHandler
+    {
+        { _, _ in HTTPResponse(status: 200, body: .stream(write)) }
+    }
+
+    @Test func eachWriteIsOneChunkAndTheConnectionIsUsedAgain() async throws {
+        try await ServerFixture.with(
+            stream { writer in
+                for text in ["one", "two", "three"] { try await writer.write(Array(text.utf8)) }
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            for _ in 0..<3 {
+                try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(try await client.line() == "HTTP/1.1 200 OK\r\n")
+                while let line = try await client.line(), line != "\r\n" {}
+                for text in ["one", "two", "three", ""] { #expect(try await client.chunk() == text) }
+            }
+        }
+    }
+
+    @Test func aStreamWithoutAWriteIsAnEmptyBody() async throws {
+        try await ServerFixture.with(stream { _ in }) { fixture in
+            let client = try fixture.connect()
+            for _ in 0..<2 {
+                let response = try await client.get("/")
+                #expect(response.status == 200)
+                #expect(response.body == "")
+                #expect(response.isComplete)
+            }
+        }
+    }
+
+    @Test func aChunkArrivesBeforeTheNextIsWritten() async throws {
+        let gate = AsyncStream.makeStream(of: Void.self)
+        try await ServerFixture.with(
+            stream { writer in
+                try await writer.write(Array("first".utf8))
+                for await _ in gate.stream { break }
+                try await writer.write(Array("second".utf8))
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            while let line = try await client.line(), line != "\r\n" {}
+            #expect(try await client.chunk() == "first")
+            gate.continuation.yield()
+            #expect(try await client.chunk() == "second")
+            #expect(try await client.chunk() == "")
+        }
+    }
+
+    @Test func aWriterIsHeldUpWhileTheClientDoesNotRead() async throws {
+        let written = Lock(0)
+        let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 64 << 10)
+        let count = 1024  // 64 MiB
+        try await ServerFixture.with(
+            stream { writer in
+                for _ in 0..<count {
+                    try await writer.write(chunk)
+                    written.withLock { $0 += 1 }
+                }
+            }
+        ) { fixture in
+            let client = try fixture.connect(receiveBuffer: 32 << 10)
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            var before = -1
+            // Held up: nothing was written for a while, although much is left.
+            while before != written.withLock({ $0 }) || before == 0 {
+                before = written.withLock { $0 }
+                try await fixture.poller.sleep(until: .now + .milliseconds(100))
+            }
+            #expect(before < count / 4, "the kernel's buffers hold a few megabytes")
+            let response = try await client.response()
+            #expect(response.isComplete)
+            #expect(response.body.utf8.count == count * chunk.count)
+            #expect(written.withLock { $0 } == count)
+        }
+    }
+
+    @Test func aParkedStreamGoesWhenItsClientLeaves() async throws {
+        let ended = Lock(0)
+        try await ServerFixture.with(
+            stream { writer in
+                try await writer.write([1])
+                do {
+                    try await Task.sleep(for: .seconds(3600))
+                } catch {
+                    ended.withLock { $0 += 1 }
+                    throw error
+                }
+            }
+        ) { fixture in
+            var clients = try (0..<200).map { _ in try fixture.connect() }
+            for client in clients { try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n") }
+            for client in clients { #expect(try await client.read()) }
+            #expect(fixture.server.connectionCount == 200)
+            clients = []
+            try await fixture.eventually("no connection is left") { fixture.server.connectionCount == 0 }
+            #expect(ended.withLock { $0 } == 200)
+        }
+    }
+
+    @Test func aWriterLearnsThatItsClientHasLeft() async throws {
+        let failure = Lock<(any Error)?>(nil)
+        try await ServerFixture.with(
+            stream { writer in
+                do {
+                    while true { try await writer.write([UInt8](repeating: 0, count: 10_000)) }
+                } catch {
+                    failure.withLock { $0 = error }
+                    throw error
+                }
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await client.read())
+            client.leave()
+            try await fixture.eventually("the writer fails") { failure.withLock { $0 != nil } }
+            let error = failure.withLock { $0 }
+            #expect(error is CancellationError || (error as? HTTPServerError)?.code == .peerGone)
+        }
+    }
+
+    @Test func aClientThatReadsNothingIsGivenUp() async throws {
+        let failure = Lock<(any Error)?>(nil)
+        try await ServerFixture.with(
+            HTTPServerConfiguration(writeTimeout: .milliseconds(100)),
+            stream { writer in
+                do {
+                    while true { try await writer.write([UInt8](repeating: 0, count: 100_000)) }
+                } catch {
+                    failure.withLock { $0 = error }
+                    throw error
+                }
+            }
+        ) { fixture in
+            let client = try fixture.connect(receiveBuffer: 16 << 10)
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await fixture.eventually("the connection is gone") {
+                failure.withLock { $0 != nil } && fixture.server.connectionCount == 0
+            }
+            #expect((failure.withLock { $0 } as? HTTPServerError)?.code == .writeTimeout)
+        }
+    }
+
+    @Test func anErrorBeforeTheFirstWriteIsA500() async throws {
+        struct Broken: Error {}
+        try await ServerFixture.with(stream { _ in throw Broken() }) { fixture in
+            let client = try fixture.connect()
+            let response = try await client.get("/")
+            #expect(response.status == 500)
+            #expect(response.has("connection: close"))
+            #expect(try await client.rest() == "")
+        }
+    }
+
+    @Test func anErrorAfterAWriteLeavesTheBodyVisiblyIncomplete() async throws {
+        struct Broken: Error {}
+        try await ServerFixture.with(
+            stream { writer in
+                try await writer.write(Array("some".utf8))
+                throw Broken()
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            let response = try await client.get("/")
+            #expect(response.body == "some")
+            #expect(!response.isComplete)
+        }
+    }
+
+    @Test func twoWritersAtATimeAndLateOnesAreRefused() async throws {
+        let escaped = Lock<(any HTTPBodyWriter)?>(nil)
+        let codes = Lock<Set<HTTPServerError.Code>>([])
+        try await ServerFixture.with(
+            stream { writer in
+                escaped.withLock { $0 = writer }
+                await withTaskGroup(of: Void.self) { group in
+                    for _ in 0..<2 {
+                        group.addTask {
+                            do {
+                                try await writer.write([UInt8](repeating: 65, count: 32 << 20))
+                            } catch {
+                                codes.withLock {
+                                    if let error = error as? HTTPServerError { $0.insert(error.code) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            let response = try await client.get("/")
+            #expect(response.isComplete)
+            #expect(response.body.utf8.count == 32 << 20)
+            #expect(codes.withLock { $0 } == [.misuse])
+            let writer = try #require(escaped.withLock { $0 })
+            let error = await #expect(throws: HTTPServerError.self) { try await writer.write([1]) }
+            #expect(error?.code == .misuse)
+        }
+    }
+}
