@@ -21,8 +21,17 @@ quiet='/^✘/ || /Fatal error|error: |rash/ { inside = 0 }
 if [ -n "${VERBOSE:-}" ]; then quiet='{ print; fflush() }'; fi
 
 echo "Building the tests (some minutes after a fresh clone)…"
-if ! swift build --build-tests 2>&1 | tee "$log" | awk "$quiet"; then
-    echo "The build failed; everything it said is in $log." >&2
+# On a terminal the build shows its progress in one line by itself.
+build() {
+    if [ -t 1 ]; then
+        : >"$log"
+        swift build --build-tests
+    else
+        swift build --build-tests 2>&1 | tee "$log" | awk "$quiet"
+    fi
+}
+if ! build; then
+    echo "The build failed." >&2
     exit 1
 fi
 started=$SECONDS
