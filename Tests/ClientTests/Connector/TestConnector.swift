@@ -36,7 +36,7 @@ struct ConnectedBench {
     let folder: TemporaryFolder
     let transport: ScriptedTransport
     let database: LocalDatabase
-    let log = RecordingWriter()
+    let log: RecordingWriter
 
     init(folder: TemporaryFolder? = nil, transport: ScriptedTransport? = nil, name: String = "test.db") throws
     {
@@ -44,6 +44,7 @@ struct ConnectedBench {
         let answer = SyncHTTPResponse(status: 200, body: Array(#"{"data":{"write_checkpoint":"1"}}"#.utf8))
         let transport = transport ?? ScriptedTransport(answers: [answer])
         self.folder = folder
+        log = RecordingWriter(keeping: folder)
         self.transport = transport
         database = LocalDatabase(
             schema: TestDatabase.schema,

@@ -24,7 +24,8 @@ struct OfficialUsageTests {
             indexes: [Index(name: "list", columns: [IndexedColumn.ascending("list_id")])])
         return PowerSyncDatabase(
             schema: Schema(lists, todos), dbFilename: folder.file(),
-            logger: DefaultLogger(minSeverity: .fault))
+
+            logger: DefaultLogger(minSeverity: .fault, writers: [RecordingWriter(keeping: folder)]))
     }
 
     @Test func readingAndWritingAsInTheGuides() async throws {

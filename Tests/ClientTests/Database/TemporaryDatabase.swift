@@ -23,7 +23,7 @@ final class TemporaryFolder: Sendable {
 struct TestDatabase {
     let folder: TemporaryFolder
     let database: any PowerSyncDatabaseProtocol
-    let log = RecordingWriter()
+    let log: RecordingWriter
 
     static let schema = Schema(
         Table(
@@ -43,6 +43,7 @@ struct TestDatabase {
     ) throws {
         let folder = try folder ?? TemporaryFolder()
         self.folder = folder
+        log = RecordingWriter(keeping: folder)
         database = PowerSyncDatabase(
             schema: schema, dbFilename: name == ":memory:" ? name : folder.file(name),
             logger: DefaultLogger(writers: [log]), initialStatements: initialStatements)
@@ -67,9 +68,14 @@ struct TestDatabase {
     }
 }
 
-/// Keeps the log lines of a test.
+/// Keeps the log lines of a test, and the folder for as long as the database that logs here.
 final class RecordingWriter: LogWriterProtocol {
+    private let folder: TemporaryFolder?
     private let kept = Lock<[(severity: LogSeverity, message: String, tag: String?)]>([])
+
+    init(keeping folder: TemporaryFolder? = nil) {
+        self.folder = folder
+    }
 
     var lines: [(severity: LogSeverity, message: String, tag: String?)] { kept.withLock { $0 } }
 
