@@ -1,0 +1,131 @@
+/// What the backend needs to know of a database: tables, columns with their types, unique keys, the
+/// publication.
+package struct Catalog: Sendable, Hashable {
+    /// One column as the catalog describes it.
+    package struct Column: Sendable, Hashable {
+        /// The name.
+        package var name: String
+        /// The type in SQL without its length or scale, with its schema where that is not visible.
+        package var type: String
+        /// The number of the type.
+        package var typeOID: UInt32
+        /// The length or scale; -1 without.
+        package var modifier: Int
+        /// Whether the database computes the value and refuses any other.
+        package var isGenerated: Bool
+
+        /// Makes a column of its fields.
+        package init(
+            name: String, type: String, typeOID: UInt32, modifier: Int = -1, isGenerated: Bool = false
+        ) {
+            self.name = name
+            self.type = type
+            self.typeOID = typeOID
+            self.modifier = modifier
+            self.isGenerated = isGenerated
+        }
+    }
+
+    /// One table or view.
+    package struct Table: Sendable, Hashable {
+        /// The columns in their order.
+        package var columns: [Column] = []
+        /// The columns that alone identify a row, by a unique index that upserts can use.
+        package var uniqueColumns: Set<String> = []
+        /// Whether this is a view, whose keys are those of the tables below it.
+        package var isView = false
+
+        /// Makes an empty table.
+        package init() {}
+    }
+
+    /// The name of a table with its schema.
+    package struct Name: Sendable, Hashable {
+        /// The schema.
+        package let schema: String
+        /// The table.
+        package let table: String
+
+        /// Makes a name of its parts.
+        package init(schema: String, table: String) {
+            self.schema = schema
+            self.table = table
+        }
+    }
+
+    /// One type.
+    package struct TypeEntry: Sendable, Hashable {
+        /// The name.
+        package var name: String
+        /// b base, d domain, e enumeration, c composite, r range, m multirange, p pseudo.
+        package var kind: String
+        /// The element of an array, otherwise 0.
+        package var element: UInt32
+        /// The type below a domain, otherwise 0.
+        package var base: UInt32
+        /// The length or scale that a domain adds; -1 without.
+        package var modifier: Int
+
+        /// Makes a type of its fields.
+        package init(
+            name: String, kind: String = "b", element: UInt32 = 0, base: UInt32 = 0, modifier: Int = -1
+        ) {
+            self.name = name
+            self.kind = kind
+            self.element = element
+            self.base = base
+            self.modifier = modifier
+        }
+    }
+
+    /// The tables by name.
+    package var tables: [Name: Table] = [:]
+    /// The types by number.
+    package var types: [UInt32: TypeEntry] = [:]
+    /// The tables of the publication `powersync`, in order; nil where there is no such publication.
+    package var published: [Name]?
+
+    /// Makes an empty catalog.
+    package init() {}
+
+    /// Returns how a column's values are read.
+    package func kind(of column: Column) -> ColumnKind { kind(column.typeOID, modifier: column.modifier) }
+
+    private func kind(_ oid: UInt32, modifier: Int) -> ColumnKind {
+        guard let type = types[oid] else { return .unsupported }
+        switch type.kind {
+        case "d": return kind(type.base, modifier: type.modifier)
+        case "e": return .label
+        case "r", "m": return .textForm
+        case "b" where type.element != 0 && type.name.hasPrefix("_"):
+            let element = kind(type.element, modifier: modifier)
+            return element == .unsupported ? .unsupported : .array(element)
+        case "b": return Catalog.baseKind(type.name, modifier: modifier)
+        default: return .unsupported
+        }
+    }
+
+    private static func baseKind(_ name: String, modifier: Int) -> ColumnKind {
+        switch name {
+        case "bool": .boolean
+        case "int2": .integer(bits: 16)
+        case "int4": .integer(bits: 32)
+        case "int8": .integer(bits: 64)
+        // The modifier of numeric(p, s) is ((p << 16) | s) + 4.
+        case "numeric": .numeric(scale: modifier < 4 ? nil : (modifier - 4) & 0x7FF)
+        case "float4", "float8": .real
+        case "varchar", "bpchar": .text(limit: modifier < 4 ? nil : modifier - 4)
+        case "text", "name": .text(limit: nil)
+        case "json", "jsonb": .json
+        case "bytea": .bytes
+        case "timestamptz": .instant
+        case "timestamp": .timestamp
+        case "date": .date
+        case "time", "timetz": .time
+        case "interval": .interval
+        case "uuid": .uuid
+        case "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "citext": .textForm
+        default: .unsupported
+        }
+    }
+}

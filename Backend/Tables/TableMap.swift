@@ -1,0 +1,191 @@
+import PowerSyncWire
+import PowerSyncYAML
+
+/// A text of the table map with the place where it stands.
+package struct Located: Sendable, Hashable {
+    /// The text.
+    package let text: String
+    /// The line, from 1.
+    package let line: Int
+    /// The column, from 1.
+    package let column: Int
+}
+
+/// Who writes a column.
+package enum ColumnWriter: String, Sendable, Hashable {
+    /// The client.
+    case client
+    /// The server: what a client sends is left out and the operation counts as adjusted.
+    case server
+    /// Nobody: an operation that names the column is rejected.
+    case never
+}
+
+/// The tables and columns that clients may write, as a file says it (backend 2.3).
+///
+/// ```yaml
+/// tables:
+///   todos:                 # the client's name
+///     table: public.todos  # this is the default
+///     id: id               # so is this
+///     owner: owner_id      # optional: rows belong to the token's subject
+///     ops: [PUT, PATCH, DELETE]
+///     columns: { created_at: { write: server }, secret: { write: never } }
+/// ```
+package struct TableMap: Sendable, Hashable {
+    /// One column of the map.
+    package struct Column: Sendable, Hashable {
+        /// Its name, for the client and in the table.
+        package var name: Located
+        /// Who writes it; nil leaves it to the column's type.
+        package var writer: ColumnWriter?
+        /// What a text in a JSON column means.
+        package var jsonStrings = JSONStrings.parse
+    }
+
+    /// One table of the map.
+    package struct Table: Sendable, Hashable {
+        /// The client's name.
+        package var name: Located
+        /// The schema in the database.
+        package var schema: String
+        /// The table in the database.
+        package var table: Located
+        /// The column that holds the client's id.
+        package var id: Located
+        /// The column that holds the subject of the token whose rows these are.
+        package var owner: Located?
+        /// What clients may do.
+        package var operations: Set<UploadOperationKind> = [.put, .patch, .delete]
+        /// The columns that differ from the default, which is that the client writes them.
+        package var columns: [Column] = []
+    }
+
+    /// The tables in the order of the file.
+    package var tables: [Table]
+
+    /// Reads a table map.
+    ///
+    /// - Parameters:
+    ///   - yaml: the text.
+    ///   - source: the name of the file, for errors.
+    /// - Throws: `BackendError` with `.tableMap`, naming line and column.
+    package init(yaml: String, source: String) throws(BackendError) {
+        let reader = TableMapReader(source: source)
+        let root: YAMLNode?
+        do {
+            root = try YAMLNode.parse(yaml)
+        } catch {
+            throw BackendError(.tableMap, "\(source) \(error)", cause: error)
+        }
+        guard let root else {
+            throw BackendError(.tableMap, "\(source) is empty: it needs a member \"tables\"")
+        }
+        tables = try reader.map(root)
+    }
+
+    /// Makes a map of its tables.
+    package init(tables: [Table]) { self.tables = tables }
+}
+
+private struct TableMapReader {
+    let source: String
+
+    func map(_ root: YAMLNode) throws(BackendError) -> [TableMap.Table] {
+        var tables: [TableMap.Table] = []
+        for (key, value) in try members(root, of: "the table map") {
+            guard try text(key).text == "tables" else { throw unknown(key, ["tables"]) }
+            for (name, body) in try members(value, of: "tables") { tables.append(try table(name, body)) }
+        }
+        guard !tables.isEmpty else { throw error(root, "no tables: no client could write anything") }
+        return tables
+    }
+
+    private func table(_ key: YAMLNode, _ body: YAMLNode) throws(BackendError) -> TableMap.Table {
+        let name = try text(key)
+        var table = TableMap.Table(name: name, schema: "public", table: name, id: moved(name, "id"))
+        if body.isNull { return table }
+        for (key, value) in try members(body, of: name.text) {
+            switch try text(key).text {
+            case "table": (table.schema, table.table) = try tableName(value)
+            case "id": table.id = try text(value)
+            case "owner": table.owner = try text(value)
+            case "ops": table.operations = try operations(value)
+            case "columns":
+                for (key, value) in try members(value, of: "columns") {
+                    table.columns.append(try column(key, value))
+                }
+            default: throw unknown(key, ["table", "id", "owner", "ops", "columns"])
+            }
+        }
+        return table
+    }
+
+    private func tableName(_ node: YAMLNode) throws(BackendError) -> (String, Located) {
+        let whole = try text(node)
+        let parts = whole.text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map {
+            String($0)
+        }
+        guard !parts.contains("") else { throw error(node, "expected a table or schema.table") }
+        return parts.count == 1 ? ("public", whole) : (parts[0], moved(whole, parts[1]))
+    }
+
+    private func operations(_ node: YAMLNode) throws(BackendError) -> Set<UploadOperationKind> {
+        guard case .sequence(let items) = node.kind else {
+            throw error(node, "expected a list such as [PUT, PATCH]")
+        }
+        var kinds: Set<UploadOperationKind> = []
+        for item in items {
+            guard let kind = UploadOperationKind(rawValue: try text(item).text) else {
+                throw error(item, "expected PUT, PATCH or DELETE")
+            }
+            kinds.insert(kind)
+        }
+        return kinds
+    }
+
+    private func column(_ key: YAMLNode, _ body: YAMLNode) throws(BackendError) -> TableMap.Column {
+        var column = TableMap.Column(name: try text(key))
+        for (key, value) in try members(body, of: column.name.text) {
+            let word = try text(value).text
+            switch try text(key).text {
+            case "write":
+                guard let writer = ColumnWriter(rawValue: word) else {
+                    throw error(value, "expected client, server or never")
+                }
+                column.writer = writer
+            case "json_strings":
+                guard let strings = JSONStrings(rawValue: word) else {
+                    throw error(value, "expected parse or keep")
+                }
+                column.jsonStrings = strings
+            default: throw unknown(key, ["write", "json_strings"])
+            }
+        }
+        return column
+    }
+
+    private func members(
+        _ node: YAMLNode, of what: String
+    ) throws(BackendError) -> [(key: YAMLNode, value: YAMLNode)] {
+        guard case .mapping(let members) = node.kind else { throw error(node, "\(what): expected a mapping") }
+        return members
+    }
+
+    private func text(_ node: YAMLNode) throws(BackendError) -> Located {
+        guard let text = node.string, !text.isEmpty else { throw error(node, "expected a name") }
+        return Located(text: text, line: node.line, column: node.column)
+    }
+
+    private func moved(_ place: Located, _ text: String) -> Located {
+        Located(text: text, line: place.line, column: place.column)
+    }
+
+    private func unknown(_ key: YAMLNode, _ known: [String]) -> BackendError {
+        error(key, "unknown member; known are \(known.joined(separator: ", "))")
+    }
+
+    private func error(_ node: YAMLNode, _ message: String) -> BackendError {
+        BackendError(.tableMap, "\(source) line \(node.line), column \(node.column): \(message)")
+    }
+}
