@@ -1,0 +1,165 @@
+import PowerSyncWire
+
+/// One operation whose names are looked up and whose values are converted.
+package struct PlannedOperation: Sendable, Hashable {
+    /// The index in the transaction.
+    package let index: Int
+    /// What it does.
+    package let kind: UploadOperationKind
+    /// Its table.
+    package let table: UploadTable
+    /// The id as Postgres reads it.
+    package let id: String
+    /// The columns that it sets, in one order for all operations of the same columns.
+    package let columns: [UploadColumn]
+    /// The values of `columns`.
+    package let values: [String?]
+    /// Whether something that the client sent is left out or stored differently.
+    package let isAdjusted: Bool
+
+    /// Whether this is a PATCH that changes nothing.
+    package var isEmpty: Bool { kind == .patch && columns.isEmpty }
+}
+
+/// Decides what a transaction means for the database, without asking it (backend 2.2 to 2.5).
+package struct UploadPlanner: Sendable {
+    /// The tables that uploads may write.
+    package var tables: UploadTables
+    /// The token's subject.
+    package var subject: String
+
+    /// Makes a planner for one caller.
+    package init(tables: UploadTables, subject: String) {
+        self.tables = tables
+        self.subject = subject
+    }
+
+    /// Plans every operation of a transaction.
+    ///
+    /// - Parameter operations: in the client's order.
+    /// - Returns: the plans in the same order.
+    /// - Throws: `Refusal` of the first operation that can never be accepted.
+    package func plan(_ operations: [UploadOperation]) throws(Refusal) -> [PlannedOperation] {
+        var plans: [PlannedOperation] = []
+        plans.reserveCapacity(operations.count)
+        for (index, operation) in operations.enumerated() {
+            plans.append(try plan(operation, at: index))
+        }
+        return plans
+    }
+
+    /// Plans one operation.
+    ///
+    /// - Parameters:
+    ///   - operation: the operation.
+    ///   - index: its place in the transaction.
+    /// - Returns: the plan.
+    /// - Throws: `Refusal`, naming the operation.
+    package func plan(_ operation: UploadOperation, at index: Int) throws(Refusal) -> PlannedOperation {
+        do {
+            return try looked(up: operation, index)
+        } catch {
+            var refusal = error
+            refusal.index = index
+            refusal.table = operation.table
+            refusal.rowID = operation.id
+            throw refusal
+        }
+    }
+
+    private func looked(up operation: UploadOperation, _ index: Int) throws(Refusal) -> PlannedOperation {
+        guard let table = tables.tables[operation.table] else {
+            throw Refusal(code: "UNKNOWN_TABLE", message: "no such table may be written")
+        }
+        guard table.operations.contains(operation.kind) else {
+            throw Refusal(
+                code: "OPERATION_NOT_ALLOWED",
+                message: "\(operation.kind.rawValue) is not allowed on this table")
+        }
+        guard (1...255).contains(operation.id.utf8.count) else {
+            throw Refusal(code: "INVALID_DATA", message: "an id has 1 to 255 bytes")
+        }
+        let id = try convert(.string(operation.id), table.id).text ?? ""
+        var assignments = Assignments()
+        if operation.kind != .delete { try assign(operation.data ?? [], id, table, &assignments) }
+        if operation.kind == .put, let owner = table.owner { try assignments.set(owner, ownerValue(owner)) }
+        return PlannedOperation(
+            index: index, kind: operation.kind, table: table, id: id, columns: assignments.columns,
+            values: assignments.values, isAdjusted: assignments.isAdjusted)
+    }
+
+    private func assign(
+        _ data: [JSONMember], _ id: String, _ table: UploadTable, _ assignments: inout Assignments
+    ) throws(Refusal) {
+        var last: [String: JSON] = [:]
+        for member in data { last[member.name] = member.value }
+        for (name, value) in last.sorted(by: { $0.key < $1.key }) {
+            if name == "id" || name == table.id.name {
+                guard try idText(value, table.id) == id else {
+                    throw Refusal(
+                        code: "ID_MISMATCH", message: "the id in the data is not that of the operation")
+                }
+                continue
+            }
+            guard let column = table.columns[name] else {
+                throw Refusal(code: "UNKNOWN_COLUMN", message: "no such column may be written")
+            }
+            if column == table.owner {
+                // The owner comes from the token; a claim to be somebody else changes nothing.
+                let sent = try? convert(value, column).text  // nil: not even a value of the column's type
+                if sent != (try ownerValue(column)) { assignments.isAdjusted = true }
+                continue
+            }
+            switch column.writer {
+            case .client:
+                let converted = try convert(value, column)
+                assignments.set(column, converted.text)
+                assignments.isAdjusted = assignments.isAdjusted || converted.isAdjusted
+            case .server: assignments.isAdjusted = true
+            case .never:
+                throw Refusal(
+                    code: "READ_ONLY_COLUMN", message: "clients may not write this column",
+                    column: column.name)
+            }
+        }
+    }
+
+    private func idText(_ value: JSON, _ column: UploadColumn) throws(Refusal) -> String? {
+        if case .number(let lexeme) = value { return try convert(.string(lexeme), column).text }
+        return try convert(value, column).text
+    }
+
+    private func ownerValue(_ column: UploadColumn) throws(Refusal) -> String {
+        guard let text = try? ValueConversion.convert(.string(subject), as: column.kind).text else {
+            throw Refusal(
+                code: "UNAUTHORIZED", message: "the token's subject cannot own rows of this table",
+                column: column.name)
+        }
+        return text
+    }
+
+    private func convert(_ value: JSON, _ column: UploadColumn) throws(Refusal) -> ConvertedValue {
+        do {
+            return try ValueConversion.convert(value, as: column.kind, jsonStrings: column.jsonStrings)
+        } catch {
+            throw Refusal(code: error.code, message: error.reason, column: column.name)
+        }
+    }
+
+    /// Returns the owner's value for a table that has owners, to be compared in SQL; nil for others.
+    package func owner(of table: UploadTable) throws(Refusal) -> String? {
+        guard let owner = table.owner else { return nil }
+        return try ownerValue(owner)
+    }
+}
+
+private struct Assignments {
+    var columns: [UploadColumn] = []
+    var values: [String?] = []
+    var isAdjusted = false
+
+    mutating func set(_ column: UploadColumn, _ value: String?) {
+        columns.append(column)
+        values.append(value)
+    }
+}

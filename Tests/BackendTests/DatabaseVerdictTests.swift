@@ -1,0 +1,94 @@
+import PowerSyncBackend
+import Testing
+
+struct DatabaseVerdictTests {
+    private func verdict(_ sqlstate: String?, _ message: String = "") -> DatabaseVerdict {
+        DatabaseVerdict(sqlstate: sqlstate, message: message)
+    }
+
+    @Test(arguments: [
+        ("22001", "INVALID_DATA"), ("22003", "INVALID_DATA"), ("22P02", "INVALID_DATA"),
+        ("22P05", "INVALID_DATA"),
+        ("23502", "NOT_NULL_VIOLATION"), ("23503", "FOREIGN_KEY_VIOLATION"),
+        ("23001", "FOREIGN_KEY_VIOLATION"),
+        ("23505", "UNIQUE_VIOLATION"), ("23514", "CHECK_VIOLATION"), ("23P01", "CONSTRAINT_VIOLATION"),
+        ("40002", "CONSTRAINT_VIOLATION"), ("428C9", "READ_ONLY_COLUMN"), ("54000", "TOO_LARGE"),
+        ("P0001", "BUSINESS_RULE"), ("PS001", "BUSINESS_RULE"), ("0A000", "UNSUPPORTED"),
+        ("PSB01", "UNAUTHORIZED"),
+    ])
+    func writesThatCanNeverSucceedAreRejected(sqlstate: String, code: String) {
+        #expect(verdict(sqlstate).kind == .rejected)
+        #expect(verdict(sqlstate).code == code)
+    }
+
+    @Test(arguments: [
+        "40001", "40P01", "40003", "55P03", "26000", "42P05", "08006", "57P01", "57P03", "25P03",
+    ])
+    func passingTroubleIsRetried(sqlstate: String) {
+        #expect(verdict(sqlstate).kind == .retry)
+    }
+
+    @Test func aLostConnectionIsRetriedOnAnother() {
+        #expect(verdict(nil) == verdict("08006"))
+        #expect(verdict(nil).dropsConnection)
+        #expect(verdict("57P01").dropsConnection)
+        #expect(!verdict("40001").dropsConnection)
+    }
+
+    @Test(arguments: [
+        ("53100", "DATABASE_OVERLOADED"), ("53300", "DATABASE_OVERLOADED"), ("25006", "DATABASE_READ_ONLY"),
+    ])
+    func whatTheClientMustWaitForIsUnavailable(sqlstate: String, code: String) {
+        #expect(verdict(sqlstate).kind == .unavailable)
+        #expect(verdict(sqlstate).code == code)
+    }
+
+    @Test(arguments: ["28000", "28P01", "3D000", "58030", "XX001"])
+    func ourOwnCredentialsAndDisksNeverRejectAWrite(sqlstate: String) {
+        #expect(verdict(sqlstate).kind == .misconfigured)
+    }
+
+    @Test(arguments: ["42P01", "42703", "42804", "42883"])
+    func aMissingNameMayBeAMigration(sqlstate: String) {
+        #expect(verdict(sqlstate).kind == .drift)
+    }
+
+    @Test(arguments: ["21000", "25P02", "42601", "42P10", "55000", "P0002"])
+    func ourOwnMistakesAreBugs(sqlstate: String) {
+        #expect(verdict(sqlstate).kind == .bug)
+    }
+
+    @Test(arguments: [("57014", "TIMEOUT"), ("XX000", "UNCLASSIFIED_ERROR"), ("99999", "UNCLASSIFIED_ERROR")])
+    func unclearErrorsAreSuspect(sqlstate: String, code: String) {
+        #expect(verdict(sqlstate).kind == .suspect)
+        #expect(verdict(sqlstate).code == code)
+    }
+
+    @Test func aRefusedRowAndAMissingGrantAreToldApart() {
+        #expect(
+            verdict("42501", "new row violates row-level security policy for table \"t\"").kind == .rejected)
+        #expect(verdict("42501", "permission denied for table t").kind == .bug)
+    }
+
+    @Test func onlyATriggersOwnWordsAreShown() {
+        #expect(verdict("P0001").sentence(raised: "too many open orders") == "too many open orders")
+        #expect(!verdict("22P02").sentence(raised: "invalid input: \"secret\"").contains("secret"))
+    }
+
+    @Test func retriesEndByNumberAndByTime() throws {
+        let policy = RetryPolicy()
+        #expect(policy.delay(after: 1, elapsed: .zero, jitter: 1) == .milliseconds(10))
+        #expect(policy.delay(after: 4, elapsed: .zero, jitter: 0.5) == .milliseconds(40))
+        #expect(policy.delay(after: 5, elapsed: .zero, jitter: 0) == nil)
+        #expect(policy.delay(after: 1, elapsed: .seconds(2), jitter: 1) == nil)
+    }
+
+    @Test func poisonTakesManyFailuresOverALongTime() {
+        let policy = RetryPolicy()
+        #expect(!policy.isPoison(code: "TIMEOUT", attempts: 8, age: .seconds(60)))
+        #expect(!policy.isPoison(code: "TIMEOUT", attempts: 7, age: .seconds(10_000)))
+        #expect(policy.isPoison(code: "TIMEOUT", attempts: 8, age: .seconds(900)))
+        #expect(!policy.isPoison(code: "UNCLASSIFIED_ERROR", attempts: 8, age: .seconds(900)))
+        #expect(policy.isPoison(code: "UNCLASSIFIED_ERROR", attempts: 8, age: .seconds(3_600)))
+    }
+}
