@@ -121,7 +121,7 @@ let targets: [Target] = [
         "Backend",
         [
             "Backend", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "YAML",
-            "System", "Wire",
+            "CommandLine", "System", "Wire",
         ]),
     tests(
         "MockService",

@@ -1,1 +1,12 @@
-print("not built yet")
+import PowerSyncBackend
+import PowerSyncCommandLine
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+exit(await BackendCommand.named("powersync-backend").main(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,169 @@
+import PowerSyncCommandLine
+import PowerSyncHTTP
+import PowerSyncPostgres
+import PowerSyncSystem
+import PowerSyncWire
+
+/// Answers requests: finds the route, lets it work, turns errors into answers, writes one line to the log.
+package struct BackendRoutes: Sendable {
+    /// Whether the backend takes work.
+    package enum Phase: Sendable {
+        /// It does.
+        case running
+        /// It does, but asks balancers to go elsewhere.
+        case leaving
+        /// It only ends what it has.
+        case draining
+    }
+
+    /// An answer with what the log should say about it.
+    struct Answer: Sendable {
+        var response: HTTPResponse
+        var metadata: [LogKey: String] = [:]
+
+        init(_ response: HTTPResponse, _ metadata: [LogKey: String] = [:]) {
+            self.response = response
+            self.metadata = metadata
+        }
+
+        init(_ json: JSON, _ metadata: [LogKey: String] = [:]) {
+            response = HTTPResponse(
+                status: 200, fields: ["content-type": "application/json; charset=utf-8"],
+                body: .bytes(json.utf8))
+            self.metadata = metadata
+        }
+    }
+
+    let configuration: BackendConfiguration
+    let applier: UploadApplier
+    let mint: TokenMint
+    let readiness: Readiness
+    let phase: Lock<Phase>
+    private let cors: CORSPolicy
+
+    /// Makes the routes of their parts.
+    package init(
+        configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint, readiness: Readiness,
+        phase: Lock<Phase>
+    ) {
+        self.configuration = configuration
+        self.applier = applier
+        self.mint = mint
+        self.readiness = readiness
+        self.phase = phase
+        cors = CORSPolicy(origins: configuration.corsOrigins)
+    }
+
+    private var log: Log { applier.tools.log }
+    private var environment: BackendEnvironment { applier.tools.environment }
+
+    /// Answers a request.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - body: its body, read only by those who need it.
+    /// - Returns: the answer.
+    package func answer(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
+        let start = ContinuousClock.now
+        let requestID =
+            request.fields["x-request-id"].flatMap(BackendRoutes.acceptable) ?? environment.uniqueName()
+        var routeName = "none"
+        var answer: Answer
+        do {
+            let route = try Route.find(
+                method: request.method, path: request.path, hasCheckpoints: configuration.hasCustomCheckpoints
+            )
+            routeName = route.name
+            answer = try await perform(route, request, body, requestID)
+        } catch {
+            let problem = ErrorResponse.problem(
+                for: error, bodyLimit: configuration.bodyLimit, retryAfter: 1 + Int(environment.random() * 4))
+            if problem.status == 500 {
+                log.error("request failed", ["request.id": requestID, "error": "\(type(of: error))"])
+            }
+            answer = Answer(problem.response(requestID: requestID), ["problem": problem.code])
+        }
+        answer.response.fields["x-request-id"] = requestID
+        answer.response.fields["x-content-type-options"] = "nosniff"
+        cors.apply(to: &answer.response, for: request)
+        var metadata = answer.metadata
+        metadata["request.id"] = requestID
+        metadata["http.method"] = request.method
+        metadata["http.route"] = routeName
+        metadata["http.status"] = String(answer.response.status)
+        metadata["http.milliseconds"] = String((ContinuousClock.now - start).milliseconds)
+        log.info("request", metadata)
+        return answer.response
+    }
+
+    private func perform(
+        _ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: String
+    ) async throws -> Answer {
+        switch route {
+        case .greeting: return Answer(.object([JSONMember("message", .string("powersync-backend"))]))
+        case .liveness, .startup: return Answer(.object([JSONMember("status", .string("ok"))]))
+        case .readiness: return try await ready()
+        case .capabilities: return Answer(capabilities)
+        case .keys: return keys(request)
+        case .preflight: return Answer(HTTPResponse(status: 200, fields: ["content-length": "0"]))
+        case .token, .upload, .operation, .checkpoint, .checkpointRequest: break
+        }
+        guard phase.withLock({ $0 != .draining }) else {
+            throw Problem.unavailable("draining", "The backend is stopping", retryAfter: 1)
+        }
+        switch route {
+        case .token: return try await token(request, body)
+        case .checkpoint, .checkpointRequest: return try await checkpoint(route, request, body)
+        default: return try await upload(route, request, body, requestID)
+        }
+    }
+
+    private func ready() async throws -> Answer {
+        guard phase.withLock({ $0 == .running }) else {
+            throw Problem.unavailable("draining", "The backend is stopping", retryAfter: 1)
+        }
+        guard await readiness.isDatabaseReachable() else {
+            throw Problem.unavailable("database-unavailable", "Database unavailable", retryAfter: 1)
+        }
+        return Answer(.object([JSONMember("status", .string("ready"))]))
+    }
+
+    /// What clients and contract tests may count on (backend 1.4, 1.8).
+    private var capabilities: JSON {
+        let limits = configuration.limits
+        var features = ["ledger", "dead_letters"]
+        if configuration.hasCustomCheckpoints { features.append("custom_checkpoints") }
+        return .object([
+            JSONMember("dialects", .array([.string("batch"), .string("transactions"), .string("v1")])),
+            JSONMember(
+                "limits",
+                .object([
+                    JSONMember("body_bytes", .integer(configuration.bodyLimit)),
+                    JSONMember("transactions_per_request", .integer(limits.transactions)),
+                    JSONMember("operations_per_transaction", .integer(limits.operations)),
+                    JSONMember("operations_per_request_hint", .integer(1_000)),
+                    JSONMember("text_bytes", .integer(ValueConversion.textLimit)),
+                    JSONMember("json_depth", .integer(ValueConversion.jsonDepth)),
+                    JSONMember("id_bytes", .integer(255)),
+                ])),
+            JSONMember("features", .array(features.map { .string($0) })),
+            JSONMember(
+                "batch_on_fatal_error", .string(configuration.continuesAfterFatalError ? "skip" : "stop")),
+            JSONMember(
+                "legacy_batch_mode", .string(configuration.isolatesLegacyBatches ? "isolate" : "atomic")),
+        ])
+    }
+
+    /// A name that a caller gave its request, if it is fit for a log and a header.
+    private static func acceptable(_ id: String) -> String? {
+        let isFit =
+            (1...64).contains(id.utf8.count)
+            && id.utf8.allSatisfy { byte in
+                let letter = byte | 0x20
+                return (0x61...0x7A).contains(letter) || (0x30...0x39).contains(byte) || byte == 0x2D
+                    || byte == 0x5F
+                    || byte == 0x2E
+            }
+        return isFit ? id : nil
+    }
+}

@@ -1,0 +1,42 @@
+import PowerSyncHTTP
+import PowerSyncPostgres
+
+/// The one place where errors become answers (backend 1.7).
+package enum ErrorResponse {
+    /// Returns the problem that an error is.
+    ///
+    /// - Parameters:
+    ///   - error: what a route threw.
+    ///   - bodyLimit: the most bytes of a body.
+    ///   - retryAfter: seconds after which a client should come again, drawn by chance so that they do not
+    ///   all at once.
+    /// - Returns: the problem.
+    package static func problem(for error: any Error, bodyLimit: Int, retryAfter: Int) -> Problem {
+        switch error {
+        case let problem as Problem: return problem
+        case let error as HTTPError: return body(error, bodyLimit)
+        case let failure as UploadFailure:
+            return failure.isBug ? .internal : unavailable(code: failure.code, retryAfter)
+        case let error as PostgresError:
+            let verdict = DatabaseVerdict(error)
+            return verdict.kind == .bug ? .internal : unavailable(code: verdict.code, retryAfter)
+        case is CancellationError:
+            return .unavailable("draining", "The request was cut short", retryAfter: retryAfter)
+        default: return .internal
+        }
+    }
+
+    private static func body(_ error: HTTPError, _ limit: Int) -> Problem {
+        switch error.code {
+        case .bodyTooLarge: .tooLarge("a body has at most \(limit) bytes", limit: limit)
+        case .bodyTimeout: .requestTimeout
+        default: .invalidRequest("the body did not arrive whole")
+        }
+    }
+
+    private static func unavailable(code: String, _ retryAfter: Int) -> Problem {
+        code == "DATABASE_OVERLOADED"
+            ? .unavailable("overloaded", "Overloaded", code: code, retryAfter: retryAfter)
+            : .unavailable("database-unavailable", "Database unavailable", code: code, retryAfter: retryAfter)
+    }
+}

@@ -1,0 +1,135 @@
+import PowerSyncHTTP
+import PowerSyncWire
+
+/// An answer that is no success, as RFC 9457 spells it, with what older clients read as `message` (backend
+/// 1.7).
+package struct Problem: Error, Sendable, Hashable {
+    /// The HTTP status.
+    package let status: Int
+    /// The end of the type's name.
+    package let slug: String
+    /// The kind of problem in a few words.
+    package let title: String
+    /// A stable code.
+    package let code: String
+    /// What to do about this one, without values.
+    package var detail: String?
+    /// Whether the same request may succeed later.
+    package var isRetryable = false
+    /// Seconds after which to come again.
+    package var retryAfter: Int?
+    /// Members of this kind of problem.
+    package var extra: [JSONMember] = []
+    /// The value of `WWW-Authenticate`.
+    package var challenge: String?
+    /// The value of `Allow`.
+    package var allow: String?
+
+    private init(
+        _ status: Int, _ slug: String, _ title: String, code: String? = nil, detail: String? = nil,
+        isRetryable: Bool = false
+    ) {
+        self.status = status
+        self.slug = slug
+        self.title = title
+        self.detail = detail
+        self.isRetryable = isRetryable
+        self.code = code ?? slug.uppercased().replacing("-", with: "_")
+    }
+
+    /// The body is no JSON.
+    package static func malformedJSON(_ detail: String) -> Problem {
+        Problem(400, "malformed-json", "Malformed JSON", detail: detail)
+    }
+
+    /// The body is JSON, but no upload.
+    package static func invalidRequest(_ detail: String) -> Problem {
+        Problem(
+            400, detail.hasPrefix("op_id:") ? "order-violation" : "invalid-request", "Invalid request",
+            detail: detail)
+    }
+
+    /// There is no valid token.
+    ///
+    /// - Parameters:
+    ///   - detail: what is wrong with it.
+    ///   - hasToken: whether there was one at all.
+    /// - Returns: the problem.
+    package static func unauthenticated(_ detail: String, hasToken: Bool) -> Problem {
+        var problem = Problem(401, "unauthenticated", "Unauthenticated", detail: detail, isRetryable: true)
+        problem.challenge =
+            hasToken
+            ? "Bearer realm=\"powersync\", error=\"invalid_token\", error_description=\"\(detail)\""
+            : "Bearer realm=\"powersync\""
+        return problem
+    }
+
+    /// There is no such route.
+    package static let noSuchRoute = Problem(404, "no-such-route", "No such route")
+
+    /// The route has other methods.
+    package static func methodNotAllowed(_ allowed: [String]) -> Problem {
+        var problem = Problem(405, "method-not-allowed", "Method not allowed")
+        problem.allow = allowed.joined(separator: ", ")
+        return problem
+    }
+
+    /// The body came too slowly.
+    package static let requestTimeout = Problem(408, "request-timeout", "Request timeout", isRetryable: true)
+
+    /// Something is over a limit.
+    package static func tooLarge(_ detail: String, limit: Int, maxTransactions: Int? = nil) -> Problem {
+        var problem = Problem(413, "too-large", "Too large", detail: detail)
+        problem.extra = [JSONMember("limit", .integer(limit))]
+        if let maxTransactions {
+            problem.extra.append(JSONMember("max_transactions_hint", .integer(maxTransactions)))
+        }
+        return problem
+    }
+
+    /// The body is of another type.
+    package static let unsupportedMediaType = Problem(
+        415, "unsupported-media-type", "Unsupported media type", detail: "expected application/json in UTF-8")
+
+    /// A mistake of the backend.
+    package static let `internal` = Problem(500, "internal", "Internal error", isRetryable: true)
+
+    /// Something that passes.
+    ///
+    /// - Parameters:
+    ///   - slug: `database-unavailable`, `overloaded`, `draining` or `keys-unavailable`.
+    ///   - title: the same in words.
+    ///   - code: the code, where it says more than the slug.
+    ///   - retryAfter: seconds after which to come again.
+    /// - Returns: the problem.
+    package static func unavailable(_ slug: String, _ title: String, code: String? = nil, retryAfter: Int)
+        -> Problem
+    {
+        var problem = Problem(503, slug, title, code: code, isRetryable: true)
+        problem.retryAfter = retryAfter
+        return problem
+    }
+
+    /// The problem as an answer.
+    ///
+    /// - Parameter requestID: names the request in logs.
+    /// - Returns: the answer.
+    package func response(requestID: String) -> HTTPResponse {
+        var members = [
+            JSONMember("type", .string("urn:psb:problem:" + slug)), JSONMember("title", .string(title)),
+            JSONMember("status", .integer(status)),
+        ]
+        if let detail { members.append(JSONMember("detail", .string(detail))) }
+        members += [
+            JSONMember("instance", .string(requestID)), JSONMember("retryable", .bool(isRetryable)),
+            JSONMember("code", .string(code)), JSONMember("message", .string(title)),
+        ]
+        var response = HTTPResponse(status: status, body: .bytes(JSON.object(members + extra).utf8))
+        response.fields["content-type"] = "application/problem+json"
+        response.fields["cache-control"] = "no-store"
+        if let retryAfter { response.fields["retry-after"] = String(retryAfter) }
+        if let challenge { response.fields["www-authenticate"] = challenge }
+        if let allow { response.fields["allow"] = allow }
+        return response
+    }
+}

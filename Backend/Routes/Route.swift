@@ -1,0 +1,80 @@
+/// What a request asks for (backend 1.4).
+package enum Route: Sendable, Hashable {
+    /// `POST /api/data` and `/api/v1/upload`.
+    case upload
+    /// `PUT`, `PATCH`, `DELETE /api/data`: one operation, named by the method.
+    case operation(String)
+    /// `PUT /api/data/checkpoint`: the server counts.
+    case checkpoint
+    /// `POST /api/data/checkpoint-request`: the client counts.
+    case checkpointRequest
+    /// `GET`, `POST /api/auth/token`.
+    case token
+    /// `GET /api/auth/keys`.
+    case keys
+    /// `GET /api/capabilities`.
+    case capabilities
+    /// `GET /`.
+    case greeting
+    /// `GET /healthz`.
+    case liveness
+    /// `GET /readyz`.
+    case readiness
+    /// `GET /startupz`.
+    case startup
+    /// `OPTIONS` of a route: a browser asks first.
+    case preflight
+
+    private static let table: [String: [String: Route]] = {
+        var table: [String: [String: Route]] = [
+            "/": ["GET": .greeting],
+            "/api/data": [
+                "POST": .upload, "PUT": .operation("PUT"), "PATCH": .operation("PATCH"),
+                "DELETE": .operation("DELETE"),
+            ],
+            "/api/v1/upload": ["POST": .upload],
+            "/api/data/checkpoint": ["PUT": .checkpoint],
+            "/api/data/checkpoint-request": ["POST": .checkpointRequest],
+            "/api/auth/token": ["GET": .token, "POST": .token],
+            "/api/auth/keys": ["GET": .keys],
+            "/.well-known/jwks.json": ["GET": .keys],
+            "/api/capabilities": ["GET": .capabilities],
+        ]
+        for (route, paths) in [
+            Route.liveness: ["/healthz", "/probes/liveness"], .readiness: ["/readyz", "/probes/readiness"],
+            .startup: ["/startupz", "/probes/startup"],
+        ] {
+            for path in paths { table[path] = ["GET": route] }
+        }
+        return table
+    }()
+
+    /// Finds the route of a request; a slash too many does not matter, and nothing is ever redirected.
+    ///
+    /// - Parameters:
+    ///   - method: the HTTP method; HEAD is GET without a body.
+    ///   - path: the decoded path.
+    ///   - hasCheckpoints: whether the routes of custom checkpoints exist.
+    /// - Returns: the route.
+    /// - Throws: `Problem` 404 or 405.
+    package static func find(method: String, path: String, hasCheckpoints: Bool) throws(Problem) -> Route {
+        let name = "/" + path.split(separator: "/").joined(separator: "/")
+        guard let methods = table[name], hasCheckpoints || !name.hasPrefix("/api/data/") else {
+            throw .noSuchRoute
+        }
+        if method == "OPTIONS" { return .preflight }
+        guard let route = methods[method == "HEAD" ? "GET" : method] else {
+            throw .methodNotAllowed(
+                (methods.keys + (methods["GET"] == nil ? [] : ["HEAD"]) + ["OPTIONS"]).sorted())
+        }
+        return route
+    }
+
+    /// The name in logs: never the path, which is the client's text.
+    package var name: String {
+        switch self {
+        case .operation(let method): "operation." + method.lowercased()
+        default: "\(self)"
+        }
+    }
+}

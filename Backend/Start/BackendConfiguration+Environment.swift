@@ -1,0 +1,193 @@
+extension BackendConfiguration {
+    /// Reads the configuration from environment variables (backend 6.3).
+    ///
+    /// - Parameters:
+    ///   - variables: the environment.
+    ///   - readFile: reads the file that `<NAME>_FILE` names.
+    /// - Throws: `BackendError` with `.configuration`, naming the variable, never its value where that is
+    ///   secret.
+    package init(
+        environment variables: [String: String], readFile: @escaping (String) throws -> String
+    ) throws(BackendError) {
+        let reader = EnvironmentReader(variables: variables, readFile: readFile)
+        for name in variables.keys.sorted()
+        where name.hasPrefix("PSB_") && !EnvironmentReader.ours.contains(name) {
+            throw .setting(name, "is no setting of this backend; known is PSB_TABLE_MAP")
+        }
+        if let type = try reader.text("DATABASE_TYPE"), type != "postgres" {
+            throw .setting("DATABASE_TYPE", "must be postgres")
+        }
+        let whole = try reader.secret("DATABASE_URI")
+        let parts = try reader.discreteDatabase()
+        guard let databaseURI = whole ?? parts else {
+            throw .setting("DATABASE_URI", "is missing: postgres://user:password@host:5432/database")
+        }
+        guard let powersyncURL = try reader.text("POWERSYNC_URL") else {
+            throw .setting("POWERSYNC_URL", "is missing: where clients find the sync service")
+        }
+        guard powersyncURL.hasPrefix("http://") || powersyncURL.hasPrefix("https://") else {
+            throw .setting(
+                "POWERSYNC_URL", "must begin with http:// or https://; the audience is JWT_AUDIENCE")
+        }
+        self.init(databaseURI: databaseURI, powersyncURL: powersyncURL)
+        let isProduction = try reader.text("ENV") == "production"
+        host = try reader.text("HOST") ?? host
+        port = try reader.number("PORT", 0...65_535) ?? port
+        audiences = try reader.list("JWT_AUDIENCE")
+        tokenIssuer = try reader.text("JWT_ISSUER")
+        tokenLifetime = try reader.duration("JWT_TTL", 60...86_400) ?? tokenLifetime
+        hasDevelopmentTokens = try reader.flag("DEV_TOKENS") ?? false
+        developmentUser = try reader.text("DEV_USER") ?? developmentUser
+        acceptsSyncTokens = try reader.flag("UPLOAD_ACCEPTS_SYNC_TOKEN") ?? true
+        uploadAudiences = try reader.list("UPLOAD_AUDIENCE")
+        continuesAfterFatalError = try reader.choice("BATCH_ON_FATAL_ERROR", ["stop", "skip"]) == "skip"
+        isolatesLegacyBatches = try reader.choice("LEGACY_BATCH_MODE", ["atomic", "isolate"]) == "isolate"
+        hasCustomCheckpoints = try reader.choice("CHECKPOINT_MODE", ["managed", "custom"]) == "custom"
+        corsOrigins = try reader.list("CORS_ORIGINS")
+        bodyLimit = try reader.number("MAX_BODY_BYTES", 1_024...(1 << 30)) ?? bodyLimit
+        poolSize = try reader.number("POOL_SIZE", 1...1_000) ?? poolSize
+        statementTimeout = try reader.milliseconds("STATEMENT_TIMEOUT_MS") ?? statementTimeout
+        lockTimeout = try reader.milliseconds("LOCK_TIMEOUT_MS") ?? lockTimeout
+        drainDelay =
+            try reader.duration("DRAIN_DELAY", 0...600) ?? (isProduction ? .seconds(5) : .zero)
+        try readKeys(reader)
+        try readTables(reader)
+        try check(isProduction: isProduction, isOpen: tables == .openSchema)
+    }
+
+    private mutating func readKeys(_ reader: EnvironmentReader) throws(BackendError) {
+        let isEphemeral = try reader.flag("DEV_EPHEMERAL_KEYS") ?? false
+        if let key = try reader.secret("POWERSYNC_PRIVATE_KEY") {
+            keys = .key(key)
+        } else if let directory = try reader.text("JWT_KEYS_DIR") {
+            keys = .directory(directory)
+        } else if isEphemeral {
+            keys = .ephemeral
+        } else {
+            throw .setting(
+                "JWT_KEYS_DIR",
+                "is missing: a folder for the signing key, made at the first start; else give "
+                    + "POWERSYNC_PRIVATE_KEY, or DEV_EPHEMERAL_KEYS=true for a key of this run alone")
+        }
+    }
+
+    private mutating func readTables(_ reader: EnvironmentReader) throws(BackendError) {
+        let isOpen = try reader.flag("DEV_OPEN_SCHEMA") ?? false
+        if let file = try reader.text("PSB_TABLE_MAP") {
+            tables = .file(file)
+        } else if isOpen {
+            tables = .openSchema
+        } else {
+            throw .setting(
+                "PSB_TABLE_MAP",
+                "is missing: the file of tables that clients may write; DEV_OPEN_SCHEMA=true opens "
+                    + "every published table for development")
+        }
+    }
+
+    private func check(isProduction: Bool, isOpen: Bool) throws(BackendError) {
+        if !acceptsSyncTokens, uploadAudiences.isEmpty {
+            throw .setting(
+                "UPLOAD_AUDIENCE", "is missing, and sync tokens are not accepted: nobody could upload")
+        }
+        guard isProduction else { return }
+        if hasDevelopmentTokens { throw .setting("DEV_TOKENS", "is refused with ENV=production") }
+        if keys == .ephemeral { throw .setting("DEV_EPHEMERAL_KEYS", "is refused with ENV=production") }
+        if isOpen { throw .setting("DEV_OPEN_SCHEMA", "is refused with ENV=production") }
+        if corsOrigins.contains("*") {
+            throw .setting("CORS_ORIGINS", "must name origins with ENV=production")
+        }
+    }
+}
+
+extension BackendError {
+    static func setting(_ name: String, _ message: String) -> BackendError {
+        BackendError(.configuration, "\(name) \(message)")
+    }
+}
+
+private struct EnvironmentReader {
+    static let ours: Set<String> = ["PSB_TABLE_MAP"]
+
+    let variables: [String: String]
+    let readFile: (String) throws -> String
+
+    func text(_ name: String) throws(BackendError) -> String? {
+        guard let value = variables[name], !value.isEmpty else { return nil }
+        return value
+    }
+
+    /// Reads a value that may also be in the file that `<NAME>_FILE` names.
+    func secret(_ name: String) throws(BackendError) -> String? {
+        guard let path = try text(name + "_FILE") else { return try text(name) }
+        guard try text(name) == nil else { throw .setting(name, "and \(name)_FILE exclude each other") }
+        do {
+            return ValueConversion.trimmed(try readFile(path))
+        } catch {
+            throw BackendError(.configuration, "\(name)_FILE cannot be read: \(path)", cause: error)
+        }
+    }
+
+    func flag(_ name: String) throws(BackendError) -> Bool? {
+        switch try text(name) {
+        case nil: nil
+        case "true", "1": true
+        case "false", "0": false
+        default: throw .setting(name, "must be true or false")
+        }
+    }
+
+    func choice(_ name: String, _ values: [String]) throws(BackendError) -> String? {
+        guard let value = try text(name) else { return nil }
+        guard values.contains(value) else {
+            throw .setting(name, "must be " + values.joined(separator: " or "))
+        }
+        return value
+    }
+
+    func list(_ name: String) throws(BackendError) -> [String] {
+        (try text(name) ?? "").split(separator: ",").map { ValueConversion.trimmed(String($0)) }.filter {
+            $0 != ""
+        }
+    }
+
+    func number(_ name: String, _ range: ClosedRange<Int>) throws(BackendError) -> Int? {
+        guard let value = try text(name) else { return nil }
+        guard let number = Int(value), range.contains(number) else {
+            throw .setting(name, "must be a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    func milliseconds(_ name: String) throws(BackendError) -> Duration? {
+        try number(name, 1...3_600_000).map { .milliseconds($0) }
+    }
+
+    /// Reads seconds, or a number with s, m or h.
+    func duration(_ name: String, _ range: ClosedRange<Int>) throws(BackendError) -> Duration? {
+        guard let value = try text(name) else { return nil }
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600]
+        let unit = value.last.flatMap { units[$0] }
+        let digits = unit == nil ? Substring(value) : value.dropLast()
+        let (seconds, isTooLarge) = (Int(digits) ?? -1).multipliedReportingOverflow(by: unit ?? 1)
+        guard !isTooLarge, seconds >= 0, range.contains(seconds) else {
+            throw .setting(
+                name,
+                "must be from \(range.lowerBound) to \(range.upperBound) "
+                    + "seconds, or a number with s, m or h")
+        }
+        return .seconds(seconds)
+    }
+
+    /// The parts that the Django demo takes, as one URI.
+    func discreteDatabase() throws(BackendError) -> String? {
+        guard let host = try text("DATABASE_HOST"), let name = try text("DATABASE_NAME") else { return nil }
+        var parts = ["host": host, "dbname": name]
+        parts["port"] = try text("DATABASE_PORT")
+        parts["user"] = try text("DATABASE_USER")
+        parts["password"] = try secret("DATABASE_PASSWORD")
+        return parts.sorted { $0.key < $1.key }.map { name, value in
+            "\(name)='" + value.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
+        }.joined(separator: " ")
+    }
+}

@@ -1,0 +1,87 @@
+import PowerSyncCrypto
+import PowerSyncWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Makes and checks the tokens with which clients sync and upload (backend 4).
+package struct TokenMint: Sendable {
+    /// The keys.
+    package let keys: SigningKeys
+    private let audiences: [String]
+    private let issuer: String?
+    private let lifetime: Duration
+    private let powersyncURL: String
+    private let uploads: ClaimsPolicy
+    private let environment: BackendEnvironment
+
+    /// The longest token that is looked at.
+    private static let longestToken = 16 << 10
+
+    /// Makes a mint.
+    package init(keys: SigningKeys, configuration: BackendConfiguration, environment: BackendEnvironment) {
+        self.keys = keys
+        self.environment = environment
+        audiences = configuration.tokenAudiences
+        issuer = configuration.tokenIssuer
+        lifetime = configuration.tokenLifetime
+        powersyncURL = configuration.powersyncURL
+        uploads = ClaimsPolicy(audiences: configuration.acceptedAudiences, issuer: configuration.tokenIssuer)
+    }
+
+    /// Makes a token.
+    ///
+    /// - Parameters:
+    ///   - subject: the user.
+    ///   - parameters: what sync streams may read, an object.
+    /// - Returns: the answer for the client.
+    /// - Throws: `CryptoError`.
+    package func mint(subject: String, parameters: JSON? = nil) throws -> TokenResponse {
+        let now = Int64(environment.now())
+        let life = lifetime.components.seconds
+        var claims: [JSONMember] = []
+        if let issuer { claims.append(JSONMember("iss", .string(issuer))) }
+        claims += [
+            JSONMember("aud", .array(audiences.map { .string($0) })), JSONMember("sub", .string(subject)),
+            JSONMember("iat", .integer(now)), JSONMember("exp", .integer(now + life)),
+            JSONMember("jti", .string(environment.uniqueName())),
+        ]
+        if let parameters { claims.append(JSONMember("parameters", parameters)) }
+        let token = try JSONWebToken.signed(
+            payload: JSON.object(claims).utf8, with: keys.signer, algorithm: keys.algorithm,
+            kid: keys.signerID)
+        let expiry = Date(timeIntervalSince1970: Double(now + life))
+        return TokenResponse(
+            token: token, powersyncURL: powersyncURL, expiresIn: Int(life),
+            expiresAt: expiry.formatted(.iso8601))
+    }
+
+    /// Reads the token of a request and checks it for uploads.
+    ///
+    /// - Parameter authorization: the value of the header, if there is one.
+    /// - Returns: the claims of a valid token.
+    /// - Throws: `Problem` 401, which never says more than which rule failed.
+    package func verify(authorization: String?) throws(Problem) -> TokenClaims {
+        guard let authorization else { throw .unauthenticated("a bearer token is needed", hasToken: false) }
+        let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].lowercased() == "bearer", !parts[1].isEmpty, !parts[1].contains(" ")
+        else {
+            throw .unauthenticated("expected Authorization: Bearer and a token", hasToken: true)
+        }
+        guard parts[1].utf8.count <= TokenMint.longestToken,
+            let token = try? JSONWebToken(parsing: String(parts[1])),  // nil: no token, whatever it is
+            let id = token.header.kid, let (key, algorithm) = keys[id],
+            token.header.algorithm == algorithm.rawValue, token.isSigned(by: key, as: algorithm)
+        else { throw .unauthenticated("the token is not signed by a known key", hasToken: true) }
+        guard let claims = TokenClaims(payload: token.payload) else {
+            throw .unauthenticated("the token lacks a claim", hasToken: true)
+        }
+        if let objection = uploads.objection(to: claims, now: environment.now()) {
+            throw .unauthenticated(objection, hasToken: true)
+        }
+        return claims
+    }
+}

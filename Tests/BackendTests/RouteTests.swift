@@ -1,0 +1,91 @@
+import PowerSyncBackend
+import PowerSyncHTTP
+import Testing
+
+struct RouteTests {
+    @Test(arguments: ["/api/data", "/api/data/", "//api/data", "/api//data//"])
+    func aSlashTooManyDoesNotMatter(path: String) throws {
+        #expect(try Route.find(method: "POST", path: path, hasCheckpoints: false) == .upload)
+    }
+
+    @Test func theVerbsOfOneOperationAreRoutes() throws {
+        for method in ["PUT", "PATCH", "DELETE"] {
+            #expect(
+                try Route.find(method: method, path: "/api/data", hasCheckpoints: false) == .operation(method)
+            )
+        }
+    }
+
+    @Test func otherMethodsAreToldWhichThereAre() {
+        let other =
+            thrown { try Route.find(method: "GET", path: "/api/data", hasCheckpoints: false) } as? Problem
+        #expect(other?.status == 405)
+        #expect(other?.allow == "DELETE, OPTIONS, PATCH, POST, PUT")
+        let none =
+            thrown { try Route.find(method: "GET", path: "/api/nosuch", hasCheckpoints: false) } as? Problem
+        #expect(none?.status == 404)
+    }
+
+    @Test func theProbesHaveTheServicesNamesToo() throws {
+        for (path, route) in [
+            ("/healthz", Route.liveness), ("/probes/liveness", .liveness), ("/readyz", .readiness),
+            ("/probes/readiness", .readiness), ("/startupz", .startup), ("/probes/startup", .startup),
+        ] {
+            #expect(try Route.find(method: "GET", path: path, hasCheckpoints: false) == route)
+            #expect(try Route.find(method: "HEAD", path: path, hasCheckpoints: false) == route)
+        }
+    }
+
+    @Test func checkpointsAreThereOnlyOnDemand() throws {
+        #expect(
+            try Route.find(method: "PUT", path: "/api/data/checkpoint", hasCheckpoints: true) == .checkpoint)
+        #expect(throws: Problem.self) {
+            try Route.find(method: "PUT", path: "/api/data/checkpoint", hasCheckpoints: false)
+        }
+    }
+
+    @Test(arguments: [
+        ("application/json", true), ("Application/JSON; charset=UTF-8", true),
+        ("application/vnd.x+json", true),
+        ("text/plain", false), ("application/json; charset=latin1", false), ("", false),
+    ])
+    func bodiesAreJSONByTheirHeader(type: String, isAccepted: Bool) {
+        let accepted = (try? MediaType.requireJSON(["content-type": type])) != nil
+        #expect(accepted == isAccepted)
+    }
+
+    @Test func compressedBodiesAreNotGuessedAt() {
+        #expect(throws: Problem.self) {
+            try MediaType.requireJSON(["content-type": "application/json", "content-encoding": "gzip"])
+        }
+    }
+
+    @Test func onlyNamedOriginsGetHeaders() {
+        let policy = CORSPolicy(origins: ["https://app.example.com"])
+        func headers(_ origin: String) -> HTTPFields {
+            var response = HTTPResponse(status: 200)
+            let request = HTTPRequest(method: "OPTIONS", target: "/api/data", fields: ["origin": origin])
+            policy.apply(to: &response, for: request)
+            return response.fields
+        }
+        let allowed = headers("https://app.example.com")
+        #expect(allowed["access-control-allow-origin"] == "https://app.example.com")
+        #expect(allowed["access-control-allow-headers"]?.contains("authorization") == true)
+        #expect(allowed["vary"] == "Origin")
+        let refused = headers("https://evil.example.com")
+        #expect(refused["access-control-allow-origin"] == nil)
+        #expect(refused["vary"] == "Origin")
+    }
+
+    @Test func problemsNeverSayMoreThanTheirText() {
+        let problem = ErrorResponse.problem(
+            for: UploadFailure(code: "CONTENTION"), bodyLimit: 1, retryAfter: 3)
+        #expect(problem.status == 503)
+        #expect(problem.retryAfter == 3)
+        #expect(problem.isRetryable)
+        struct Surprise: Error { let secret = "canary" }
+        let unknown = ErrorResponse.problem(for: Surprise(), bodyLimit: 1, retryAfter: 3)
+        #expect(unknown.status == 500)
+        #expect(!"\(unknown)".contains("canary"))
+    }
+}

@@ -1,0 +1,144 @@
+import PowerSyncBackend
+import PowerSyncCommandLine
+import PowerSyncHTTP
+import PowerSyncPostgres
+import PowerSyncSystem
+import PowerSyncWire
+import Testing
+
+/// A running backend on a database of its own, asked without a socket between.
+struct TestBackend: Sendable {
+    let backend: Backend
+    let poller: Poller
+    let uri: String
+    let lines: Lock<[String]>
+    let clock: Lock<Double>
+
+    /// The tables of the recordings, published.
+    static let demoTables = """
+        CREATE TABLE lists (id text PRIMARY KEY, owner_id uuid, name text NOT NULL CHECK (name <> 'bad'),
+            created_at timestamptz DEFAULT now());
+        CREATE TABLE todos (id text PRIMARY KEY, list_id text REFERENCES lists(id) ON DELETE CASCADE,
+            description text, completed boolean DEFAULT false, position int, tags jsonb);
+        CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;
+        """
+
+    static func start(
+        schema: String = demoTables, uri: String? = nil, map: String? = nil,
+        _ change: (inout BackendConfiguration) -> Void = { _ in }
+    ) async throws -> TestBackend {
+        let poller = try Poller()
+        let database: String
+        if let uri { database = uri } else { database = try await TestServer.database(poller) }
+        let connection = try await PostgresConnection.connect(database, poller: poller)
+        try await connection.script(schema)
+        await connection.close()
+        var configuration = BackendConfiguration(
+            databaseURI: database, powersyncURL: "http://sync.example.com")
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.hasDevelopmentTokens = true
+        configuration.poolSize = 4
+        configuration.grace = .seconds(2)
+        if let map { configuration.tables = .text(map) }
+        change(&configuration)
+        let lines = Lock<[String]>([])
+        let clock = Lock(1_800_000_000.0)
+        let log = Log(label: "test", level: .trace) { line in lines.withLock { $0.append(line) } }
+        let backend = Backend(
+            configuration: configuration, poller: poller, log: log,
+            environment: BackendEnvironment(now: { clock.withLock { $0 } }))
+        try await backend.start()
+        return TestBackend(backend: backend, poller: poller, uri: database, lines: lines, clock: clock)
+    }
+
+    /// Runs a test with a backend and stops it whatever happens.
+    static func with(
+        schema: String = demoTables, uri: String? = nil, map: String? = nil,
+        _ change: (inout BackendConfiguration) -> Void = { _ in }, _ body: (TestBackend) async throws -> Void
+    ) async throws {
+        let backend = try await start(schema: schema, uri: uri, map: map, change)
+        do {
+            try await body(backend)
+            await backend.stop()
+        } catch {
+            await backend.stop()
+            throw error
+        }
+    }
+
+    func stop() async {
+        await backend.stop()
+        poller.stop()
+    }
+
+    // MARK: Requests
+
+    struct Answer: Sendable {
+        let status: Int
+        let fields: HTTPFields
+        let json: JSON
+
+        /// The states of all operations, of all results.
+        var states: [String] {
+            (json["results"]?.arrayValue ?? []).flatMap { result in
+                (result["ops"]?.arrayValue ?? []).compactMap { $0["status"]?.stringValue }
+            }
+        }
+
+        var results: [String] { (json["results"]?.arrayValue ?? []).compactMap { $0["status"]?.stringValue } }
+
+        var errorCodes: [String] {
+            (json["results"]?.arrayValue ?? []).compactMap {
+                $0["failed_operation"]?["error_code"]?.stringValue
+            }
+        }
+    }
+
+    private struct Body: HTTPRequestBody {
+        let bytes: [UInt8]
+
+        func collect(limit: Int) async throws(HTTPError) -> [UInt8] { bytes }
+    }
+
+    func send(_ method: String, _ target: String, _ body: String? = nil, fields: HTTPFields = [:])
+        async throws -> Answer
+    {
+        var fields = fields
+        if body != nil, fields["content-type"] == nil { fields["content-type"] = "application/json" }
+        let request = HTTPRequest(method: method, target: target, fields: fields)
+        let response = await backend.answer(request, Body(bytes: Array((body ?? "").utf8)))
+        var bytes: [UInt8] = []
+        if case .bytes(let all) = response.body { bytes = all }
+        return Answer(
+            status: response.status, fields: response.fields,
+            json: bytes.isEmpty ? .null : try JSON.parse(bytes))
+    }
+
+    func token(_ user: String = "u1") async throws -> String {
+        let answer = try await send("GET", "/api/auth/token?user_id=\(user)")
+        return try #require(answer.json["token"]?.stringValue)
+    }
+
+    func upload(_ body: String, user: String = "u1", path: String = "/api/data") async throws -> Answer {
+        try await send("POST", path, body, fields: ["authorization": "Bearer \(try await token(user))"])
+    }
+
+    /// Uploads one batch of one operation and returns its state, or the code of its rejection.
+    func apply(_ operation: String, user: String = "u1") async throws -> String {
+        let answer = try await upload("{\"batch\":[\(operation)]}", user: user)
+        try #require(answer.status == 200)
+        return answer.errorCodes.first ?? answer.states.first ?? "nothing"
+    }
+
+    // MARK: Database
+
+    func query(_ sql: String, _ parameters: [String?] = []) async throws -> [[String?]] {
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        let result = try await connection.query(sql, parameters)
+        await connection.close()
+        return (0..<result.rowCount).map { result.row($0) }
+    }
+
+    func scalar(_ sql: String) async throws -> String? { try await query(sql).first?.first ?? nil }
+}
