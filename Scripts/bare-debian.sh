@@ -87,7 +87,7 @@ make_base() {
 
 # Inside the namespaces: the command. Ours is the first process of the namespace, so all others are its children.
 run_command() {
-    local root=$1 toolchain=$2 account=$3 status=0 home process left=()
+    local root=$1 toolchain=$2 account=$3 status=0 home process line left=()
     shift 3
     swift_path=$toolchain/bin:
     take_over_network "$root"
@@ -109,10 +109,10 @@ run_command() {
     for _ in {1..50}; do
         left=()
         for process in "$root"/proc/[0-9]*; do
-            case ${process##*/} in
-            1) ;;
-            *) if [ -s "$process/cmdline" ]; then left+=("$(tr '\0' ' ' <"$process/cmdline")"); fi ;;
-            esac
+            if [ "${process##*/}" = 1 ]; then continue; fi
+            # Empty for what has ended meanwhile.
+            line=$(tr '\0' ' ' <"$process/cmdline" || true)
+            if [ -n "$line" ]; then left+=("$line"); fi
         done 2>/dev/null
         if [ ${#left[@]} -eq 0 ]; then break; fi
         sleep 0.1
