@@ -128,7 +128,7 @@ let targets: [Target] = [
         [
             "MockService", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto",
             "SQLite",
-            "YAML", "CommandLine", "System", "Wire",
+            "YAML", "Compression", "CommandLine", "System", "Wire",
         ]),
     tests(
         "Stack",

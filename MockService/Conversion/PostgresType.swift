@@ -1,0 +1,64 @@
+/// What the service needs to know of a Postgres type (service 6.13).
+package indirect enum PostgresType: Sendable, Hashable {
+    /// The text of Postgres, as it is; also every type that is not known.
+    case text
+    /// `bool`.
+    case boolean
+    /// `int2`, `int4`, `int8`, `oid`.
+    case integer
+    /// `float4`, `float8`.
+    case real
+    /// `bytea`.
+    case bytes
+    /// `json`, `jsonb`: text that arrays and composites embed as it is.
+    case json
+    /// `date`.
+    case date
+    /// `time` without zone.
+    case time
+    /// `timestamp` without zone.
+    case timestamp
+    /// `timestamptz`; the text must be in UTC.
+    case timestampWithZone
+    /// `pg_lsn`.
+    case logPosition
+    /// An array and the sign between its elements.
+    case array(PostgresType, delimiter: Character)
+    /// Named fields in order.
+    case composite([CompositeField])
+    /// A range of values.
+    case range(PostgresType)
+    /// Several ranges; the element is the type of the bounds.
+    case multirange(PostgresType)
+
+    /// One field of a composite type.
+    package struct CompositeField: Sendable, Hashable {
+        /// The name.
+        package let name: String
+        /// The type.
+        package let type: PostgresType
+
+        /// Makes a field.
+        package init(name: String, type: PostgresType) {
+            self.name = name
+            self.type = type
+        }
+    }
+
+    /// The type of a name in `pg_catalog` whose kind is a base type.
+    package static func base(named name: String) -> PostgresType {
+        switch name {
+        case "bool": .boolean
+        case "int2", "int4", "int8", "oid": .integer
+        case "float4", "float8": .real
+        case "bytea": .bytes
+        case "json", "jsonb": .json
+        case "date": .date
+        case "time": .time
+        case "timestamp": .timestamp
+        case "timestamptz": .timestampWithZone
+        case "pg_lsn": .logPosition
+        default: .text
+        }
+    }
+}

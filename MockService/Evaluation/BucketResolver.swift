@@ -1,0 +1,129 @@
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// A bucket that a request shall get.
+package struct ResolvedBucket: Sendable, Equatable {
+    /// The whole name.
+    package let name: String
+    /// The smallest of its reasons' priorities.
+    package var priority: Int
+    /// Why it is listed, in the order of evaluation.
+    package var reasons: [SubscriptionReason]
+
+    /// Makes a bucket of its fields.
+    package init(name: String, priority: Int, reasons: [SubscriptionReason]) {
+        self.name = name
+        self.priority = priority
+        self.reasons = reasons
+    }
+}
+
+/// What a request resolves to.
+package struct Resolution: Sendable, Equatable {
+    /// The buckets, in the order in which they were found.
+    package var buckets: [ResolvedBucket] = []
+    /// The streams that the first checkpoint describes.
+    package var streams: [StreamDescription] = []
+
+    /// Makes an empty resolution.
+    package init() {}
+}
+
+/// Finds the buckets of a request (service 3.6).
+package struct BucketResolver: Sendable {
+    private let config: CompiledSyncConfig
+    private let prefix: String
+
+    /// Makes a resolver.
+    ///
+    /// - Parameters:
+    ///   - config: The configuration.
+    ///   - streamNumber: The number of the replication stream, the prefix of all names.
+    package init(config: CompiledSyncConfig, streamNumber: Int64) {
+        self.config = config
+        prefix = "\(streamNumber)#"
+    }
+
+    /// Resolves a request.
+    ///
+    /// - Parameters:
+    ///   - request: The body of the request.
+    ///   - token: The payload of its token.
+    /// - Returns: Buckets and streams.
+    package func resolve(_ request: SyncStreamRequest, token: JSON) -> Resolution {
+        var resolution = Resolution()
+        var places: [String: Int] = [:]
+        let includesDefaults = request.streams?.includeDefaults ?? true
+        let subscriptions = Array((request.streams?.subscriptions ?? []).enumerated())
+        for stream in config.streams {
+            let explicit = subscriptions.filter { $0.element.stream == stream.name }
+            let isDefault = stream.isDefault && includesDefaults
+            guard isDefault || !explicit.isEmpty else { continue }
+            var description = StreamDescription(name: stream.name, isDefault: stream.isDefault)
+            let index = resolution.streams.count
+            func add(_ parameters: JSON?, _ reason: SubscriptionReason, _ priority: Int, _ subscription: Int?)
+            {
+                let values = RequestValues(
+                    token: token, connection: request.parameters, subscription: parameters)
+                do throws(EvaluationError) {
+                    for name in try names(stream, values) {
+                        let place = places[name] ?? resolution.buckets.count
+                        if place == resolution.buckets.count {
+                            places[name] = place
+                            resolution.buckets.append(
+                                ResolvedBucket(name: name, priority: priority, reasons: []))
+                        }
+                        resolution.buckets[place].reasons.append(reason)
+                        resolution.buckets[place].priority = min(resolution.buckets[place].priority, priority)
+                    }
+                } catch {
+                    description.errors.append(
+                        StreamError(
+                            subscription: subscription,
+                            message: "Error evaluating bucket ids: \(error.message)"))
+                }
+            }
+            for (number, subscription) in explicit {
+                add(
+                    subscription.parameters, .subscription(number),
+                    subscription.overridePriority ?? stream.priority, number)
+            }
+            if isDefault { add(nil, .defaultStream(index), stream.priority, nil) }
+            resolution.streams.append(description)
+        }
+        return resolution
+    }
+
+    /// The names of one subscription's buckets; all or none.
+    private func names(_ stream: CompiledStream, _ values: RequestValues) throws(EvaluationError) -> [String]
+    {
+        let evaluator = ExpressionEvaluator.request(values)
+        var names: [String] = []
+        for variant in stream.variants {
+            var isOpen = true
+            for gate in variant.gates where try !evaluator.holds(gate) { isOpen = false }
+            guard isOpen, let keys = try keys(variant, evaluator) else { continue }
+            let source = config.sources[variant.source].name
+            if let name = BucketName.make(source: source, values: keys) { names.append(prefix + name) }
+        }
+        return names
+    }
+
+    /// One value for each key; nil if several that must agree do not.
+    private func keys(
+        _ variant: StreamVariant, _ evaluator: ExpressionEvaluator
+    ) throws(EvaluationError) -> [SQLiteValue]? {
+        var keys: [SQLiteValue] = []
+        for alternatives in variant.keys {
+            var texts: Set<String?> = []
+            var last: SQLiteValue = .null
+            for expression in alternatives {
+                last = try evaluator.value(of: expression)
+                texts.insert(BucketName.text(last))
+            }
+            guard texts.count == 1 else { return nil }
+            keys.append(last)
+        }
+        return keys
+    }
+}

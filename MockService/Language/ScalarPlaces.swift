@@ -1,0 +1,63 @@
+import PowerSyncYAML
+
+/// Finds where a character of a YAML scalar stands in the YAML text, also through quotes and block scalars.
+///
+/// Characters other than blanks stand in the text in the order of the value; folding only changes blanks, escapes and
+/// indentation only add some. So both texts are walked together, each non-blank of the value to its next occurrence.
+struct ScalarPlaces {
+    private let text: [Unicode.Scalar]
+    private let start: Int
+    private let end: Int
+    private let line: Int
+    private let column: Int
+    private let value: String
+    private let isPlain: Bool
+
+    init(node: YAMLNode, text: [Unicode.Scalar]) {
+        self.text = text
+        start = min(node.offset, text.count)
+        end = min(max(node.endOffset, node.offset), text.count)
+        line = node.line
+        column = node.column
+        if case .scalar(let value, let isPlain) = node.kind {
+            self.value = value
+            self.isPlain = isPlain
+        } else {
+            value = ""
+            isPlain = true
+        }
+    }
+
+    /// Line and column of the byte of the value at an offset in UTF-8.
+    func place(of offset: Int) -> (line: Int, column: Int) {
+        var position = start
+        if !isPlain { position = contentStart() }
+        var seen = 0
+        for scalar in value.unicodeScalars {
+            if seen >= offset, !scalar.properties.isWhitespace { break }
+            seen += UTF8.width(scalar)
+            guard !scalar.properties.isWhitespace else { continue }
+            if let found = text[position..<end].firstIndex(of: scalar) { position = found + 1 }
+        }
+        while position < end, text[position].properties.isWhitespace { position += 1 }
+        return place(at: position)
+    }
+
+    /// Behind the opening quote, or behind the header of a block scalar.
+    private func contentStart() -> Int {
+        guard start < end else { return start }
+        if text[start] == "|" || text[start] == ">" {
+            return (text[start..<end].firstIndex(of: "\n") ?? start) + 1
+        }
+        return text[start] == "\"" || text[start] == "'" ? start + 1 : start
+    }
+
+    private func place(at position: Int) -> (line: Int, column: Int) {
+        let before = text[start..<min(position, end)]
+        let lines = before.count { $0 == "\n" }
+        guard lines > 0, let lastBreak = before.lastIndex(of: "\n") else {
+            return (line, column + before.count)
+        }
+        return (line + lines, position - lastBreak)
+    }
+}

@@ -1,0 +1,110 @@
+import PowerSyncMockService
+import PowerSyncWire
+import Testing
+
+/// Service 3.6.
+struct BucketResolverTests {
+    private static let text = """
+        config: {edition: 3}
+        streams:
+          mine: {auto_subscribe: true, query: "SELECT * FROM lists WHERE owner = auth.user_id()"}
+          list: {query: "SELECT * FROM lists WHERE id = subscription.parameter('id')", priority: 2}
+          both: {query: "SELECT * FROM t WHERE a = subscription.parameter('id') AND a = auth.parameter('id')"}
+          gated: {auto_subscribe: true, query: "SELECT * FROM g WHERE auth.parameter('role') = 'admin'"}
+          same: {query: "SELECT * FROM lists WHERE owner = connection.parameter('owner')"}
+        """
+
+    private func resolve(_ token: String, _ request: String = "{}") throws -> Resolution {
+        let resolver = BucketResolver(config: try SyncConfigReader.compile(Self.text), streamNumber: 7)
+        return resolver.resolve(
+            try SyncStreamRequest(json: try JSON.parse(request)), token: try JSON.parse(token))
+    }
+
+    @Test func defaultsAreListedWithTheIndexOfTheirStream() throws {
+        let resolution = try resolve(#"{"sub":"u1","role":"admin"}"#)
+        #expect(
+            resolution.buckets == [
+                ResolvedBucket(name: "7#mine|0[\"u1\"]", priority: 3, reasons: [.defaultStream(0)]),
+                ResolvedBucket(name: "7#gated|0[]", priority: 3, reasons: [.defaultStream(1)]),
+            ])
+        #expect(resolution.streams.map(\.name) == ["mine", "gated"])
+        #expect(resolution.streams.allSatisfy { $0.isDefault && $0.errors.isEmpty })
+    }
+
+    @Test func aGateThatDoesNotHoldGivesNoBucketAndKeepsTheStream() throws {
+        let resolution = try resolve(#"{"sub":"u1","role":"user"}"#)
+        #expect(resolution.buckets.map(\.name) == ["7#mine|0[\"u1\"]"])
+        #expect(resolution.streams.map(\.name) == ["mine", "gated"])
+    }
+
+    @Test func subscriptionsAreListedByTheirIndexWithTheSmallestPriority() throws {
+        let resolution = try resolve(
+            #"{"sub":"u1"}"#,
+            """
+            {"streams":{"include_defaults":false,"subscriptions":[
+                {"stream":"nope","parameters":null,"override_priority":null},
+                {"stream":"list","parameters":{"id":5},"override_priority":null},
+                {"stream":"list","parameters":{"id":5},"override_priority":0},
+                {"stream":"list","parameters":null,"override_priority":null},
+                {"stream":"list","parameters":{"id":"5"},"override_priority":null}]}}
+            """)
+        #expect(
+            resolution.buckets == [
+                ResolvedBucket(
+                    name: "7#list|0[5]", priority: 0, reasons: [.subscription(1), .subscription(2)]),
+                ResolvedBucket(name: "7#list|0[\"5\"]", priority: 2, reasons: [.subscription(4)]),
+            ])
+        #expect(resolution.streams == [StreamDescription(name: "list", isDefault: false)])
+    }
+
+    @Test func nothingIsListedWithoutDefaultsAndSubscriptions() throws {
+        let resolution = try resolve(
+            #"{"sub":"u1"}"#, #"{"streams":{"include_defaults":false,"subscriptions":[]}}"#)
+        #expect(resolution == Resolution())
+    }
+
+    @Test func valuesOfOneKeyMustAgree() throws {
+        let subscription =
+            #"{"streams":{"include_defaults":false,"subscriptions":[{"stream":"both","parameters":{"id":1},"override_priority":null}]}}"#
+        #expect(try resolve(#"{"sub":"u","id":1.0}"#, subscription).buckets.map(\.name) == ["7#both|0[1]"])
+        #expect(try resolve(#"{"sub":"u","id":2}"#, subscription).buckets.isEmpty)
+        #expect(try resolve(#"{"sub":"u"}"#, subscription).buckets.isEmpty)
+    }
+
+    @Test func aSharedBucketHasTheReasonsOfBothStreams() throws {
+        let resolution = try resolve(
+            #"{"sub":"u1"}"#,
+            """
+            {"parameters":{"owner":"u1"},"streams":{"subscriptions":[
+                {"stream":"same","parameters":{},"override_priority":1}]}}
+            """)
+        #expect(
+            resolution.buckets == [
+                ResolvedBucket(
+                    name: "7#mine|0[\"u1\"]", priority: 1, reasons: [.defaultStream(0), .subscription(0)])
+            ])
+    }
+
+    /// Service 2.4, as recorded in numbers-in-parameters.
+    @Test(arguments: [
+        ("1", "[1]"), ("1.0", "[1]"), ("1.5", "[1.5]"), ("\"1\"", "[\"1\"]"), ("true", "[1]"),
+        ("false", "[0]"),
+        ("\"true\"", "[\"true\"]"), ("[1]", "[\"[1.0]\"]"), (#"{"a":1}"#, #"["{\"a\":1.0}"]"#), ("null", nil),
+    ])
+    func claimsBecomeValues(_ claim: String, _ name: String?) throws {
+        let config = try SyncConfigReader.compile(
+            "config: {edition: 3}\nstreams:\n  s: {auto_subscribe: true, query: \"SELECT * FROM t WHERE x = auth.parameter('n')\"}"
+        )
+        let names = BucketResolver(config: config, streamNumber: 1)
+            .resolve(SyncStreamRequest(), token: try JSON.parse("{\"n\":\(claim)}")).buckets.map(\.name)
+        #expect(names == (name.map { ["1#s|0" + $0] } ?? []))
+    }
+
+    @Test(arguments: [
+        (#""u1""#, "u1"), ("5", "5"), ("true", "1"),
+        (#"{"id":1,"name":"test"}"#, #"{"id":1.0,"name":"test"}"#),
+    ])
+    func theUserIdIsText(_ sub: String, _ expected: String) throws {
+        #expect(RequestValues(token: try JSON.parse("{\"sub\":\(sub)}")).userID == expected)
+    }
+}
