@@ -1,0 +1,138 @@
+import PowerSyncCommandLine
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// One connection's worth of streaming changes (service 7.4).
+struct ReplicationRun {
+    let replicator: Replicator
+    let connection: PostgresConnection
+    let replication: PostgresConnection
+    let context: EvaluationContext
+    let types: TypeCatalog
+    let slot: String
+
+    private var store: ServiceStore { replicator.store }
+    private var log: Log { replicator.log }
+
+    /// Streams until something fails; a status goes to Postgres every few seconds, whatever else takes long.
+    func stream(from record: StreamRecord) async throws {
+        let messages = await replication.serverVersion >= 140_000
+        try await replication.startReplication(
+            slot: slot, publication: SourceDatabase.publication, from: .zero, messages: messages)
+        let reporter = StandbyReporter(replication, position: record.appliedLSN)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await readChanges(record, reporter) }
+            group.addTask {
+                while true {
+                    try await replicator.poller.sleep(until: .now + .seconds(5))
+                    try await reporter.report()
+                }
+            }
+            group.addTask {
+                var sequence: UInt64 = 0
+                while replicator.hub.current?.stream != context.stream {
+                    sequence = try await replicator.hub.next(after: sequence).sequence
+                }
+                try await store.removeStoppedData()
+            }
+            // Nobody ends the stream but by throwing, and then the others are cancelled.
+            defer { group.cancelAll() }
+            for try await _ in group {}
+        }
+    }
+
+    private func readChanges(_ record: StreamRecord, _ reporter: StandbyReporter) async throws {
+        var assembler = ChangeAssembler(appliedLSN: record.appliedLSN)
+        var types = types
+        var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
+        while true {
+            let isComplete = !assembler.events.isEmpty && !assembler.isInTransaction
+            // With a complete batch in hand only what has already arrived is added to it.
+            let deadline = isComplete ? ContinuousClock.now : nextHeartbeat
+            switch try await replication.nextReplicationMessage(until: deadline) {
+            case .xlog(_, _, let payload)?:
+                let message = try PgOutputMessage.decode(payload)
+                if case .table(let relation)? = assembler.handle(message) {
+                    try await write(&assembler, reporter)
+                    assembler.set(try await table(relation, &types), for: relation.oid)
+                }
+            case .keepalive(let end, let replyRequested)?:
+                // Everything before `end` has been sent and, with nothing in hand, written.
+                if assembler.events.isEmpty, !assembler.isInTransaction { await reporter.advance(to: end) }
+                if replyRequested { try await reporter.report() }
+            case nil:
+                if isComplete { try await write(&assembler, reporter) }
+            }
+            if assembler.isFull { try await write(&assembler, reporter) }
+            if ContinuousClock.now >= nextHeartbeat {
+                try await SourceCatalog.ping(connection)
+                nextHeartbeat = .now + replicator.heartbeat
+            }
+        }
+    }
+
+    /// Writes what was collected; what the state has safely, Postgres may forget.
+    private func write(_ assembler: inout ChangeAssembler, _ reporter: StandbyReporter) async throws {
+        let events = assembler.takeEvents()
+        guard !events.isEmpty else { return }
+        let result = try await store.apply(events, context)
+        for warning in result.warnings { log.warning(warning) }
+        if !result.incomplete.isEmpty { try await readAgain(result.incomplete) }
+        var committed: LSN?
+        for case .committed(let lsn) in events { committed = lsn }
+        if let checkpoint = result.checkpoint {
+            try await replicator.publish(checkpoint, context.stream, connection)
+        }
+        if let committed, result.incomplete.isEmpty {
+            await reporter.advance(to: committed)
+            try await reporter.report()
+        }
+    }
+
+    /// Looks a table up when its relation message comes; one that is new is read at once (service 7.3).
+    private func table(_ relation: PgOutputRelation, _ types: inout TypeCatalog) async throws -> SourceTable?
+    {
+        guard context.evaluator.uses(schema: relation.namespace, table: relation.name) else {
+            // A table that was renamed out of the configuration takes its rows along.
+            try await store.forget(oid: relation.oid, context)
+            return nil
+        }
+        let catalog = SourceCatalog(connection)
+        if relation.columns.contains(where: { !types.knows($0.typeOID) }) {
+            types = try await catalog.types()
+        }
+        let description = TableDescription(
+            oid: relation.oid, schema: relation.namespace, name: relation.name,
+            columns: relation.columns.map {
+                SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: $0.isKey)
+            })
+        let table = try await store.resolve(description, types: types, context)
+        guard !table.isSnapshotDone else { return table }
+        if let published = try await catalog.table(schema: relation.namespace, name: relation.name),
+            published.description.oid == relation.oid
+        {
+            // The columns are those of now, which may be newer than the message.
+            let current = table.described(by: published.description, types)
+            try await replicator.snapshot(connection, context).read(published, as: current)
+            try await holdUntilNow()
+        }
+        var done = table
+        done.isSnapshotDone = true
+        return done
+    }
+
+    private func readAgain(_ rows: [IncompleteRow]) async throws {
+        let snapshot = replicator.snapshot(connection, context)
+        for row in rows {
+            guard let tuple = try await snapshot.row(row) else { continue }
+            _ = try await store.apply([.change(row.table, .insert(tuple))], context)
+        }
+        try await holdUntilNow()
+    }
+
+    /// What was just read is newer than the stream, so nothing is published before the stream is as new.
+    private func holdUntilNow() async throws {
+        try await store.holdCheckpoint(context.stream, until: try await SourceCatalog.position(connection))
+        try await SourceCatalog.ping(connection)
+    }
+}

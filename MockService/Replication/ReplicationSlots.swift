@@ -1,0 +1,64 @@
+import PowerSyncCrypto
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// Names, finds and drops replication slots (service 7.2).
+package enum ReplicationSlots {
+    /// What a slot is good for.
+    enum State: Equatable {
+        case missing
+        case usable
+        /// Postgres has given up what it had to keep; the reason in its words.
+        case lost(String)
+    }
+
+    /// A name that no other slot has: prefix, stream number and four random digits.
+    static func name(prefix: String, stream: StreamNumber) -> String {
+        "\(prefix)\(stream)_\(Hexadecimal.encode(randomBytes(2)))"
+    }
+
+    static func state(of slot: String, _ connection: PostgresConnection) async throws -> State {
+        let hasStatus = await connection.serverVersion >= 130_000
+        let status = hasStatus ? "wal_status" : "NULL"
+        let result = try await connection.query(
+            "SELECT \(status) FROM pg_replication_slots WHERE slot_name = $1", [slot])
+        guard result.rowCount == 1 else { return .missing }
+        let value = result[0, 0]
+        return value == "lost" ? .lost("wal_status is lost") : .usable
+    }
+
+    /// Drops a slot that nobody is using; one that is missing is fine.
+    static func drop(_ slot: String, _ connection: PostgresConnection) async throws {
+        try await connection.query(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1 AND NOT active",
+            [slot])
+    }
+
+    /// Drops the slots of a database whose names begin with a prefix and that nobody is using.
+    ///
+    /// For whoever throws a service's state away: a slot that stays behind makes Postgres keep its log for ever.
+    ///
+    /// - Parameters:
+    ///   - uri: The database.
+    ///   - prefix: What the names begin with.
+    ///   - poller: Waits for the server.
+    /// - Returns: The names that were dropped.
+    /// - Throws: `PostgresError`.
+    package static func dropInactive(
+        uri: String, prefix: String = "powersync_", poller: Poller
+    ) async throws -> [String] {
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        do {
+            let found = try await connection.query(
+                "SELECT slot_name FROM pg_replication_slots WHERE NOT active AND database = current_database() "
+                    + "AND starts_with(slot_name, $1)", [prefix])
+            let names = (0..<found.rowCount).compactMap { found[$0, 0] }
+            for name in names { try await drop(name, connection) }
+            await connection.close()
+            return names
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+}

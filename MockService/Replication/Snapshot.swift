@@ -1,0 +1,67 @@
+import PowerSyncPostgres
+
+/// Reads whole tables into the state, in batches of about a megabyte (service 7.3).
+///
+/// Along a key of one column it can be interrupted and goes on where it was; other tables start over, which changes
+/// nothing for rows that are known already.
+struct Snapshot {
+    let connection: PostgresConnection
+    let store: ServiceStore
+    let context: EvaluationContext
+    let warn: @Sendable (String) -> Void
+
+    /// Reads a table to its end and notes that.
+    func read(_ published: SourceCatalog.PublishedTable, as table: SourceTable) async throws {
+        let columns = published.description.columns
+        if !columns.contains(where: \.isIdentity) {
+            // Rows that nothing identifies would come twice.
+            _ = try await store.apply([.truncate(table)], context)
+        }
+        let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
+        let from = quoteIdentifier(published.description.schema, published.description.name)
+        var order = ""
+        let keyIndex = columns.firstIndex { $0.name == published.key && $0.isIdentity }
+        let isAlongKey = keyIndex != nil && columns.count { $0.isIdentity } == 1
+        if let key = published.key, isAlongKey {
+            let start = table.snapshotKey.map { " WHERE \(quoteIdentifier(key)) > \(quoteLiteral($0))" } ?? ""
+            order = "\(start) ORDER BY \(quoteIdentifier(key))"
+        }
+        try await connection.copyOut("COPY (SELECT \(names) FROM ONLY \(from)\(order)) TO STDOUT") { rows in
+            var last: String?
+            let events = rows.map { row in
+                let fields = PostgresCopyRow.fields(of: row)
+                if isAlongKey, let keyIndex, keyIndex < fields.count { last = fields[keyIndex] }
+                return ReplicationEvent.change(table, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
+            }
+            let result = try await store.apply(events, context)
+            result.warnings.forEach(warn)
+            if let last {
+                var progress = table
+                progress.snapshotKey = last
+                try await store.noteSnapshot(progress)
+            }
+        }
+        var done = table
+        done.isSnapshotDone = true
+        done.snapshotKey = nil
+        try await store.noteSnapshot(done)
+    }
+
+    /// Reads one row again by its identity; nil if it is gone (service 7.5).
+    func row(_ incomplete: IncompleteRow) async throws -> PgOutputTuple? {
+        let description = incomplete.table.description
+        let names = description.columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
+        var conditions: [String] = []
+        var values: [String?] = []
+        for (index, column) in description.columns.enumerated() where column.isIdentity {
+            values.append(incomplete.tuple[index].text)
+            conditions.append("\(quoteIdentifier(column.name)) IS NOT DISTINCT FROM $\(values.count)")
+        }
+        guard !conditions.isEmpty else { return nil }
+        let result = try await connection.query(
+            "SELECT \(names) FROM ONLY \(quoteIdentifier(description.schema, description.name)) "
+                + "WHERE \(conditions.joined(separator: " AND "))", values)
+        guard result.rowCount == 1 else { return nil }
+        return result.row(0).map { $0.map { .text($0) } ?? .null }
+    }
+}

@@ -1,0 +1,140 @@
+import PowerSyncPostgres
+
+/// Reads what replication needs to know of the source database.
+struct SourceCatalog {
+    private let connection: PostgresConnection
+
+    init(_ connection: PostgresConnection) { self.connection = connection }
+
+    /// Refuses a publication that would lose changes (service 7.1).
+    func checkPublication() async throws {
+        let name = SourceDatabase.publication
+        let result = try await connection.query(
+            "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot FROM pg_publication WHERE pubname = $1",
+            [name])
+        guard result.rowCount == 1 else {
+            throw ReplicationError(
+                .publication,
+                "[PSYNC_S1141] Publication '\(name)' does not exist. Run: `CREATE PUBLICATION \(name) FOR ALL TABLES`."
+            )
+        }
+        guard result[0, 0] == "t" else {
+            throw ReplicationError(
+                .publication,
+                "[PSYNC_S1142] Publication '\(name)' does not publish insert, update, delete and truncate.")
+        }
+        guard result[0, 1] == "f" else {
+            throw ReplicationError(
+                .publication, "[PSYNC_S1143] Publication '\(name)' uses publish_via_partition_root.")
+        }
+    }
+
+    /// The position of the log now.
+    func currentPosition() async throws -> LSN {
+        try await Self.position(connection)
+    }
+
+    /// The position of the log now, on any connection.
+    static func position(_ connection: PostgresConnection) async throws -> LSN {
+        let text = try await connection.query("SELECT pg_current_wal_lsn()").scalar
+        guard let lsn = text.flatMap({ LSN(text: $0) }) else {
+            throw ReplicationError(.unexpected, "pg_current_wal_lsn() gave no position.")
+        }
+        return lsn
+    }
+
+    /// Writes a message into the log, so that replication soon passes everything before it (service 7.6).
+    ///
+    /// It is transactional, so that its commit is flushed at once; one that is not waits up to 200 ms for the log writer.
+    static func ping(_ connection: PostgresConnection) async throws {
+        try await connection.query("SELECT pg_logical_emit_message(true, 'powersync', 'ping')")
+    }
+
+    /// All types of the database.
+    func types() async throws -> TypeCatalog {
+        let hasMultiranges = await connection.serverVersion >= 140_000
+        let multirange =
+            hasMultiranges ? "(SELECT rngsubtype FROM pg_range WHERE rngmultitypid = t.oid)" : "NULL"
+        let rows = try await connection.query(
+            """
+            SELECT t.oid, t.typname, t.typtype, t.typdelim, t.typlen = -1, t.typcategory = 'A' AND t.typelem <> 0,
+                coalesce(CASE t.typtype WHEN 'd' THEN t.typbasetype WHEN 'b' THEN t.typelem
+                    WHEN 'r' THEN (SELECT rngsubtype FROM pg_range WHERE rngtypid = t.oid)
+                    WHEN 'm' THEN \(multirange) END, 0),
+                n.nspname = 'pg_catalog'
+            FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+            """)
+        let fields = try await connection.query(
+            """
+            SELECT c.reltype, a.attname, a.atttypid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+            WHERE c.relkind = 'c' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum
+            """)
+        var fieldsByType: [UInt32: [(name: String, oid: UInt32)]] = [:]
+        for row in 0..<fields.rowCount {
+            let field = (name: fields[row, 1] ?? "", oid: Self.oid(fields[row, 2]))
+            fieldsByType[Self.oid(fields[row, 0]), default: []].append(field)
+        }
+        let entries = (0..<rows.rowCount).map { row in
+            // A type of one's own named like a built-in one is not that one.
+            let isBuiltIn = rows[row, 7] == "t"
+            var entry = TypeCatalog.Entry(
+                oid: Self.oid(rows[row, 0]), name: isBuiltIn ? rows[row, 1] ?? "" : "",
+                kind: rows[row, 2]?.first ?? "b")
+            entry.delimiter = rows[row, 3]?.first ?? ","
+            entry.isVariableLength = rows[row, 4] == "t"
+            entry.isArray = rows[row, 5] == "t"
+            entry.inner = Self.oid(rows[row, 6])
+            entry.fields = fieldsByType[entry.oid] ?? []
+            return entry
+        }
+        return TypeCatalog(entries)
+    }
+
+    /// A table that is published, and how its rows can be read in order.
+    struct PublishedTable {
+        let description: TableDescription
+        /// The only column of the primary key, if rows can be read along it.
+        let key: String?
+    }
+
+    /// Describes a table by its name; nil if it does not exist, is no ordinary table or is not published.
+    func table(schema: String, name: String) async throws -> PublishedTable? {
+        let found = try await connection.query(
+            """
+            SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            JOIN pg_publication_tables p ON p.schemaname = n.nspname AND p.tablename = c.relname
+            WHERE p.pubname = $1 AND n.nspname = $2 AND c.relname = $3 AND c.relkind = 'r'
+            """, [SourceDatabase.publication, schema, name])
+        guard let oid = found.scalar else { return nil }
+        // Generated columns are left out, as replication leaves them out.
+        let columns = try await connection.query(
+            """
+            SELECT a.attname, a.atttypid,
+                CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false
+                    ELSE coalesce(a.attnum = ANY(i.indkey), false) END,
+                coalesce(p.indnkeyatts = 1 AND a.attnum = p.indkey[0]
+                    AND a.atttypid IN (20, 21, 23, 25, 1043, 2950), false)
+            FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+            LEFT JOIN pg_index i ON i.indrelid = c.oid AND CASE c.relreplident
+                WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END
+            LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary
+            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+            ORDER BY a.attnum
+            """, [oid])
+        var key: String?
+        var described: [SourceColumn] = []
+        for row in 0..<columns.rowCount {
+            let name = columns[row, 0] ?? ""
+            if columns[row, 3] == "t" { key = name }
+            described.append(
+                SourceColumn(
+                    name: name, typeOID: Self.oid(columns[row, 1]),
+                    isIdentity: columns[row, 2] == "t"))
+        }
+        return PublishedTable(
+            description: TableDescription(oid: Self.oid(oid), schema: schema, name: name, columns: described),
+            key: key)
+    }
+
+    private static func oid(_ text: String?) -> UInt32 { text.flatMap { UInt32($0) } ?? 0 }
+}

@@ -1,0 +1,74 @@
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// How the source database is reached.
+package struct SourceDatabase: Sendable {
+    /// The connection's text for libpq.
+    package let uri: String
+    /// Further keywords of libpq, such as `sslmode`.
+    package let parameters: [String: String]
+
+    /// Makes a source of its parts.
+    package init(uri: String, parameters: [String: String] = [:]) {
+        self.uri = uri
+        self.parameters = parameters
+    }
+
+    /// The name of the publication that must exist (service 7.1).
+    static let publication = "powersync"
+
+    /// The settings under which values have the text form that `ValueConverter` reads.
+    static let settings: [(name: String, value: String)] = [
+        ("TimeZone", "UTC"), ("DateStyle", "ISO,MDY"), ("IntervalStyle", "postgres"),
+        ("extra_float_digits", "1"),
+        ("bytea_output", "hex"), ("standard_conforming_strings", "on"), ("search_path", ""),
+        ("statement_timeout", "0"), ("idle_in_transaction_session_timeout", "0"),
+    ]
+
+    /// The keywords of a connection that runs statements.
+    var statementParameters: [String: String] {
+        parameters.merging(["options": PostgresSession.options(Self.settings)]) { _, ours in ours }
+    }
+
+    /// Connects for statements.
+    func connect(_ poller: Poller) async throws -> PostgresConnection {
+        try await PostgresConnection.connect(uri, parameters: statementParameters, poller: poller)
+    }
+
+    /// Connects for replication; also takes statements of the simple protocol.
+    func connectForReplication(_ poller: Poller) async throws -> PostgresConnection {
+        try await PostgresConnection.connect(
+            uri, parameters: statementParameters.merging(["replication": "database"]) { _, ours in ours },
+            poller: poller)
+    }
+}
+
+/// Why the source cannot be replicated as it is.
+package struct ReplicationError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// A kind of failure.
+    package struct Code: RawRepresentable, Sendable, Hashable {
+        /// The name of the kind.
+        package let rawValue: String
+        /// Makes a kind of its name.
+        package init(rawValue: String) { self.rawValue = rawValue }
+        /// The publication is missing or incomplete.
+        package static let publication = Code(rawValue: "publication")
+        /// The slot is gone or was invalidated; everything is replicated again through a new one.
+        package static let slotLost = Code(rawValue: "slot-lost")
+        /// The server speaks the protocol in a way that was not expected.
+        package static let unexpected = Code(rawValue: "unexpected")
+    }
+
+    /// What kind of failure.
+    package let code: Code
+    /// What is wrong and what helps, with the real service's code where it has one.
+    package let message: String
+
+    init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The message.
+    package var description: String { message }
+}

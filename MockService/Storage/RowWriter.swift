@@ -1,0 +1,241 @@
+import PowerSyncPostgres
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// Writes changes of rows as operations, inside one SQLite transaction.
+final class RowWriter {
+    private struct Total {
+        var checksum = Checksum.zero
+        var count: Int64 = 0
+        var lastOperation: Int64 = 0
+    }
+
+    private struct StoredRow {
+        var largeValues: [String: String?]
+        var entries: [RowEntry]
+    }
+
+    private let connection: SQLiteConnection
+    private let stream: StreamNumber
+    private let evaluator: RowEvaluator
+    private let converter: ValueConverter
+    private var buckets: [String: Int64] = [:]
+    private var totals: [Int64: Total] = [:]
+    /// The last operation id before this writer.
+    let firstOperation: Int64
+    /// The last operation id that was used.
+    private(set) var lastOperation: Int64
+    /// Rows that could not be written, because a value is not known.
+    private(set) var incomplete: [IncompleteRow] = []
+    /// What an operator should know; holds no values.
+    private(set) var warnings: [String] = []
+
+    /// Rows larger than this are not synced (service 4.6).
+    private static let rowLimit = 15 << 20
+
+    init(
+        _ connection: SQLiteConnection, stream: StreamNumber, evaluator: RowEvaluator,
+        converter: ValueConverter
+    ) throws {
+        self.connection = connection
+        self.stream = stream
+        self.evaluator = evaluator
+        self.converter = converter
+        lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
+        firstOperation = lastOperation
+    }
+
+    /// Whether anything was written.
+    var hasWritten: Bool { lastOperation > firstOperation }
+
+    func apply(_ change: RowChange, to table: SourceTable) throws {
+        switch change {
+        case .snapshot(let tuple):
+            let id = table.replicaID(tuple, converter)
+            guard try stored(table, id) == nil else { return }
+            try write(table, id, tuple, previous: nil)
+        case .insert(let tuple):
+            let id = table.replicaID(tuple, converter)
+            try write(table, id, tuple, previous: try stored(table, id))
+        case .update(let old, let new): try update(table, old: old, new: new)
+        case .delete(let tuple):
+            let id = table.replicaID(tuple, converter)
+            if let previous = try stored(table, id) { try remove(table, id, previous) }
+        }
+    }
+
+    private func update(_ table: SourceTable, old: PgOutputTuple?, new: PgOutputTuple) throws {
+        // Large values that did not change are taken from the old tuple, of which FULL sends all.
+        var tuple = new
+        if let old {
+            for index in tuple.indices where tuple[index] == .unchangedToast && index < old.count {
+                if case .text = old[index] { tuple[index] = old[index] }
+            }
+        }
+        let id = table.replicaID(tuple, converter)
+        let oldID = old.map { table.replicaID($0, converter) } ?? id
+        let previous = try stored(table, oldID)
+        if let previous, let columns = missing(table, tuple) {
+            for index in columns {
+                if let known = previous.largeValues[table.shape.columns[index]] {
+                    tuple[index] = known.map { .text($0) } ?? .null
+                }
+            }
+        }
+        if missing(table, tuple) != nil {
+            incomplete.append(IncompleteRow(table: table, tuple: tuple))
+            if oldID != id, let previous { try remove(table, oldID, previous) }
+            return
+        }
+        if oldID != id {
+            if let previous { try remove(table, oldID, previous) }
+            try write(table, id, tuple, previous: try stored(table, id))
+        } else {
+            try write(table, id, tuple, previous: previous)
+        }
+    }
+
+    private func missing(_ table: SourceTable, _ tuple: PgOutputTuple) -> [Int]? {
+        let columns = tuple.indices.filter { tuple[$0] == .unchangedToast }
+        return columns.isEmpty ? nil : columns
+    }
+
+    /// Removes all rows of a table, by ascending replica id and a bounded number at a time.
+    func truncate(_ table: SourceTable) throws {
+        while true {
+            let ids = try connection.query(
+                "SELECT replica_id FROM source_row WHERE source_table = ? ORDER BY replica_id LIMIT 2000",
+                [.integer(table.id)]
+            ) { ReplicaID(bytes: $0.blob(0) ?? []) }
+            if ids.isEmpty { return }
+            for id in ids {
+                if let previous = try stored(table, id) { try remove(table, id, previous) }
+            }
+        }
+    }
+
+    private func write(_ table: SourceTable, _ id: ReplicaID, _ tuple: PgOutputTuple, previous: StoredRow?)
+        throws
+    {
+        let evaluated = evaluate(table, tuple)
+        var current: [(entry: RowEntry, data: String)] = []
+        for row in evaluated {
+            current.append((RowEntry(bucket: try bucket(row.bucket), type: row.type, id: row.id), row.data))
+        }
+        let plan = RowChangePlan.update(from: previous?.entries ?? [], to: current)
+        for step in plan.steps { try perform(step, table, id) }
+        try connection.run(
+            "INSERT INTO source_row(source_table, replica_id, large_values, entries) VALUES (?, ?, ?, ?) "
+                + "ON CONFLICT DO UPDATE SET large_values = excluded.large_values, entries = excluded.entries",
+            [
+                .integer(table.id), .blob(id.bytes),
+                SQLiteValue(RowState.text(largeValues: tuple, of: table)),
+                .text(RowState.text(entries: plan.entries)),
+            ])
+    }
+
+    private func evaluate(_ table: SourceTable, _ tuple: PgOutputTuple) -> [EvaluatedRow] {
+        let name = "\(table.description.schema).\(table.description.name)"
+        let size = tuple.reduce(0) { $0 + ($1.text?.utf8.count ?? 0) }
+        guard size <= Self.rowLimit else {
+            warnings.append("[PSYNC_S1002] A row of \(name) is larger than 15 MiB and is not synced.")
+            return []
+        }
+        var values: [SQLiteValue] = []
+        values.reserveCapacity(tuple.count)
+        do throws(ConversionError) {
+            for (index, type) in table.types.enumerated() {
+                values.append(try converter.value(index < tuple.count ? tuple[index].text : nil, type))
+            }
+        } catch {
+            warnings.append("A row of \(name) is not synced: \(error.message)")
+            return []
+        }
+        return evaluator.evaluate(
+            SourceRow(shape: table.shape, values: values), schema: table.description.schema,
+            table: table.description.name)
+    }
+
+    private func remove(_ table: SourceTable, _ id: ReplicaID, _ previous: StoredRow) throws {
+        for step in RowChangePlan.update(from: previous.entries, to: []).steps {
+            try perform(step, table, id)
+        }
+        try connection.run(
+            "DELETE FROM source_row WHERE source_table = ? AND replica_id = ?",
+            [.integer(table.id), .blob(id.bytes)])
+    }
+
+    private func stored(_ table: SourceTable, _ id: ReplicaID) throws -> StoredRow? {
+        try connection.one(
+            "SELECT large_values, entries FROM source_row WHERE source_table = ? AND replica_id = ?",
+            [.integer(table.id), .blob(id.bytes)]
+        ) { row in
+            StoredRow(
+                largeValues: try RowState.largeValues(row.text(0)),
+                entries: try RowState.entries(row.string(1)))
+        }
+    }
+
+    private func bucket(_ name: String) throws -> Int64 {
+        if let known = buckets[name] { return known }
+        let full = "\(stream)#\(name)"
+        let parameters: [SQLiteValue] = [.integer(stream), .text(full)]
+        let select = "SELECT id FROM bucket WHERE stream = ? AND name = ?"
+        var id = try connection.one(select, parameters) { $0.int64(0) }
+        if id == nil {
+            try connection.run("INSERT INTO bucket(stream, name) VALUES (?, ?)", parameters)
+            id = connection.lastInsertRowID
+        }
+        guard let id else { throw StoreError.noStream }
+        buckets[name] = id
+        return id
+    }
+
+    private func perform(_ step: RowChangePlan.Step, _ table: SourceTable, _ replicaID: ReplicaID) throws {
+        let entry: RowEntry
+        let checksum: Checksum
+        let kind: OperationKind
+        var text: String?
+        switch step {
+        case .put(let target, let data):
+            entry = target
+            kind = .put
+            checksum = OperationChecksum.put(type: target.type, id: target.id, data: data)
+            text = data
+        case .remove(let target):
+            entry = target
+            kind = .remove
+            checksum = OperationChecksum.remove(subkey: table.subkey(replicaID))
+        }
+        lastOperation += 1
+        try connection.run(
+            "INSERT INTO operation(op_id, bucket, kind, source_table, replica_id, object_type, object_id, checksum, data) "
+                + "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                .integer(lastOperation), .integer(entry.bucket), .integer(kind.rawValue), .integer(table.id),
+                .blob(replicaID.bytes), .text(entry.type), .text(entry.id), .integer(Int64(checksum.value)),
+                SQLiteValue(text),
+            ])
+        totals[entry.bucket, default: Total()].checksum += checksum
+        totals[entry.bucket, default: Total()].count += 1
+        totals[entry.bucket, default: Total()].lastOperation = lastOperation
+    }
+
+    /// Writes counters and totals; the last call before the commit.
+    func finish() throws {
+        guard hasWritten else { return }
+        for (bucket, total) in totals {
+            try connection.run(
+                "UPDATE bucket SET checksum = (checksum + ?) & 4294967295, count = count + ?, last_op = ? WHERE id = ?",
+                [
+                    .integer(Int64(total.checksum.value)), .integer(total.count),
+                    .integer(total.lastOperation),
+                    .integer(bucket),
+                ])
+        }
+        try connection.run("UPDATE counter SET last_op = ?", [.integer(lastOperation)])
+        try connection.run(
+            "UPDATE replication_stream SET last_op = ? WHERE id = ?",
+            [.integer(lastOperation), .integer(stream)])
+    }
+}

@@ -1,0 +1,105 @@
+import PowerSyncPostgres
+import PowerSyncSQLite
+
+/// A column of a source table as replication describes it.
+package struct SourceColumn: Sendable, Hashable {
+    /// The name.
+    package let name: String
+    /// The id of the type.
+    package let typeOID: UInt32
+    /// Whether it belongs to the replica identity.
+    package let isIdentity: Bool
+
+    /// Makes a column.
+    package init(name: String, typeOID: UInt32, isIdentity: Bool) {
+        self.name = name
+        self.typeOID = typeOID
+        self.isIdentity = isIdentity
+    }
+}
+
+/// A source table before it has a place in the state file.
+package struct TableDescription: Sendable, Hashable {
+    /// The id of the relation.
+    package var oid: UInt32
+    /// The schema.
+    package var schema: String
+    /// The name.
+    package var name: String
+    /// The columns in table order.
+    package var columns: [SourceColumn]
+
+    /// Makes a description.
+    package init(oid: UInt32, schema: String, name: String, columns: [SourceColumn]) {
+        self.oid = oid
+        self.schema = schema
+        self.name = name
+        self.columns = columns
+    }
+
+    /// Names and types of the identity; another text means other replica ids (service 4.8).
+    package var identity: String {
+        columns.filter(\.isIdentity).map { "\($0.typeOID) \($0.name)" }.joined(separator: "\n")
+    }
+}
+
+/// A source table with its record in the state file and the types of its columns.
+package struct SourceTable: Sendable {
+    /// The id of the record.
+    package let id: Int64
+    /// What the subkeys of its rows begin with.
+    package let uuid: String
+    /// What the source says of it.
+    package let description: TableDescription
+    /// Whether all of its rows have been read.
+    package var isSnapshotDone: Bool
+    /// The key up to which they have been read.
+    package var snapshotKey: String?
+    let shape: RowShape
+    let types: [PostgresType]
+    /// The columns whose values an update may leave out.
+    let largeColumns: [Int]
+
+    init(
+        id: Int64, uuid: String, description: TableDescription, isSnapshotDone: Bool, snapshotKey: String?,
+        types: TypeCatalog
+    ) {
+        self.id = id
+        self.uuid = uuid
+        self.description = description
+        self.isSnapshotDone = isSnapshotDone
+        self.snapshotKey = snapshotKey
+        shape = RowShape(columns: description.columns.map(\.name))
+        self.types = description.columns.map { types.type($0.typeOID) }
+        largeColumns = description.columns.indices.filter {
+            types.isVariableLength(description.columns[$0].typeOID)
+        }
+    }
+
+    /// The same record with the columns of now.
+    func described(by description: TableDescription, _ types: TypeCatalog) -> SourceTable {
+        SourceTable(
+            id: id, uuid: uuid, description: description, isSnapshotDone: isSnapshotDone,
+            snapshotKey: snapshotKey,
+            types: types)
+    }
+
+    /// The subkey of one of its rows (service 4.5).
+    func subkey(_ replicaID: ReplicaID) -> String { "\(uuid)/\(replicaID.text)" }
+
+    /// The id of a row from the texts of its identity columns; random for a table without identity.
+    func replicaID(_ tuple: PgOutputTuple, _ converter: ValueConverter) -> ReplicaID {
+        var identity: [(name: String, value: SQLiteValue)] = []
+        for (index, column) in description.columns.enumerated() where column.isIdentity && index < tuple.count
+        {
+            let text = tuple[index].text
+            do throws(ConversionError) {
+                identity.append((column.name, try converter.value(text, types[index])))
+            } catch {
+                // The text identifies the row as well as its value would.
+                identity.append((column.name, SQLiteValue(text)))
+            }
+        }
+        return identity.isEmpty ? .random() : ReplicaID(columns: identity)
+    }
+}
