@@ -1,0 +1,124 @@
+import PowerSyncCrypto
+import PowerSyncWire
+
+/// A token whose signature and claims were accepted.
+package struct VerifiedToken: Sendable, Equatable {
+    /// All claims.
+    package let payload: JSON
+    /// When it expires, in seconds since 1970, without tolerance.
+    package let expiry: Double
+
+    /// The text of `sub` by which write checkpoints are kept.
+    package var userID: String { RequestValues(token: payload).userID }
+}
+
+/// Decides whether a token is accepted (service 2.1, 2.2).
+package struct TokenVerifier: Sendable {
+    /// Seconds by which clocks may differ.
+    private static let tolerance = 60.0
+
+    /// The audiences of which a token must name one.
+    package let audience: [String]
+    /// The longest time from `iat` to `exp`, in seconds.
+    package let lifetimeLimit: Double
+
+    /// Makes a verifier.
+    package init(audience: [String], lifetimeLimit: Double = 86_400) {
+        self.audience = audience
+        self.lifetimeLimit = lifetimeLimit
+    }
+
+    /// Takes the token out of the value of an Authorization field: `Token x` or `Bearer x`, in exactly this spelling.
+    package static func token(inField value: String?) throws(AuthorizationError) -> String {
+        guard let value else { throw .noToken }
+        for scheme in ["Token ", "Bearer "] where value.hasPrefix(scheme) {
+            let token = value.dropFirst(scheme.count)
+            if !token.isEmpty, !token.contains(where: \.isWhitespace) { return String(token) }
+        }
+        throw .noToken
+    }
+
+    /// Verifies a token.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - keys: The keys that may have signed it.
+    ///   - now: Seconds since 1970.
+    /// - Returns: The token.
+    /// - Throws: The first check that fails; `.noKey` if other keys could change the outcome.
+    package func verify(_ text: String, keys: [JSONWebKey], now: Double) throws(AuthorizationError)
+        -> VerifiedToken
+    {
+        let token: JSONWebToken
+        let payload: JSON
+        do {
+            token = try JSONWebToken(parsing: text)
+            payload = try JSON.parse(token.payload)
+        } catch {
+            throw .malformed
+        }
+        guard payload.objectMembers != nil else { throw .malformed }
+        try checkSignature(token, keys)
+        return VerifiedToken(payload: payload, expiry: try checkClaims(payload, now))
+    }
+
+    private func checkSignature(_ token: JSONWebToken, _ keys: [JSONWebKey]) throws(AuthorizationError) {
+        guard let algorithm = SignatureAlgorithm(rawValue: token.header.algorithm) else {
+            throw AuthorizationError("PSYNC_S2101", "\"alg\" (Algorithm) Header Parameter not allowed")
+        }
+        if let kid = token.header.kid, let key = keys.first(where: { $0.kid == kid }) {
+            guard key.goes(with: algorithm) else {
+                throw AuthorizationError("PSYNC_S2101", "Unexpected token algorithm \(algorithm.rawValue)")
+            }
+            guard token.isSigned(by: key, as: algorithm) else {
+                throw AuthorizationError("PSYNC_S2101", "signature verification failed")
+            }
+            return
+        }
+        // A key without a name stands for any name.
+        let fits = keys.contains {
+            $0.kid == nil && $0.goes(with: algorithm) && token.isSigned(by: $0, as: algorithm)
+        }
+        guard fits else { throw .noKey }
+    }
+
+    /// Returns when the token expires.
+    private func checkClaims(_ payload: JSON, _ now: Double) throws(AuthorizationError) -> Double {
+        for claim in ["sub", "iat", "exp"] where payload[claim] == nil { throw .missing(claim) }
+        let issued = try number("iat", payload)
+        let expiry = try number("exp", payload)
+        if payload["nbf"] != nil, try number("nbf", payload) > now + Self.tolerance {
+            // The real service's text for it (service 3.14 D16).
+            throw .missing("nbf")
+        }
+        guard expiry > now - Self.tolerance else {
+            throw AuthorizationError("PSYNC_S2103", "JWT has expired")
+        }
+        try checkAudience(payload)
+        guard expiry - issued <= lifetimeLimit else {
+            throw AuthorizationError(
+                "PSYNC_S2104",
+                "Token must expire in a maximum of \(NumberText.normalized(lifetimeLimit)) seconds, "
+                    + "got \(NumberText.normalized(expiry - issued))s")
+        }
+        if let parameters = payload["parameters"], parameters.objectMembers == nil {
+            throw AuthorizationError("PSYNC_S2101", "Payload parameters must be an object")
+        }
+        return expiry
+    }
+
+    private func checkAudience(_ payload: JSON) throws(AuthorizationError) {
+        guard let claim = payload["aud"] else { throw .missing("aud", code: "PSYNC_S2105") }
+        let named = claim.arrayValue?.compactMap(\.stringValue) ?? [claim.stringValue].compactMap { $0 }
+        guard named.contains(where: audience.contains) else {
+            throw AuthorizationError("PSYNC_S2105", "Unexpected \"aud\" claim value: \(claim.text)")
+        }
+    }
+
+    private func number(_ claim: String, _ payload: JSON) throws(AuthorizationError) -> Double {
+        guard case .number(let lexeme)? = payload[claim], let number = Double(lexeme), number.isFinite else {
+            throw AuthorizationError("PSYNC_S2101", "\"\(claim)\" claim must be a number")
+        }
+        return number
+    }
+}

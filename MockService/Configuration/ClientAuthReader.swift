@@ -1,0 +1,54 @@
+import PowerSyncCrypto
+import PowerSyncYAML
+
+/// Reads whose tokens are accepted (service 2.3, 8).
+struct ClientAuthReader {
+    let reader: ConfigurationReader
+
+    func read(_ node: YAMLNode, into service: inout MockServiceConfiguration) throws(YAMLError) {
+        for key in ["supabase", "supabase_jwt_secret", "jwks_reject_ip_ranges", "block_local_jwks"] {
+            // Rules that restrict must not be dropped silently.
+            if let refused = node[key], try reader.text(refused) != "false" {
+                throw refused.error("'client_auth.\(key)' is not supported by this service")
+            }
+        }
+        for entry in try texts(node["jwks_uri"]) {
+            guard entry.hasPrefix("http://") || entry.hasPrefix("https://") else {
+                throw (node["jwks_uri"] ?? node).error(
+                    "[PSYNC_S3103] 'jwks_uri' must be an http or https address")
+            }
+            service.jwksURIs.append(entry)
+        }
+        service.audience = try texts(node["audience"])
+        for key in node["jwks"]?["keys"]?.elements ?? [] { service.keys.append(try self.key(key)) }
+    }
+
+    private func texts(_ node: YAMLNode?) throws(YAMLError) -> [String] {
+        guard let node, !node.isNull else { return [] }
+        guard let elements = node.elements else { return [try reader.text(node)].compactMap { $0 } }
+        var texts: [String] = []
+        for element in elements {
+            if let text = try reader.text(element) { texts.append(text) }
+        }
+        return texts
+    }
+
+    private func key(_ node: YAMLNode) throws(YAMLError) -> JSONWebKey {
+        guard let pairs = node.pairs else { throw node.error("a key is a map") }
+        var fields: [String: String] = [:]
+        var operations: [String]?
+        for (name, value) in pairs {
+            guard let name = name.string else { continue }
+            if name == "key_ops" {
+                operations = try texts(value)
+            } else {
+                fields[name] = try reader.text(value)
+            }
+        }
+        do throws(CryptoError) {
+            return try JSONWebKey(fields: fields, keyOperations: operations)
+        } catch {
+            throw node.error("the key cannot be used: \(error)")
+        }
+    }
+}

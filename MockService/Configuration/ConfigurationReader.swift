@@ -1,0 +1,176 @@
+import PowerSyncCommandLine
+import PowerSyncYAML
+
+/// What a configuration file says beside the service itself.
+package struct ServiceSettings: Sendable {
+    /// The service.
+    package var service: MockServiceConfiguration
+    /// The lightest log lines that are written.
+    package var logLevel = LogLevel.info
+    /// How log lines are spelled.
+    package var logFormat = Log.Format.text
+}
+
+/// Reads the service's configuration file, YAML or JSON (service 8).
+package struct ConfigurationReader {
+    /// Where texts and files come from, so that tests need none.
+    package struct Inputs: Sendable {
+        /// The environment.
+        package let environment: [String: String]
+        /// Reads a file by its path as it is written in the configuration.
+        package let readFile: @Sendable (String) throws -> String
+
+        /// Makes inputs.
+        package init(environment: [String: String], readFile: @escaping @Sendable (String) throws -> String) {
+            self.environment = environment
+            self.readFile = readFile
+        }
+    }
+
+    private let inputs: Inputs
+    private let name: String
+
+    /// Reads a configuration.
+    ///
+    /// - Parameters:
+    ///   - text: The YAML.
+    ///   - name: What the text is called in messages.
+    ///   - inputs: The environment and the files that it refers to.
+    /// - Returns: The settings.
+    /// - Throws: `ConfigurationError` with name, line and column of what is wrong.
+    package static func read(_ text: String, name: String, inputs: Inputs) throws(ConfigurationError)
+        -> ServiceSettings
+    {
+        let reader = ConfigurationReader(inputs: inputs, name: name)
+        do throws(YAMLError) {
+            guard let root = try YAMLNode.parse(text), root.pairs != nil else {
+                throw YAMLError("the configuration must be a map", line: 1, column: 1)
+            }
+            return try reader.settings(root)
+        } catch {
+            throw ConfigurationError("\(name): \(error)")
+        }
+    }
+
+    private func settings(_ root: YAMLNode) throws(YAMLError) -> ServiceSettings {
+        let connection = try connection(root)
+        let (syncConfig, syncConfigName) = try syncConfig(root)
+        var service = MockServiceConfiguration(
+            source: try SourceReader(reader: self).source(connection), statePath: try statePath(root),
+            syncConfig: syncConfig)
+        service.syncConfigName = syncConfigName
+        if let prefix = try text(connection["slot_name_prefix"]) { service.slotNamePrefix = prefix }
+        if let seconds = try number(connection["heartbeat_interval_seconds"], in: 1...3600) {
+            service.heartbeat = .seconds(seconds)
+        }
+        if let host = try text(root["host"]) { service.host = host }
+        if let port = try number(root["port"], in: 0...65_535) { service.port = port }
+        if let node = root["client_auth"] { try ClientAuthReader(reader: self).read(node, into: &service) }
+        if let parameters = root["api"]?["parameters"] {
+            let limits = 1...1_000_000
+            if let limit = try number(parameters["max_concurrent_connections"], in: limits) {
+                service.maxConcurrentConnections = limit
+            }
+            if let limit = try number(parameters["max_buckets_per_connection"], in: limits) {
+                service.maxBucketsPerConnection = limit
+            }
+            if let limit = try number(parameters["max_data_fetch_concurrency"], in: 1...100) {
+                service.maxDataFetchConcurrency = limit
+            }
+        }
+        var settings = ServiceSettings(service: service)
+        if let node = root["system"]?["logging"] {
+            if let level = try text(node["level"]) {
+                guard let known = LogLevel(name: level) else {
+                    throw node.error("'\(level)' is no log level")
+                }
+                settings.logLevel = known
+            }
+            if let format = try text(node["format"]) {
+                guard let known = Log.Format(rawValue: format) else {
+                    throw node.error("'format' is json or text")
+                }
+                settings.logFormat = known
+            }
+        }
+        return settings
+    }
+
+    private func connection(_ root: YAMLNode) throws(YAMLError) -> YAMLNode {
+        guard let list = root["replication"]?["connections"]?.elements, let first = list.first else {
+            throw (root["replication"] ?? root).error("'replication.connections' needs one connection")
+        }
+        guard list.count == 1 else { throw list[1].error("only one connection is possible") }
+        guard try text(first["type"]) == "postgresql" else {
+            throw (first["type"] ?? first).error("the connection's 'type' must be postgresql")
+        }
+        return first
+    }
+
+    private func statePath(_ root: YAMLNode) throws(YAMLError) -> String {
+        guard let storage = root["storage"] else {
+            throw root.error("'storage' is missing: storage: {type: sqlite, path: FILE}")
+        }
+        let type = try text(storage["type"]) ?? "nothing"
+        guard type == "sqlite" else {
+            throw (storage["type"] ?? storage).error(
+                "this service keeps its state in SQLite, not in \(type): storage: {type: sqlite, path: FILE}")
+        }
+        guard let path = try text(storage["path"]), !path.isEmpty else {
+            throw storage.error("'storage.path' is missing: the file for the state")
+        }
+        return path
+    }
+
+    private func syncConfig(_ root: YAMLNode) throws(YAMLError) -> (text: String, name: String) {
+        if let encoded = inputs.environment["POWERSYNC_SYNC_CONFIG_B64"] {
+            guard let text = Base64Text.decode(encoded) else {
+                throw YAMLError("POWERSYNC_SYNC_CONFIG_B64 is no base64 of a text", line: 1, column: 1)
+            }
+            return (text, "POWERSYNC_SYNC_CONFIG_B64")
+        }
+        guard let node = root["sync_config"] ?? root["sync_rules"] else {
+            throw root.error("'sync_config' is missing: its 'path' or 'content'")
+        }
+        if let path = try text(node["path"]) {
+            do {
+                return (try inputs.readFile(path), path)
+            } catch {
+                throw (node["path"] ?? node).error("the sync config '\(path)' cannot be read: \(error)")
+            }
+        }
+        guard let content = try text(node["content"]) else {
+            throw node.error("'path' or 'content' is missing")
+        }
+        return (content, "sync_config.content")
+    }
+
+    /// The text of a scalar with `!env` replaced; nil if the node is missing or null.
+    func text(_ node: YAMLNode?) throws(YAMLError) -> String? {
+        guard let node, !node.isNull else { return nil }
+        guard let text = node.string else { throw node.error("a text is expected here") }
+        guard let tag = node.tag else { return text }
+        guard tag == "!env" else { throw node.error("the tag \(tag) is not known") }
+        // `!env PS_PORT::number`; the kind matters to readers that tell numbers from texts.
+        let variable = text.firstRange(of: "::").map { String(text[..<$0.lowerBound]) } ?? text
+        guard variable.hasPrefix("PS_") else {
+            throw node.error("variables must begin with PS_: \(variable)")
+        }
+        guard let value = inputs.environment[variable] else { throw node.error("\(variable) is not set") }
+        return value
+    }
+
+    func number(_ node: YAMLNode?, in range: ClosedRange<Int>) throws(YAMLError) -> Int? {
+        guard let node, let text = try text(node) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw node.error("a number from \(range.lowerBound) to \(range.upperBound) is expected here")
+        }
+        return number
+    }
+
+    func flag(_ node: YAMLNode?) throws(YAMLError) -> Bool? {
+        guard let node, let text = try text(node) else { return nil }
+        guard text == "true" || text == "false" else { throw node.error("true or false is expected here") }
+        return text == "true"
+    }
+}

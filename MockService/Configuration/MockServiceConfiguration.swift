@@ -1,0 +1,57 @@
+import PowerSyncCrypto
+
+/// Everything that a service needs to know (service 8).
+package struct MockServiceConfiguration: Sendable {
+    /// The source database.
+    package var source: SourceDatabase
+    /// What names of replication slots begin with.
+    package var slotNamePrefix = "powersync_"
+    /// How often the log is moved on when nothing else does.
+    package var heartbeat: Duration = .seconds(60)
+    /// The SQLite file that holds the state.
+    package var statePath: String
+    /// The address to listen on; all interfaces, as the real service does in its container.
+    package var host = "0.0.0.0"
+    /// The port; 0 is any that is free.
+    package var port = 8080
+    /// The YAML text of the sync configuration.
+    package var syncConfig: String
+    /// What the sync configuration is called in messages: its path, if it has one.
+    package var syncConfigName = "sync config"
+    /// Keys that are known beforehand.
+    package var keys: [JSONWebKey] = []
+    /// Addresses of further keys.
+    package var jwksURIs: [String] = []
+    /// The audiences of which a token must name one.
+    package var audience: [String] = []
+    /// Streams that may be open at once.
+    package var maxConcurrentConnections = 200
+    /// Buckets that one stream may have.
+    package var maxBucketsPerConnection = 1000
+    /// Readers of the state file, which bounds how many streams read data at once.
+    package var maxDataFetchConcurrency = 10
+
+    /// Makes a configuration with the defaults of the real service.
+    ///
+    /// - Parameters:
+    ///   - source: The source database.
+    ///   - statePath: The SQLite file that holds the state.
+    ///   - syncConfig: The YAML text of the sync configuration.
+    package init(source: SourceDatabase, statePath: String, syncConfig: String) {
+        self.source = source
+        self.statePath = statePath
+        self.syncConfig = syncConfig
+    }
+}
+
+/// A configuration that cannot be used.
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What is wrong, where, and what is wanted instead.
+    package let message: String
+
+    /// Makes an error.
+    package init(_ message: String) { self.message = message }
+
+    /// The message.
+    package var description: String { message }
+}

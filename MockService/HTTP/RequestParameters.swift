@@ -1,0 +1,56 @@
+import PowerSyncHTTP
+import PowerSyncWire
+
+/// Reads query and body of a request into one object, as the real service does (service 1.1).
+enum RequestParameters {
+    /// Why there are no parameters; the answer to send.
+    struct Refusal: Error {
+        let response: HTTPResponse
+    }
+
+    /// What a body may hold, in bytes.
+    static let bodyLimit = 1 << 20
+
+    /// Query and body; a member of the body wins over one of the query.
+    static func read(_ request: HTTPRequest, _ body: any HTTPRequestBody) async throws(Refusal) -> JSON {
+        let bytes: [UInt8]
+        do throws(HTTPError) {
+            bytes = try await body.collect(limit: bodyLimit)
+        } catch {
+            if error.code == .bodyTooLarge {
+                throw Refusal(
+                    response: ErrorResponse.framework(413, "BODY_TOO_LARGE", "Request body is too large"))
+            }
+            throw Refusal(response: HTTPResponse(status: error.status))
+        }
+        var members = request.query.map { JSONMember($0.name, .string($0.value)) }
+        members += try json(bytes, request.fields["content-type"])?.objectMembers ?? []
+        return .object(members)
+    }
+
+    private static func json(_ bytes: [UInt8], _ contentType: String?) throws(Refusal) -> JSON? {
+        let type = contentType?.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+        switch type {
+        case "application/json":
+            guard !bytes.isEmpty else {
+                throw Refusal(
+                    response: ErrorResponse.framework(
+                        400, "EMPTY_JSON_BODY",
+                        "Body cannot be empty when content-type is set to 'application/json'"))
+            }
+            do throws(WireError) {
+                return try JSON.parse(bytes)
+            } catch {
+                throw Refusal(
+                    response: ErrorResponse.framework(
+                        400, "INVALID_JSON_BODY",
+                        "Body is not valid JSON but content-type is set to 'application/json'"))
+            }
+        case "text/plain": return nil
+        case nil where bytes.isEmpty: return nil
+        default:
+            throw Refusal(
+                response: ErrorResponse.framework(415, "INVALID_MEDIA_TYPE", "Unsupported Media Type"))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import PowerSyncCommandLine
+import PowerSyncHTTP
+import PowerSyncWire
+
+/// Answers requests (service 1.2).
+struct ServiceRouter: Sendable {
+    let authenticator: Authenticator
+    let hub: CheckpointHub
+    let clock: ServiceClock
+    let writeCheckpoints: WriteCheckpoints
+    let streams: StreamHandler
+    let log: Log
+
+    /// Answers one request; every answer carries the fields that let web pages read it (service 1.1).
+    func handle(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
+        let answer = await route(request, body)
+        var fields: HTTPFields = [
+            "access-control-allow-origin": "*", "access-control-expose-headers": "Content-Type",
+        ]
+        for (name, value) in answer.fields { fields.append(name, value) }
+        return HTTPResponse(status: answer.status, fields: fields, body: answer.body)
+    }
+
+    private func route(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
+        if request.method == "OPTIONS" {
+            return HTTPResponse(
+                status: 204,
+                fields: [
+                    "access-control-allow-methods": "GET,HEAD,POST",
+                    "access-control-allow-headers": "Content-Type, Authorization, User-Agent, X-User-Agent",
+                    "access-control-max-age": "3600",
+                ])
+        }
+        let method = request.method == "HEAD" ? "GET" : request.method
+        switch (method, request.path) {
+        case ("POST", "/sync/stream"):
+            return await authorized(request, body) { parameters, token in
+                try await streams.open(request, parameters, token)
+            }
+        case ("GET", "/write-checkpoint2.json"):
+            return await authorized(request, body) { parameters, token in
+                let id = try await take(parameters, token, requested: nil)
+                return JSONResponse.data(.object([JSONMember("write_checkpoint", .string(String(id)))]))
+            }
+        case ("POST", "/sync/checkpoint-request"):
+            return await authorized(
+                request, body,
+                validate: { parameters throws(RequestViolations) in
+                    _ = try WriteCheckpoints.requestedID(parameters["checkpoint_request_id"])
+                }
+            ) { parameters, token in
+                let wanted = try WriteCheckpoints.requestedID(parameters["checkpoint_request_id"])
+                let id = try await take(parameters, token, requested: wanted)
+                return JSONResponse.data(.object([JSONMember("checkpoint_request_id", .string(String(id)))]))
+            }
+        case ("GET", "/probes/startup"), ("GET", "/probes/liveness"): return probe(isGood: true)
+        case ("GET", "/probes/readiness"): return probe(isGood: hub.current != nil)
+        default: return ErrorResponse.notFound(request.method, request.path)
+        }
+    }
+
+    private typealias Handler = (JSON, VerifiedToken) async throws -> HTTPResponse
+
+    /// Validates, then authorizes, then answers: the order of the real service.
+    private func authorized(
+        _ request: HTTPRequest, _ body: any HTTPRequestBody,
+        validate: (JSON) throws(RequestViolations) -> Void = { _ throws(RequestViolations) in },
+        _ handler: Handler
+    ) async -> HTTPResponse {
+        do {
+            let parameters = try await RequestParameters.read(request, body)
+            try validate(parameters)
+            if request.path == "/sync/stream" { _ = try SyncStreamRequest(json: parameters) }
+            let token = try await authenticator.authenticate(request.fields["authorization"])
+            return try await handler(parameters, token)
+        } catch let refusal as RequestParameters.Refusal {
+            return refusal.response
+        } catch let violations as RequestViolations {
+            return ErrorResponse.invalid(violations.messages)
+        } catch let error as AuthorizationError {
+            log.debug("a request was not let in", ["auth.code": error.code])
+            return ErrorResponse.unauthorized(error)
+        } catch let refusal as StreamHandler.Refusal {
+            return refusal.response
+        } catch is CancellationError {
+            return ErrorResponse.service(503, "PSYNC_S2003", "Service temporarily unavailable")
+        } catch {
+            log.error("a request failed", ["http.path": request.path, "error": "\(error)"])
+            return ErrorResponse.unexpected()
+        }
+    }
+
+    private func take(_ parameters: JSON, _ token: VerifiedToken, requested: Int64?) async throws -> Int64 {
+        guard hub.current != nil else {
+            throw StreamHandler.Refusal(
+                response: ErrorResponse.service(
+                    500, "PSYNC_S2302", "Cannot create Write Checkpoint since no sync config is active."))
+        }
+        let key = WriteCheckpoints.key(userID: token.userID, clientID: parameters["client_id"]?.stringValue)
+        return try await writeCheckpoints.take(key: key, requested: requested)
+    }
+
+    /// The state of the process (service 1.9); not wrapped in `data`.
+    private func probe(isGood: Bool) -> HTTPResponse {
+        JSONResponse.make(
+            isGood ? 200 : 400,
+            .object([
+                JSONMember("ready", .bool(hub.current != nil)), JSONMember("started", .bool(true)),
+                JSONMember("touched_at", .string(TimestampText.iso(clock.now()))),
+            ]))
+    }
+}

@@ -1,0 +1,56 @@
+import PowerSyncCommandLine
+import PowerSyncCompression
+import PowerSyncHTTP
+import PowerSyncWire
+
+/// Opens sync streams (service 1.4, 1.5).
+struct StreamHandler: Sendable {
+    /// A request that gets no stream.
+    struct Refusal: Error {
+        let response: HTTPResponse
+    }
+
+    let store: ServiceStore
+    let hub: CheckpointHub
+    let clock: ServiceClock
+    let slots: ConnectionSlots
+    let bucketLimit: Int
+    let log: Log
+
+    /// Prepares the first line, so that what fails until then still gets a status of its own, and answers.
+    func open(_ request: HTTPRequest, _ parameters: JSON, _ token: VerifiedToken) async throws -> HTTPResponse
+    {
+        let body = try SyncStreamRequest(json: parameters)
+        guard let slot = slots.take() else { throw Refusal(response: HTTPResponse(status: 429)) }
+        guard let published = hub.current else {
+            throw Refusal(
+                response: ErrorResponse.service(500, "PSYNC_S2302", "No sync config available"))
+        }
+        let resolution = BucketResolver(config: published.config, streamNumber: published.stream)
+            .resolve(body, token: token.payload)
+        guard resolution.buckets.count <= bucketLimit else {
+            throw Refusal(
+                response: ErrorResponse.tooManyBuckets(resolution.buckets.count, limit: bucketLimit))
+        }
+        let loop = StreamLoop(
+            store: store, hub: hub, clock: clock, stream: published.stream, buckets: resolution.buckets,
+            writeCheckpointKey: WriteCheckpoints.key(userID: token.userID, clientID: body.clientID),
+            expiry: token.expiry)
+        let view = try await loop.view(published)
+        let session = StreamSession(positions: body.buckets, streams: resolution.streams)
+        let compression = ContentNegotiation.compression(request.fields["accept-encoding"])
+        var fields: HTTPFields = ["content-type": "application/x-ndjson"]
+        if let compression { fields.append("content-encoding", compression.rawValue) }
+        fields.append("x-accel-buffering", "no")
+        let log = log
+        let stream: @Sendable (any HTTPBodyWriter) async throws -> Void = { writer in
+            // The slot is free again when this closure is gone, also if it never runs.
+            defer { withExtendedLifetime(slot) {} }
+            log.debug("a stream begins", ["sync.buckets": "\(resolution.buckets.count)"])
+            let encoder = LineEncoder(rawData: body.rawData, compression: compression)
+            try await loop.run(session, published, view, encoder, writer)
+            log.debug("a stream ends")
+        }
+        return HTTPResponse(status: 200, fields: fields, body: .stream(stream))
+    }
+}

@@ -1,0 +1,67 @@
+import PowerSyncPostgres
+import PowerSyncWire
+
+/// Takes write checkpoints: where the log is now, an id for it, and a message that moves the log past it (service 1.8).
+struct WriteCheckpoints: Sendable {
+    let pool: PostgresPool
+    let store: ServiceStore
+    let hub: CheckpointHub
+
+    /// The key by which the write checkpoints of a client are kept.
+    static func key(userID: String, clientID: String?) -> String {
+        clientID.map { $0.isEmpty ? userID : "\(userID)/\($0)" } ?? userID
+    }
+
+    /// Takes the next id, or the one that the client names.
+    ///
+    /// - Parameters:
+    ///   - key: Whose checkpoint it is.
+    ///   - requested: The id that the client wants.
+    /// - Returns: The id that is stored now.
+    /// - Throws: `PostgresError` if the source is away.
+    func take(key: String, requested: Int64?) async throws -> Int64 {
+        try await pool.withConnection { connection in
+            // The head comes first: what the client wrote before its request lies before it.
+            let head = try await SourceCatalog.position(connection)
+            let published = hub.current?.checkpoint.lsn ?? .zero
+            let id =
+                if let requested {
+                    try await store.requestWriteCheckpoint(
+                        key: key, requested: requested, head: head, published: published)
+                } else {
+                    try await store.nextWriteCheckpoint(key: key, head: head, published: published)
+                }
+            try await SourceCatalog.ping(connection)
+            return id
+        }
+    }
+
+    /// Reads the id of a checkpoint request: a decimal text or a whole number.
+    ///
+    /// - Parameter value: The value of `checkpoint_request_id`.
+    /// - Returns: The id.
+    /// - Throws: `RequestViolations` as the real service words them.
+    static func requestedID(_ value: JSON?) throws(RequestViolations) -> Int64 {
+        guard let value else {
+            throw RequestViolations(messages: [" must have required property 'checkpoint_request_id'"])
+        }
+        let text: String
+        switch value {
+        case .string(let string):
+            let digits = string.hasPrefix("-") ? string.dropFirst() : string[...]
+            guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+                throw RequestViolations(messages: [
+                    "/checkpoint_request_id: must match pattern \"^-?[0-9]+$\""
+                ])
+            }
+            text = string
+        case .number(let lexeme): text = lexeme
+        default: throw RequestViolations(messages: ["/checkpoint_request_id: type must be string"])
+        }
+        guard let id = Int64(text), id >= 1 else {
+            throw RequestViolations(
+                messages: ["Expected checkpoint_request_id between 1 and 9223372036854775807"])
+        }
+        return id
+    }
+}

@@ -1,0 +1,32 @@
+/// Compares a checkpoint with what a client was told last (service 3.2, step 4).
+package enum CheckpointDiffer {
+    /// What is new for the client.
+    package struct Difference: Sendable, Equatable {
+        /// Buckets that are new or have other operations.
+        package var updated: [CheckpointView.Bucket]
+        /// Names of buckets that are gone.
+        package var removed: [String]
+    }
+
+    /// The difference; nil if there is nothing to tell.
+    ///
+    /// - Parameters:
+    ///   - listed: The buckets as they were told, by name.
+    ///   - writeCheckpoint: The write checkpoint that was told.
+    ///   - view: The checkpoint.
+    /// - Returns: What to tell; a mere change of priority or reasons is nothing (service 3.14 D3).
+    package static func diff(
+        from listed: [String: CheckpointView.Bucket], writeCheckpoint: Int64?, to view: CheckpointView
+    ) -> Difference? {
+        let updated = view.buckets.filter { bucket in
+            guard let old = listed[bucket.bucket.name]?.state else { return true }
+            return old.checksum != bucket.state.checksum || old.count != bucket.state.count
+        }
+        let names = Set(view.buckets.map(\.bucket.name))
+        let removed = listed.keys.filter { !names.contains($0) }.sorted()
+        guard !updated.isEmpty || !removed.isEmpty || view.writeCheckpoint != writeCheckpoint else {
+            return nil
+        }
+        return Difference(updated: updated, removed: removed)
+    }
+}

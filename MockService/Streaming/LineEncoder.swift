@@ -1,0 +1,23 @@
+import PowerSyncCompression
+import PowerSyncWire
+
+/// Turns lines into the bytes of a response (service 1.5, 1.6).
+struct LineEncoder {
+    private let rawData: Bool
+    private let compressor: Compressor?
+
+    init(rawData: Bool, compression: CompressionFormat?) {
+        self.rawData = rawData
+        compressor = compression.map { Compressor($0) }
+    }
+
+    /// One line with its end; what was compressed can be read by the client at once.
+    func encode(_ line: SyncLine) -> [UInt8] {
+        var bytes = line.encoded(rawData: rawData)
+        bytes.append(0x0A)
+        return compressor?.compress(bytes) ?? bytes
+    }
+
+    /// What has to be sent after the last line.
+    func finish() -> [UInt8] { compressor?.finish() ?? [] }
+}

@@ -1,0 +1,96 @@
+import PowerSyncHTTP
+import PowerSyncWire
+
+/// Serves one sync stream: reads what its session asks for and sends what it says.
+struct StreamLoop {
+    let store: ServiceStore
+    let hub: CheckpointHub
+    let clock: ServiceClock
+    let stream: StreamNumber
+    let buckets: [ResolvedBucket]
+    let writeCheckpointKey: String
+    /// When the token expires, in seconds since 1970.
+    let expiry: Double
+
+    /// What a line may hold of data (service 3.4).
+    private static let lineLimit = 1 << 20
+
+    /// The checkpoint as this stream sees it.
+    func view(_ published: PublishedCheckpoint) async throws -> CheckpointView {
+        let states = try await store.states(
+            of: buckets.map(\.name), stream: stream, at: published.checkpoint.operation)
+        return CheckpointView(
+            operation: published.checkpoint.operation,
+            writeCheckpoint: try await store.writeCheckpoint(
+                key: writeCheckpointKey, at: published.checkpoint.lsn),
+            buckets: buckets.map {
+                CheckpointView.Bucket(bucket: $0, state: states[$0.name] ?? .empty)
+            })
+    }
+
+    /// Sends until the token expires, the configuration changes, the client goes or the service stops.
+    ///
+    /// - Parameters:
+    ///   - session: A session that was offered nothing yet.
+    ///   - first: The first checkpoint.
+    ///   - firstView: What the stream sees of it.
+    ///   - encoder: Makes bytes of lines.
+    ///   - writer: Takes the bytes; suspends while the client does not read.
+    /// - Throws: What the writer or the storage throws, and `CancellationError`.
+    func run(
+        _ session: StreamSession, _ first: PublishedCheckpoint, _ firstView: CheckpointView,
+        _ encoder: LineEncoder,
+        _ writer: any HTTPBodyWriter
+    ) async throws {
+        var session = session
+        var keepalive = KeepaliveSchedule(expiry: expiry, now: clock.now(), random: clock.random())
+        func send(_ line: SyncLine) async throws { try await writer.write(encoder.encode(line)) }
+        var published = first
+        // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
+        if !keepalive.isExpired(at: clock.now()), let line = session.offer(firstView) { try await send(line) }
+        serving: while hub.current?.stream == stream {
+            let now = clock.now()
+            if let seconds = keepalive.due(at: now, random: clock.random()) {
+                try await send(.tokenExpiresIn(seconds))
+                if keepalive.isExpired(at: now) { break serving }
+            }
+            switch session.next() {
+            case .send(let line): try await send(line)
+            case .read(let read):
+                let chunk = try await store.chunk(
+                    bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows,
+                    bytes: Self.lineLimit)
+                // Data of a replaced stream is being deleted: what was read may have holes.
+                guard hub.current?.stream == stream else { break serving }
+                if let line = session.received(chunk, for: read) { try await send(line) }
+                if session.mayBeInterrupted, let newer = hub.current, newer.sequence > published.sequence {
+                    published = newer
+                    guard newer.stream == stream else { break serving }
+                    if let line = session.offer(try await view(newer)) { try await send(line) }
+                }
+            case .wait:
+                guard let newer = try await next(after: published.sequence, until: keepalive.next) else {
+                    continue
+                }
+                published = newer
+                guard newer.stream == stream else { break serving }
+                if let line = session.offer(try await view(newer)) { try await send(line) }
+            }
+        }
+        let end = encoder.finish()
+        if !end.isEmpty { try await writer.write(end) }
+    }
+
+    /// The next checkpoint, nil if the time has come first.
+    private func next(after sequence: UInt64, until time: Double) async throws -> PublishedCheckpoint? {
+        try await withThrowingTaskGroup(of: PublishedCheckpoint?.self) { group in
+            group.addTask { try await hub.next(after: sequence) }
+            group.addTask {
+                try await clock.sleep(time)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+}

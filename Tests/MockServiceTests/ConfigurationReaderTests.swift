@@ -1,0 +1,121 @@
+import PowerSyncCommandLine
+import PowerSyncCompression
+import PowerSyncCrypto
+import PowerSyncMockService
+import Testing
+
+/// Service 8.
+struct ConfigurationReaderTests {
+    struct NoFile: Error {}
+
+    private func read(_ text: String, _ environment: [String: String] = [:]) throws(ConfigurationError)
+        -> ServiceSettings
+    {
+        try ConfigurationReader.read(
+            text, name: "powersync.yaml",
+            inputs: .init(environment: environment) { path in
+                guard path == "sync.yaml" else { throw NoFile() }
+                return "streams: {}"
+            })
+    }
+
+    private static let minimal = """
+        replication:
+          connections:
+            - { type: postgresql, uri: !env PS_DATA_URI, sslmode: disable }
+        storage: { type: sqlite, path: state.db }
+        sync_config: { path: sync.yaml }
+        """
+
+    @Test func readsTheExampleOfTheRealService() throws {
+        let settings = try read(
+            """
+            \(Self.minimal)
+            port: !env PS_PORT::number
+            host: 127.0.0.1
+            client_auth:
+              audience: [powersync-dev]
+              jwks_uri: [http://localhost:1/keys, https://example.com/keys]
+              jwks: { keys: [ { kty: oct, alg: HS256, kid: test-key, k: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY } ] }
+            api: { tokens: [admin-token], parameters: { max_concurrent_connections: 7, max_buckets_per_connection: 8 } }
+            system: { logging: { level: debug, format: json } }
+            """, ["PS_DATA_URI": "postgresql://u@h/d", "PS_PORT": "4000"])
+        let service = settings.service
+        #expect(service.source.uri == "postgresql://u@h/d")
+        #expect(service.source.parameters == ["sslmode": "disable"])
+        #expect(service.port == 4000 && service.host == "127.0.0.1")
+        #expect(service.statePath == "state.db" && service.syncConfig == "streams: {}")
+        #expect(service.syncConfigName == "sync.yaml")
+        #expect(service.audience == ["powersync-dev"])
+        #expect(service.jwksURIs == ["http://localhost:1/keys", "https://example.com/keys"])
+        #expect(service.keys.map(\.kid) == ["test-key"])
+        #expect(service.maxConcurrentConnections == 7 && service.maxBucketsPerConnection == 8)
+        #expect(settings.logLevel == .debug && settings.logFormat == .json)
+    }
+
+    @Test func readsJSONAndPartsOfAConnection() throws {
+        let service = try read(
+            #"""
+            {"replication":{"connections":[{"type":"postgresql","hostname":"db","port":5433,"username":"a b",
+            "password":"p/w","database":"d"}]},"storage":{"type":"sqlite","path":"s"},"sync_config":{"content":"x"}}
+            """#
+        ).service
+        #expect(service.source.uri == "postgresql://a%20b:p%2Fw@db:5433/d")
+        #expect(service.source.parameters == ["sslmode": "verify-full"])
+        #expect(service.port == 8080 && service.host == "0.0.0.0" && service.syncConfig == "x")
+    }
+
+    @Test func whatTheURISaysOfTLSStands() throws {
+        let service = try read(Self.minimal, ["PS_DATA_URI": "postgresql://h/d?sslmode=require"]).service
+        #expect(service.source.parameters.isEmpty)
+    }
+
+    @Test func theEnvironmentsSyncConfigWins() throws {
+        let environment = ["PS_DATA_URI": "x", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
+        #expect(try read(Self.minimal, environment).service.syncConfig == "hello")
+    }
+
+    @Test(arguments: [
+        ("x", "line 1, column 1: the configuration must be a map"),
+        ("a: 1", "line 1, column 1: 'replication.connections' needs one connection"),
+        (minimal, "line 3, column 32: PS_DATA_URI is not set"),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "!env DATA_URI"),
+            "line 3, column 32: variables must begin with PS_: DATA_URI"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "x").replacing(
+                "type: sqlite", with: "type: postgresql"),
+            "line 4, column 18: this service keeps its state in SQLite, not in postgresql: storage: {type: sqlite, path: FILE}"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "x").replacing("sync.yaml", with: "other.yaml"),
+            "line 5, column 22: the sync config 'other.yaml' cannot be read: NoFile()"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "x") + "\nclient_auth: {supabase: true}",
+            "line 6, column 25: 'client_auth.supabase' is not supported by this service"
+        ),
+        (
+            minimal.replacing("!env PS_DATA_URI", with: "x") + "\nport: high",
+            "line 6, column 7: a number from 0 to 65535 is expected here"
+        ),
+    ])
+    func saysWhatIsWrongAndWhere(_ text: String, _ expected: String) {
+        do throws(ConfigurationError) {
+            _ = try read(text)
+            Issue.record("accepted")
+        } catch {
+            #expect(error.description == "powersync.yaml: \(expected)")
+        }
+    }
+
+    @Test func zstdIsPreferredToGzipAndRefusalsAreHeeded() {
+        #expect(ContentNegotiation.compression(nil) == nil)
+        #expect(ContentNegotiation.compression("gzip, deflate") == .gzip)
+        #expect(ContentNegotiation.compression("br, gzip, zstd") == .zstd)
+        #expect(ContentNegotiation.compression("gzip;q=1, zstd;q=0") == .gzip)
+        #expect(ContentNegotiation.compression("*") == .zstd)
+        #expect(ContentNegotiation.compression("identity, br") == nil)
+    }
+}

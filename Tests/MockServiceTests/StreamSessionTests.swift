@@ -1,0 +1,289 @@
+import PowerSyncMockService
+import PowerSyncWire
+import Testing
+
+/// Plays a session against operations in memory.
+private struct Play {
+    var session: StreamSession
+    var buckets: [String: [Operation]] = [:]
+    var priorities: [String: Int] = [:]
+    var names: [String] = []
+    var writeCheckpoint: Int64?
+    var lineRows = Int.max
+
+    init(positions: [BucketRequest] = []) { session = StreamSession(positions: positions, streams: []) }
+
+    mutating func put(_ bucket: String, _ ids: ClosedRange<Int64>) {
+        let operations = ids.map {
+            Operation(
+                id: $0, kind: .put, objectType: "t", objectID: "\($0)", checksum: Checksum(1), data: "{}")
+        }
+        buckets[bucket, default: []] += operations
+    }
+
+    func view(_ operation: Int64) -> CheckpointView {
+        CheckpointView(
+            operation: operation, writeCheckpoint: writeCheckpoint,
+            buckets: names.map { name in
+                let known = (buckets[name] ?? []).filter { $0.id <= operation }
+                let id = Int64(names.firstIndex(of: name) ?? 0)
+                return .init(
+                    bucket: ResolvedBucket(name: name, priority: priorities[name] ?? 3, reasons: []),
+                    state: BucketState(
+                        id: buckets[name] == nil ? nil : id, checksum: Checksum(UInt32(known.count)),
+                        count: Int64(known.count), lastOperation: buckets[name]?.last?.id ?? 0))
+            })
+    }
+
+    /// A line in short: `cp`, `diff`, `D name ids`, `pcc`, `cc`.
+    static func short(_ line: SyncLine) -> String {
+        switch line {
+        case .checkpoint(let checkpoint): "cp \(checkpoint.lastOpID)"
+        case .checkpointDiff(let diff):
+            "diff \(diff.lastOpID) +\(diff.updatedBuckets.map(\.bucket)) -\(diff.removedBuckets)"
+        case .data(let data):
+            "D \(data.bucket) \(data.after ?? -1)>\(data.nextAfter ?? -1) \(data.operations.count)\(data.hasMore ? "+" : "")"
+        case .partialCheckpointComplete(let id, let priority): "pcc \(id ?? -1) \(priority)"
+        case .checkpointComplete(let id): "cc \(id ?? -1)"
+        default: "?"
+        }
+    }
+
+    mutating func lines(_ operation: Int64, atMost: Int = .max) -> [String] {
+        var lines: [String] = []
+        if let line = session.offer(view(operation)) { lines.append(Self.short(line)) }
+        while lines.count < atMost {
+            switch session.next() {
+            case .wait: return lines
+            case .send(let line): lines.append(Self.short(line))
+            case .read(let read):
+                let all = (buckets[read.name] ?? []).filter { $0.id > read.after && $0.id <= read.last }
+                let rows = min(read.rows, lineRows)
+                let chunk = Array(all.prefix(rows))
+                if let line = session.received(
+                    BucketChunk(operations: chunk, isCut: chunk.count == rows), for: read)
+                {
+                    lines.append(Self.short(line))
+                }
+            }
+        }
+        return lines
+    }
+}
+
+/// Service 9.2.
+struct StreamSessionTests {
+    @Test func anEmptyBucketIsListedAndCompletesAtOnce() {
+        var play = Play()
+        play.names = ["a"]
+        #expect(play.lines(0) == ["cp 0", "cc 0"])
+        play.put("a", 1...1)
+        #expect(play.lines(1) == ["diff 1 +[\"a\"] -[]", "D a 0>1 1", "cc 1"])
+        #expect(play.lines(5) == [])
+    }
+
+    @Test func lowerPrioritiesComeFirstAndEachButTheLastIsCompleted() {
+        var play = Play()
+        play.names = ["b0", "b1", "b2"]
+        play.priorities = ["b0": 2, "b1": 1, "b2": 2]
+        play.put("b0", 1...1)
+        play.put("b1", 2...2)
+        play.put("b2", 3...3)
+        #expect(play.lines(3) == ["cp 3", "D b1 0>2 1", "pcc 3 1", "D b0 0>1 1", "D b2 0>3 1", "cc 3"])
+        play.put("b2", 4...4)
+        // Only what waits forms groups: b0 and b1 were sent to their end.
+        #expect(play.lines(4) == ["diff 4 +[\"b2\"] -[]", "D b2 3>4 1", "cc 4"])
+    }
+
+    @Test func aBucketWithNothingToSendGoesOnWaiting() {
+        // P40: waiting buckets of priority 0 and 3, and then a write checkpoint alone.
+        var play = Play(positions: [BucketRequest(name: "a", after: 1)])
+        play.names = ["a", "b", "c"]
+        play.priorities = ["a": 0, "b": 3, "c": 1]
+        play.put("a", 1...1)
+        play.put("c", 2...2)
+        #expect(play.lines(2) == ["cp 2", "pcc 2 0", "D c 0>2 1", "pcc 2 1", "cc 2"])
+        play.writeCheckpoint = 1
+        #expect(play.lines(2) == ["diff 2 +[] -[]", "pcc 2 0", "cc 2"])
+    }
+
+    @Test func goesOnWhereTheClientIs() {
+        var play = Play(positions: [
+            BucketRequest(name: "a", after: 3), BucketRequest(name: "gone", after: 9),
+        ])
+        play.names = ["a"]
+        play.put("a", 1...5)
+        #expect(play.lines(5) == ["cp 5", "D a 3>5 2", "cc 5"])
+    }
+
+    @Test func aPositionBeyondTheCheckpointGetsNothing() {
+        var play = Play(positions: [BucketRequest(name: "a", after: 100)])
+        play.names = ["a"]
+        play.put("a", 1...5)
+        #expect(play.lines(5) == ["cp 5", "cc 5"])
+    }
+
+    @Test func aBucketThatLeavesAndReturnsStartsOver() {
+        var play = Play()
+        play.names = ["a", "b"]
+        play.put("a", 1...1)
+        play.put("b", 2...2)
+        #expect(play.lines(2) == ["cp 2", "D a 0>1 1", "D b 0>2 1", "cc 2"])
+        play.names = ["a"]
+        #expect(play.lines(2) == ["diff 2 +[] -[\"b\"]", "cc 2"])
+        play.names = ["a", "b"]
+        #expect(play.lines(3) == ["diff 3 +[\"b\"] -[]", "D b 0>2 1", "cc 3"])
+    }
+
+    @Test func aThousandOperationsAreRead() {
+        var play = Play()
+        play.names = ["a"]
+        play.put("a", 1...2500)
+        #expect(
+            play.lines(2500) == [
+                "cp 2500", "D a 0>1000 1000+", "D a 1000>2000 1000+", "D a 2000>2500 500", "cc 2500",
+            ])
+        play.put("a", 2501...3500)
+        // The limit was hit, so more is announced although nothing is left.
+        #expect(play.lines(3500) == ["diff 3500 +[\"a\"] -[]", "D a 2500>3500 1000+", "cc 3500"])
+    }
+
+    @Test func theLimitOfRowsSpansBuckets() {
+        var play = Play()
+        play.names = ["a", "b"]
+        play.put("a", 1...600)
+        play.put("b", 601...1200)
+        #expect(
+            play.lines(1200) == [
+                "cp 1200", "D a 0>600 600", "D b 0>1000 400+", "D b 1000>1200 200", "cc 1200",
+            ])
+    }
+
+    @Test func aNewerCheckpointInterruptsAndWhatIsLeftIsCarried() {
+        // P14.
+        var play = Play()
+        play.names = ["p1", "p3"]
+        play.priorities = ["p1": 1, "p3": 3]
+        play.put("p1", 1...1)
+        play.put("p3", 2...3001)
+        #expect(play.lines(3001, atMost: 4) == ["cp 3001", "D p1 0>1 1", "pcc 3001 1", "D p3 0>1000 999+"])
+        #expect(play.session.mayBeInterrupted)
+        play.put("p1", 3002...3002)
+        #expect(
+            play.lines(3002) == [
+                "diff 3002 +[\"p1\"] -[]", "D p1 1>3002 1", "pcc 3002 1", "D p3 1000>1999 999+",
+                "D p3 1999>2999 1000+", "D p3 2999>3001 2", "cc 3002",
+            ])
+    }
+
+    @Test func aCheckpointThatChangesNothingDoesNotInterrupt() {
+        var play = Play()
+        play.names = ["a"]
+        play.put("a", 1...2000)
+        _ = play.lines(2000, atMost: 2)
+        #expect(play.session.offer(play.view(2005)) == nil)
+        #expect(play.lines(2005) == ["D a 1000>2000 1000+", "cc 2000"])
+    }
+
+    @Test func randomHistoriesKeepTheInvariantsOfTheProtocol() throws {
+        for seed in 1...200 as ClosedRange<UInt64> {
+            var random = SeededRandom(seed: seed)
+            var play = Play()
+            let all = ["a", "b", "c", "d"]
+            play.priorities = Dictionary(
+                uniqueKeysWithValues: all.map { ($0, Int.random(in: 0...3, using: &random)) })
+            play.lineRows = Int.random(in: 1...5, using: &random)
+            var client = ClientModel()
+            var last: Int64 = 0
+            for _ in 0..<20 {
+                play.names = all.filter { _ in Bool.random(using: &random) }
+                for name in all where Bool.random(using: &random) {
+                    let count = Int64.random(in: 1...6, using: &random)
+                    play.put(name, (last + 1)...(last + count))
+                    last += count
+                }
+                if Bool.random(using: &random) { play.writeCheckpoint = (play.writeCheckpoint ?? 0) + 1 }
+                let limit = Int.random(in: 1...6, using: &random)
+                if let line = play.session.offer(play.view(last)) { try client.take(line) }
+                stepping: for _ in 0..<(Bool.random(using: &random) ? limit : .max) {
+                    switch play.session.next() {
+                    case .wait: break stepping
+                    case .send(let line): try client.take(line)
+                    case .read(let read):
+                        let found = (play.buckets[read.name] ?? []).filter {
+                            $0.id > read.after && $0.id <= read.last
+                        }
+                        let rows = min(read.rows, play.lineRows)
+                        let chunk = BucketChunk(
+                            operations: Array(found.prefix(rows)), isCut: found.count >= rows)
+                        if let line = play.session.received(chunk, for: read) { try client.take(line) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Checks what a client relies on (service 3.3): the checksums fit at every complete line.
+private struct ClientModel {
+    struct Broken: Error { let what: String }
+    var listed: [String: BucketChecksum] = [:]
+    var held: [String: [Int64]] = [:]
+    var last: Int64 = 0
+
+    mutating func take(_ line: SyncLine) throws {
+        switch line {
+        case .checkpoint(let checkpoint):
+            listed = Dictionary(uniqueKeysWithValues: checkpoint.buckets.map { ($0.bucket, $0) })
+            last = checkpoint.lastOpID
+        case .checkpointDiff(let diff):
+            for name in diff.removedBuckets {
+                listed[name] = nil
+                held[name] = nil
+            }
+            for bucket in diff.updatedBuckets { listed[bucket.bucket] = bucket }
+            last = diff.lastOpID
+        case .data(let data):
+            guard listed[data.bucket] != nil else {
+                throw Broken(what: "data of a bucket that is not listed")
+            }
+            guard data.after == held[data.bucket]?.last ?? 0 else {
+                throw Broken(what: "positions do not chain")
+            }
+            guard data.operations.allSatisfy({ $0.id <= last }) else {
+                throw Broken(what: "data beyond the checkpoint")
+            }
+            held[data.bucket, default: []] += data.operations.map(\.id)
+        case .partialCheckpointComplete(let id, let priority):
+            guard id == last else { throw Broken(what: "another checkpoint is completed") }
+            try check { ($0.priority ?? 3) <= priority }
+        case .checkpointComplete(let id):
+            guard id == last else { throw Broken(what: "another checkpoint is completed") }
+            try check { _ in true }
+        default: throw Broken(what: "unexpected line")
+        }
+    }
+
+    private func check(_ isMeant: (BucketChecksum) -> Bool) throws {
+        for bucket in listed.values where isMeant(bucket) {
+            guard Int(bucket.checksum.value) == held[bucket.bucket]?.count ?? 0 else {
+                throw Broken(what: "the checksum of \(bucket.bucket) does not fit")
+            }
+        }
+    }
+}
+
+/// SplitMix64.
+struct SeededRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,149 @@
+import PowerSyncCommandLine
+import PowerSyncCrypto
+import PowerSyncHTTP
+import PowerSyncHTTPClient
+import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncSystem
+import PowerSyncWire
+import Testing
+
+/// A service on a database of its own, with a client.
+final class TestService: Sendable {
+    let poller: Poller
+    let uri: String
+    let source: PostgresConnection
+    private let folder: TemporaryDirectory
+    private let client: HTTPClient
+    private let service = Lock<MockService?>(nil)
+    private let logged = Lock<[String]>([])
+
+    /// Runs a test with a database in which the statements were run and then everything published.
+    static func run(
+        _ schema: [String], uri: String? = nil, _ body: (TestService) async throws -> Void
+    ) async throws {
+        let poller = try Poller()
+        let database: String
+        if let uri { database = uri } else { database = try await TestServer.database(poller) }
+        let test = try await TestService(poller, database)
+        for statement in schema { try await test.source.query(statement) }
+        try await test.source.query("CREATE PUBLICATION powersync FOR ALL TABLES")
+        do {
+            try await body(test)
+        } catch {
+            await test.end()
+            throw error
+        }
+        await test.end()
+    }
+
+    private init(_ poller: Poller, _ uri: String) async throws {
+        self.poller = poller
+        self.uri = uri
+        source = try await PostgresConnection.connect(uri, poller: poller)
+        folder = try TemporaryDirectory(prefix: "mock-service-")
+        client = try HTTPClient()
+    }
+
+    private func end() async {
+        await stop()
+        client.close()
+        await source.close()
+        folder.remove()
+        poller.stop()
+    }
+
+    /// The lines of the log.
+    var log: [String] { logged.withLock { $0 } }
+
+    /// Starts the service on the same state as before.
+    func start(
+        _ syncConfig: String, clock: ServiceClock? = nil,
+        change: (inout MockServiceConfiguration) throws -> Void = { _ in }
+    ) async throws {
+        var configuration = MockServiceConfiguration(
+            source: SourceDatabase(uri: uri), statePath: "\(folder.path)/state.db", syncConfig: syncConfig)
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.audience = ["test"]
+        configuration.keys = [try TestTokens.key()]
+        // The cluster is shared by many tests, so each has names of its own.
+        configuration.slotNamePrefix = "powersync_\(uri.split(separator: "_").last ?? "x")_"
+        try change(&configuration)
+        let logged = logged
+        let log = Log(label: "test", level: .debug) { line in logged.withLock { $0.append(line) } }
+        let service = MockService(configuration: configuration, poller: poller, log: log, clock: clock)
+        self.service.withLock { $0 = service }
+        try await service.start()
+    }
+
+    func stop() async {
+        let running = service.withLock { service in
+            defer { service = nil }
+            return service
+        }
+        await running?.stop()
+    }
+
+    var port: Int { service.withLock { $0?.port ?? 0 } }
+
+    func tx(_ statements: String...) async throws { try await tx(statements) }
+
+    func tx(_ statements: [String]) async throws {
+        try await source.query("BEGIN")
+        for statement in statements { try await source.query(statement) }
+        try await source.query("COMMIT")
+    }
+
+    /// Seconds since 1970 as the system has them.
+    var now: Double { ServiceClock.system(poller).now() }
+
+    /// Sends a request; `token` nil makes one for the user.
+    func send(
+        _ method: String, _ path: String, user: String = "u1", claims: JSON = .object([]),
+        body: [UInt8]? = nil,
+        fields: HTTPFields = [:], token: String? = nil
+    ) async throws -> HTTPClientResponse {
+        try await client.send(
+            try request(method, path, user: user, claims: claims, body: body, fields: fields, token: token))
+    }
+
+    /// Opens a stream.
+    func open(
+        user: String = "u1", claims: JSON = .object([]), _ request: SyncStreamRequest = SyncStreamRequest()
+    ) async throws -> TestStream {
+        try await open(user: user, claims: claims, body: request.json)
+    }
+
+    /// Opens a stream with any body.
+    func open(
+        user: String, claims: JSON = .object([]), body: JSON, fields: HTTPFields = [:]
+    ) async throws -> TestStream {
+        TestStream(
+            try await client.open(
+                try self.request(
+                    "POST", "/sync/stream", user: user, claims: claims, body: body.utf8, fields: fields)))
+    }
+
+    /// Asks for a write checkpoint.
+    func writeCheckpoint(user: String = "u1", client: String) async throws -> Int64 {
+        let answer = try await send("GET", "/write-checkpoint2.json?client_id=\(client)", user: user)
+        #expect(answer.status == 200)
+        let id = try JSON.parse(answer.body)["data"]?["write_checkpoint"]?.stringValue.flatMap { Int64($0) }
+        return try #require(id)
+    }
+
+    private func request(
+        _ method: String, _ path: String, user: String, claims: JSON, body: [UInt8]?, fields: HTTPFields,
+        token: String? = nil
+    ) throws -> HTTPClientRequest {
+        var request = HTTPClientRequest(method: method, url: "http://127.0.0.1:\(port)\(path)")
+        request.fields = fields
+        if body != nil, fields["content-type"] == nil { request.fields["content-type"] = "application/json" }
+        let token = try token ?? TestTokens.token(user: user, now: now, claims: claims)
+        if !token.isEmpty { request.fields["authorization"] = "Token \(token)" }
+        request.body = body
+        request.idleTimeout = .seconds(50)
+        return request
+    }
+}
