@@ -177,7 +177,10 @@ final class Connection: Sendable {
             try await send(response, to: head, keepsAlive: keepsAlive)
         }
         if keepsAlive { keepsAlive = await body?.drain() ?? true }
-        if !keepsAlive, parser.withLock({ $0.isInBody || $0.pendingBytes > 0 }) { await linger() }
+        // A client that did not ask for the end may have sent more in the meantime.
+        if !keepsAlive, head.keepsAlive || parser.withLock({ $0.isInBody || $0.pendingBytes > 0 }) {
+            await linger()
+        }
         return keepsAlive
     }
 

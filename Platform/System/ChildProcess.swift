@@ -67,7 +67,7 @@ package struct ChildProcess: Sendable {
             let status = withCStrings([executable] + arguments) { arguments in
                 withOptionalCStrings(environment?.map { "\($0.key)=\($0.value)" }) { environment in
                     powersync_spawn(
-                        &process, executable, arguments, environment ?? environ, workingDirectory, streams)
+                        &process, executable, arguments, environment, workingDirectory, streams)
                 }
             }
             if status < 0 {

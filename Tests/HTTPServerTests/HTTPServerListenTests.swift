@@ -3,6 +3,14 @@ import PowerSyncHTTPServer
 import PowerSyncSystem
 import Testing
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 struct HTTPServerListenTests {
     private func server(_ host: String, port: Int = 0, poller: Poller) throws -> HTTPServer {
         try HTTPServer(
@@ -54,5 +62,26 @@ struct HTTPServerListenTests {
         }
         #expect(error?.code == code)
         #expect(error?.description.contains("\n") == false)
+    }
+}
+
+struct DescriptorLimitTests {
+    /// In a process of its own, because the limit holds for the whole process. (That it is never reached matters:
+    /// libdispatch ends the process when its watch over the workers gets no descriptor.)
+    @Test func theServersCapLeavesDescriptorsToTheProgram() async {
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 67, rlim_max: 67)
+            #if canImport(Glibc)
+                let status = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            #else
+                let status = setrlimit(RLIMIT_NOFILE, &limit)
+            #endif
+            try #require(status == 0)
+            try await ServerFixture.with(echo) { fixture in
+                let clients = try (0..<3).map { _ in try fixture.connect() }
+                for client in clients { #expect(try await client.get("/").status == 200) }
+                #expect(try await fixture.connect().get("/").status == 503)
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +45,8 @@ int powersync_thread_start(void (*body)(void *context), void *context) {
 }
 
 // MARK: Processes
+
+extern char **environ;
 
 static int add_stream(posix_spawn_file_actions_t *actions, int descriptor, int target) {
     if (descriptor == POWERSYNC_SPAWN_INHERIT) {
@@ -94,7 +97,8 @@ int powersync_spawn(
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, flags);
-    if (error == 0) error = posix_spawnp(process, executable, &actions, &attributes, arguments, environment);
+    if (error == 0) error = posix_spawnp(process, executable, &actions, &attributes, arguments,
+                                            environment != NULL ? environment : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     for (int index = 0; index < 3; index++) {
@@ -130,7 +134,7 @@ struct slot {
     int read_end;
     int write_end;
     bool taken;
-    volatile sig_atomic_t listening;
+    atomic_bool listening;
 };
 static struct slot slots[slot_count];
 static int slots_made = 0;
@@ -171,7 +175,7 @@ int powersync_stop_signals_open(int *slot) {
     int descriptor = -error;
     if (error == 0) {
         slots[chosen].taken = true;
-        slots[chosen].listening = 1;
+        slots[chosen].listening = true;
         if (slots_listening++ == 0) set_action(forward);
         *slot = chosen;
         descriptor = slots[chosen].read_end;
@@ -182,7 +186,7 @@ int powersync_stop_signals_open(int *slot) {
 
 void powersync_stop_signals_close(int slot) {
     pthread_mutex_lock(&slots_lock);
-    slots[slot].listening = 0;
+    slots[slot].listening = false;
     if (--slots_listening == 0) set_action(SIG_DFL);
     unsigned char end = 0;
     ssize_t written = write(slots[slot].write_end, &end, 1);

@@ -65,7 +65,8 @@ int powersync_thread_start(void (*body)(void *context), void *context);
 enum { POWERSYNC_SPAWN_INHERIT = -1, POWERSYNC_SPAWN_NULL = -2 };
 
 // Starts a program with default signal actions, an empty signal mask and no descriptor above 2. `streams` holds
-// three descriptors, or the constants above. A name without a slash is looked up in PATH.
+// three descriptors, or the constants above. A name without a slash is looked up in PATH; no environment means
+// that of this program.
 int powersync_spawn(
     pid_t *process, const char *executable, char *const arguments[], char *const environment[],
     const char *working_directory, const int streams[3]);
