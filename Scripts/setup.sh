@@ -2,7 +2,7 @@
 # Installs what is missing on this machine: the C libraries, a Postgres to start, Python for a check of the lint.
 # Quick and silent when everything is there.
 #
-# usage: Scripts/setup.sh [libraries] [postgres] [python]      without arguments: libraries postgres
+# usage: Scripts/setup.sh [libraries] [postgres] [curl] [python]      without arguments: the first three
 set -euo pipefail
 
 fail() {
@@ -39,8 +39,9 @@ missing_on_linux() {
             done
             ;;
         postgres) has_postgres || echo postgres ;;
+        curl) command -v curl >/dev/null || echo curl ;;
         python) has_python || echo python ;;
-        *) fail "unknown group $group: libraries, postgres or python" ;;
+        *) fail "unknown group $group: libraries, postgres, curl or python" ;;
         esac
     done
 }
@@ -54,7 +55,7 @@ install_with_apt() {
     local -A debian=(
         [pkg-config]=pkg-config [sqlite3]=libsqlite3-dev [libpq]=libpq-dev [libcurl]=libcurl4-openssl-dev
         [libcrypto]=libssl-dev [yaml-0.1]=libyaml-dev [zlib]=zlib1g-dev [libzstd]=libzstd-dev
-        [postgres]=postgresql [python]=python3-venv
+        [postgres]=postgresql [curl]=curl [python]=python3-venv
     )
     for need in "$@"; do packages+=("${debian[$need]}"); done
     echo "setup: installing ${packages[*]}" >&2
@@ -93,8 +94,9 @@ on_macos() {
         case $group in
         libraries) wanted="$wanted pkgconf sqlite libpq curl openssl@3 libyaml zlib zstd" ;;
         postgres) wanted="$wanted postgresql@17" ;;
+        curl) ;; # part of macOS
         python) wanted="$wanted python@3.13" ;;
-        *) fail "unknown group $group: libraries, postgres or python" ;;
+        *) fail "unknown group $group: libraries, postgres, curl or python" ;;
         esac
     done
     command -v brew >/dev/null || fail "install Homebrew (https://brew.sh), then: brew install$wanted"
@@ -104,7 +106,7 @@ on_macos() {
     if [ -n "$missing" ]; then fail "run this first: brew install$missing"; fi
 }
 
-if [ $# -eq 0 ]; then set -- libraries postgres; fi
+if [ $# -eq 0 ]; then set -- libraries postgres curl; fi
 command -v swift >/dev/null || fail "swift is not in PATH: install Swift 6.2 or newer (https://swift.org/install)"
 case $(uname -s) in
 Darwin) on_macos "$@" ;;

@@ -1,0 +1,73 @@
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// Makes a database ready for the stack.
+enum DatabasePreparation {
+    /// Runs the schema on an empty database and makes the publication `powersync` if there is none.
+    ///
+    /// The publication comes before the slot: a slot cannot decode changes made before its publication was.
+    ///
+    /// - Parameters:
+    ///   - uri: the database.
+    ///   - schema: SQL, run only if the schema `public` has no table.
+    ///   - poller: the poller of the program.
+    ///   - warn: gets what a person should know.
+    /// - Returns: the published tables, by name.
+    /// - Throws: `StackError` or `PostgresError`.
+    static func prepare(
+        uri: String, schema: String?, poller: Poller, warn: (String) -> Void
+    ) async throws -> [PublishedTable] {
+        try await PostgresConnection.with(uri, poller: poller) { connection in
+            try await prepare(connection, schema: schema, warn: warn)
+        }
+    }
+
+    private static func prepare(
+        _ connection: PostgresConnection, schema: String?, warn: (String) -> Void
+    ) async throws -> [PublishedTable] {
+        let level = try await connection.query("SHOW wal_level")
+        guard level[0, 0] == "logical" else {
+            throw StackError(
+                .database,
+                "the server's wal_level is \(level[0, 0] ?? "unknown"); set it to logical "
+                    + "(ALTER SYSTEM SET wal_level = logical) and restart the server")
+        }
+        if let schema {
+            let tables = try await connection.query(
+                "SELECT 1 FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') LIMIT 1"
+            )
+            if tables.rowCount == 0 {
+                _ = try await connection.script(schema)
+            } else {
+                warn("the database has tables already: the schema file was not run")
+            }
+        }
+        try await publish(connection, warn: warn)
+        let published = try await connection.query(
+            """
+            SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = 'powersync' ORDER BY 1, 2
+            """)
+        return (0..<published.rowCount).compactMap { row in
+            guard let schema = published[row, 0], let name = published[row, 1] else { return nil }
+            return PublishedTable(schema: schema, name: name)
+        }
+    }
+
+    private static func publish(_ connection: PostgresConnection, warn: (String) -> Void) async throws {
+        let found = try await connection.query("SELECT 1 FROM pg_publication WHERE pubname = 'powersync'")
+        guard found.rowCount == 0 else { return }
+        do {
+            if await connection.serverVersion >= 150_000 {
+                _ = try await connection.script("CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public")
+            } else {
+                warn("Postgres before 15 cannot publish a schema: publishing all tables of the database")
+                _ = try await connection.script("CREATE PUBLICATION powersync FOR ALL TABLES")
+            }
+        } catch let error as PostgresError where error.sqlstate == "42501" {
+            throw StackError(
+                .database,
+                "the role may not create the publication: as a superuser run CREATE PUBLICATION powersync "
+                    + "FOR TABLES IN SCHEMA public")
+        }
+    }
+}

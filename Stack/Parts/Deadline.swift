@@ -1,0 +1,27 @@
+/// Waits for states, never for time alone.
+package enum Deadline {
+    /// Asks until the answer is there.
+    ///
+    /// - Parameters:
+    ///   - limit: how long to ask.
+    ///   - pause: how long to wait between two questions.
+    ///   - state: what is waited for, in words that complete "waited 10 s for …".
+    ///   - answer: returns nil as long as the state has not come.
+    /// - Returns: the first answer.
+    /// - Throws: `StackError` with `.deadline`, what `answer` throws, or `CancellationError`.
+    @discardableResult
+    package static func wait<Answer>(
+        _ limit: Duration, pause: Duration = .milliseconds(10), for state: String,
+        _ answer: () async throws -> Answer?
+    ) async throws -> Answer {
+        let clock = ContinuousClock()
+        let end = clock.now + limit
+        while true {
+            if let answer = try await answer() { return answer }
+            guard clock.now < end else {
+                throw StackError(.deadline, "waited \(limit.components.seconds) s for \(state)")
+            }
+            try await clock.sleep(for: pause)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/// What a local stack shall be.
+package struct LocalStackConfiguration: Sendable {
+    /// The address on which backend and service listen; Postgres stays on 127.0.0.1.
+    package var host = "127.0.0.1"
+    /// The backend's port, 0 for any.
+    package var backendPort = 0
+    /// The service's port, 0 for any.
+    package var servicePort = 0
+    /// The path of `powersync-stack`, which is started for each part.
+    package var executable: String
+    /// The sync configuration as text; nil: every published table to everyone.
+    package var syncConfig: String?
+    /// The path of the table file; nil: the backend may write every published table.
+    package var tableMap: String?
+    /// SQL for an empty database.
+    package var schema: String?
+    /// Where state, keys and configuration live.
+    package var folder: String
+    /// A descriptor for the logs of the parts; nil for standard error.
+    package var log: Int32?
+    /// The least severe level that the parts log.
+    package var logLevel = "info"
+    /// More environment for the backend, such as `JWT_TTL`.
+    package var backendEnvironment: [String: String] = [:]
+
+    /// Makes a configuration with the defaults.
+    ///
+    /// - Parameters:
+    ///   - executable: the path of `powersync-stack`.
+    ///   - folder: an existing folder for state, keys and configuration.
+    package init(executable: String, folder: String) {
+        self.executable = executable
+        self.folder = folder
+    }
+}

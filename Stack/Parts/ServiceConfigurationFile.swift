@@ -1,0 +1,41 @@
+import PowerSyncWire
+
+/// The service's configuration file, in JSON, which is YAML too (service 8).
+enum ServiceConfigurationFile {
+    /// Writes the file of a local stack.
+    ///
+    /// - Parameters:
+    ///   - configuration: the stack's.
+    ///   - database: the database to replicate.
+    ///   - keysURL: where the backend publishes its keys.
+    /// - Returns: the text.
+    /// - Throws: `StackError` if the stack has no sync configuration.
+    static func text(
+        _ configuration: LocalStackConfiguration, database: StackDatabase, keysURL: String
+    ) throws -> String {
+        guard let syncConfig = configuration.syncConfig else {
+            throw StackError(.file, "the stack has no sync configuration")
+        }
+        func object(_ members: [(String, JSON)]) -> JSON { .object(members.map { JSONMember($0.0, $0.1) }) }
+        let connection = object([
+            ("type", .string("postgresql")), ("uri", .string(database.uri)), ("sslmode", .string("disable")),
+            ("slot_name_prefix", .string(database.slotPrefix)),
+        ])
+        return object([
+            ("replication", object([("connections", .array([connection]))])),
+            (
+                "storage",
+                object([
+                    ("type", .string("sqlite")), ("path", .string(configuration.folder + "/service.sqlite")),
+                ])
+            ),
+            ("host", .string(configuration.host)), ("port", .integer(configuration.servicePort)),
+            ("sync_config", object([("content", .string(syncConfig))])),
+            (
+                "client_auth",
+                object([("jwks_uri", .string(keysURL)), ("audience", .array([.string("powersync")]))])
+            ),
+            ("system", object([("logging", object([("level", .string(configuration.logLevel))]))])),
+        ]).text + "\n"
+    }
+}

@@ -1,0 +1,56 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Whole files of text, with errors that name the file.
+enum TextFile {
+    /// Reads a file.
+    ///
+    /// - Parameter path: the file.
+    /// - Returns: its text.
+    /// - Throws: `StackError` with `.file`.
+    static func read(_ path: String) throws(StackError) -> String {
+        // The reason (missing, not allowed) is the same to the reader: this path does not lead to a text.
+        guard let data = try? Data(contentsOf: URL(filePath: path)) else {
+            throw StackError(.file, "cannot read \(path)")
+        }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw StackError(.file, "\(path) is not a text in UTF-8")
+        }
+        return text
+    }
+
+    /// Writes a file, replacing it as a whole.
+    ///
+    /// - Parameters:
+    ///   - text: what it shall hold.
+    ///   - path: the file.
+    /// - Throws: `StackError` with `.file`.
+    static func write(_ text: String, to path: String) throws(StackError) {
+        do {
+            try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
+        } catch {
+            throw StackError(.file, "cannot write \(path)")
+        }
+    }
+
+    /// Makes a folder and those above it.
+    ///
+    /// - Parameter path: the folder.
+    /// - Throws: `StackError` with `.file`.
+    static func makeFolder(_ path: String) throws(StackError) {
+        do {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        } catch {
+            throw StackError(.file, "cannot make the folder \(path)")
+        }
+    }
+
+    /// Returns the path from the root, so that children in other folders find it too.
+    static func absolutePath(_ path: String) throws(StackError) -> String {
+        if path.hasPrefix("/") { return path }
+        return FileManager.default.currentDirectoryPath + "/" + path
+    }
+}

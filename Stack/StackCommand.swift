@@ -1,0 +1,40 @@
+import PowerSyncBackend
+import PowerSyncCommandLine
+import PowerSyncMockService
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The command `powersync-stack`.
+package enum StackCommand {
+    /// The command with all its sub-commands.
+    package static let command = Command(
+        "powersync-stack", abstract: "A complete PowerSync stack on one machine.",
+        discussion: """
+            Start with the demo; it needs nothing and leaves nothing behind:
+
+              powersync-stack demo
+
+            Then the stack for an app of your own:
+
+              powersync-stack up --schema schema.sql --sync-config sync.yaml
+            """,
+        subcommands: [
+            DemoCommand.command, UpCommand.command, TokenCommand.command, BackendCommand.command,
+            MockServiceCommand.command,
+        ])
+
+    /// Runs the command line of this process.
+    ///
+    /// - Parameter arguments: the words behind the program's name.
+    /// - Returns: the exit status.
+    package static func main(_ arguments: [String]) async -> Int32 {
+        let isPart = ProcessInfo.processInfo.environment[LifeLine.variable] != nil
+        let lifeLine = isPart ? LifeLine.follow() : nil
+        defer { withExtendedLifetime(lifeLine) {} }
+        return await command.main(arguments)
+    }
+}

@@ -1,0 +1,96 @@
+import PowerSyncSystem
+import PowerSyncWire
+import PowerSyncYAML
+
+/// What `up` was asked for.
+package struct UpOptions: Sendable {
+    /// The address of the two HTTP ports.
+    package var host = "127.0.0.1"
+    /// The backend's port, 0 for any.
+    package var backendPort = 6060
+    /// The service's port, 0 for any.
+    package var servicePort = 8080
+    /// The path of SQL for an empty database.
+    package var schema: String?
+    /// The path of a Sync Streams configuration.
+    package var syncConfig: String?
+    /// The path of a table file.
+    package var tables: String?
+    /// The folder that keeps everything for the next time.
+    package var data: String?
+    /// The server to use instead of a private one.
+    package var databaseURI: String?
+
+    /// Makes options with the defaults.
+    package init() {}
+}
+
+/// The local stack for a team's own app.
+package enum UpRun {
+    /// Starts everything, says where it is, and keeps it up until the session ends.
+    ///
+    /// - Parameters:
+    ///   - options: what was asked for.
+    ///   - executable: the path of `powersync-stack`.
+    ///   - session: closes what is opened.
+    ///   - warn: gets what a person should know, for standard error.
+    ///   - ready: gets the one line for standard output.
+    /// - Throws: `StackError` when a part ends by itself; errors of starting.
+    package static func run(
+        _ options: UpOptions, executable: String, session: Session, warn: @Sendable (String) -> Void,
+        ready: (String) -> Void
+    ) async throws {
+        let schema = try options.schema.map { path throws(StackError) in try TextFile.read(path) }
+        let syncConfig = try options.syncConfig.map { path throws(StackError) in try yaml(path) }
+        if let tables = options.tables { _ = try yaml(tables) }
+        let folder: String
+        if let data = options.data {
+            folder = try TextFile.absolutePath(data)
+            try TextFile.makeFolder(folder)
+        } else {
+            folder = try session.temporaryFolder()
+        }
+        let poller = try session.poller()
+        let database: StackDatabase
+        if let uri = options.databaseURI {
+            database = try await .named(uri, keepsSlot: options.data != nil, poller: poller)
+        } else {
+            database = try await .cluster(
+                directory: options.data == nil ? nil : folder + "/postgres", poller: poller)
+        }
+        session.onEnd { try await database.close() }
+        var configuration = LocalStackConfiguration(executable: executable, folder: folder)
+        configuration.host = options.host
+        configuration.backendPort = options.backendPort
+        configuration.servicePort = options.servicePort
+        configuration.schema = schema
+        configuration.syncConfig = syncConfig
+        configuration.tableMap = try options.tables.map { path throws(StackError) in
+            try TextFile.absolutePath(path)
+        }
+        if options.tables == nil {
+            warn("no --tables FILE given: the backend may write every column of every published table")
+        }
+        let stack = try await LocalStack.start(configuration, database: database, poller: poller, warn: warn)
+        session.onEnd { await stack.stop() }
+        ready(
+            JSON.object([
+                JSONMember("postgres", .string(database.uri)),
+                JSONMember("backend", .string(try await stack.url(.backend))),
+                JSONMember("service", .string(try await stack.url(.service))),
+            ]).text)
+        guard let part = await stack.firstToEnd(), !Task.isCancelled else { return }
+        throw StackError(.partEnded, "the \(part) has ended by itself; its last log lines say why")
+    }
+
+    /// Reads a file that must be YAML, so that a mistake is told with file and line before anything starts.
+    private static func yaml(_ path: String) throws(StackError) -> String {
+        let text = try TextFile.read(path)
+        do {
+            _ = try YAMLNode.parse(text)
+        } catch {
+            throw StackError(.file, "\(path): \(error)")
+        }
+        return text
+    }
+}

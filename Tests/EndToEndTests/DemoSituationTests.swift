@@ -1,0 +1,18 @@
+import PowerSyncStack
+import Testing
+
+/// The main job, on real parts: what the demo shows, without the show.
+@Suite(.enabled(if: EndToEnd.isEnabled), .timeLimit(.minutes(3)))
+struct DemoSituationTests {
+    @Test func theFourSituationsOfTheDemoComeTrue() async throws {
+        try await EndToEnd.withWorld { world in
+            try await world.localWriteArrives()
+            try await world.editsWhileCutOffConverge()
+            try await world.refusedRowIsKept()
+            try await world.manyRowsArrive(10_000)
+            try await world.checkThirdDevice()
+            let rows = try await world.converge()
+            #expect(rows.count == 10_005)
+        }
+    }
+}
