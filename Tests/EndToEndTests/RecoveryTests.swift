@@ -22,8 +22,7 @@ struct RecoveryTests {
         try await EndToEnd.withWorld { world in
             try await world.start()
             for round in 0..<40 { try await world.a.insertTodos(25, named: "round \(round)") }
-            try await Deadline.wait(.seconds(20), pause: .milliseconds(2), for: "the first uploaded rows")
-            {
+            try await Deadline.wait(.seconds(20), pause: .milliseconds(2), for: "the first uploaded rows") {
                 try await world.todosInPostgres() > 0 ? true : nil
             }
             try await world.kill(part)
