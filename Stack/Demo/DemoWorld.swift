@@ -95,9 +95,18 @@ package final class DemoWorld: Sendable {
         try await postgres.withConnection { try await $0.query(sql, parameters) }
     }
 
+    /// Asks Postgres something that changes nothing, once more if the connection turns out to be a dead one.
+    package func ask(_ sql: String, _ parameters: [String?] = []) async throws -> PostgresResult {
+        do {
+            return try await query(sql, parameters)
+        } catch let error as PostgresError where error.isConnectionLost {
+            return try await query(sql, parameters)
+        }
+    }
+
     /// Returns a user's rows in Postgres, as `DemoDevice.rows` has them.
     package func rowsInPostgres(of user: String) async throws -> [String] {
-        let result = try await query(DemoSchema.rowsInPostgres, [user])
+        let result = try await ask(DemoSchema.rowsInPostgres, [user])
         return (0..<result.rowCount).compactMap { result[$0, 0] }
     }
 

@@ -96,18 +96,14 @@ package actor LocalStack {
         await stop(.backend)
     }
 
-    /// Returns the name of the first part that ends without having been stopped.
-    package func firstToEnd() async -> String? {
-        let parts = Array(running.values)
-        return await withTaskGroup(of: String?.self) { group in
-            for part in parts {
-                group.addTask {
-                    _ = await part.ended()
-                    return part.name
-                }
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+    /// Waits for a part to end without having been stopped.
+    ///
+    /// - Returns: its name.
+    /// - Throws: `CancellationError`; waiting for a process cannot be cancelled, so the parts are looked at.
+    package func firstToEnd() async throws -> String {
+        while true {
+            if let part = running.values.first(where: \.hasEnded) { return part.name }
+            try await ContinuousClock().sleep(for: .milliseconds(100))
         }
     }
 

@@ -113,6 +113,6 @@ package final class StackPart: Sendable {
         _ = await process.wait()
     }
 
-    /// Returns once the part has ended, with the way it ended.
-    package func ended() async -> ChildProcess.ExitStatus { await process.wait() }
+    /// Whether the part has ended.
+    package var hasEnded: Bool { process.hasEnded }
 }

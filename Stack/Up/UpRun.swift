@@ -79,7 +79,7 @@ package enum UpRun {
                 JSONMember("backend", .string(try await stack.url(.backend))),
                 JSONMember("service", .string(try await stack.url(.service))),
             ]).text)
-        guard let part = await stack.firstToEnd(), !Task.isCancelled else { return }
+        let part = try await stack.firstToEnd()
         throw StackError(.partEnded, "the \(part) has ended by itself; its last log lines say why")
     }
 
