@@ -76,14 +76,21 @@ struct HTTPServerBodyTests {
         }
     }
 
-    @Test func aClientWhoseBodyIsAlreadyThereIsNotAskedForIt() async throws {
+    @Test(arguments: [3, 4])
+    func aClientThatHasBegunToSendItsBodyIsNotAskedForIt(length: Int) async throws {
         try await ServerFixture.with(echo) { fixture in
             let client = try fixture.connect()
             try await client.send(
-                "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc")
+                "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\nExpect: 100-continue\r\n\r\nabc")
+            if length == 4 {
+                await #expect(throws: RawClient.Failure.self, "nothing comes before the rest") {
+                    try await client.read(within: .milliseconds(50))
+                }
+                try await client.send("d")
+            }
             let response = try await client.response()
             #expect(response.status == 200)
-            #expect(response.body == "POST /e abc")
+            #expect(response.body == "POST /e " + "abcd".prefix(length))
         }
     }
 
