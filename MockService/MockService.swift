@@ -6,9 +6,11 @@ import PowerSyncHTTPServer
 import PowerSyncPostgres
 import PowerSyncSystem
 
-/// A sync service in this process: it replicates a Postgres database into buckets and streams them to clients.
+/// A sync service in this process: it replicates a Postgres database into buckets and streams them to
+/// clients.
 ///
-/// It is for development and tests and runs alone on its state file. Everything it promises clients survives the end of
+/// It is for development and tests and runs alone on its state file. Everything it promises clients survives
+/// the end of
 /// the process at any moment.
 package final class MockService: Sendable {
     private struct Running: Sendable {
@@ -51,8 +53,10 @@ package final class MockService: Sendable {
     ///
     /// A state of the same sync configuration is served at once, whether Postgres is there or not.
     ///
-    /// - Throws: `SyncConfigError` or `ConfigurationError` for what cannot be used, `HTTPServerError` for a port that is
-    ///   taken, what opening the state file throws, and `CancellationError` if the service is stopped before it is ready.
+    /// - Throws: `SyncConfigError` or `ConfigurationError` for what cannot be used, `HTTPServerError` for a
+    ///   port that is
+    ///   taken, what opening the state file throws, and `CancellationError` if the service is stopped before
+    ///   it is ready.
     package func start() async throws {
         let config = try SyncConfigReader.compile(configuration.syncConfig)
         let store = try await ServiceStore.open(

@@ -28,7 +28,8 @@ package struct TokenVerifier: Sendable {
         self.lifetimeLimit = lifetimeLimit
     }
 
-    /// Takes the token out of the value of an Authorization field: `Token x` or `Bearer x`, in exactly this spelling.
+    /// Takes the token out of the value of an Authorization field: `Token x` or `Bearer x`, in exactly this
+    /// spelling.
     package static func token(inField value: String?) throws(AuthorizationError) -> String {
         guard let value else { throw .noToken }
         for scheme in ["Token ", "Bearer "] where value.hasPrefix(scheme) {

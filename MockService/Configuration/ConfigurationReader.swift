@@ -59,7 +59,18 @@ package struct ConfigurationReader {
             source: try SourceReader(reader: self).source(connection), statePath: try statePath(root),
             syncConfig: syncConfig)
         service.syncConfigName = syncConfigName
-        if let prefix = try text(connection["slot_name_prefix"]) { service.slotNamePrefix = prefix }
+        if let prefix = try text(connection["slot_name_prefix"]) {
+            // What Postgres allows in the name of a slot, which goes on with a number and four digits.
+            guard prefix.utf8.count <= 40,
+                prefix.utf8.allSatisfy({
+                    ($0 >= 0x61 && $0 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x5F
+                })
+            else {
+                throw (connection["slot_name_prefix"] ?? connection).error(
+                    "'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores")
+            }
+            service.slotNamePrefix = prefix
+        }
         if let seconds = try number(connection["heartbeat_interval_seconds"], in: 1...3600) {
             service.heartbeat = .seconds(seconds)
         }

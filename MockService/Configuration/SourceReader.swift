@@ -12,7 +12,8 @@ struct SourceReader {
         if let mode, !["verify-full", "verify-ca", "disable"].contains(mode) {
             throw (node["sslmode"] ?? node).error("'sslmode' is verify-full, verify-ca or disable")
         }
-        // What the URI says of TLS stands; without either, certificates are checked, as the real service does.
+        // What the URI says of TLS stands; without either, certificates are checked, as the real service
+        // does.
         if !uri.contains("sslmode=") { parameters["sslmode"] = mode ?? "verify-full" }
         for key in ["cacert", "client_certificate", "client_private_key"] where node[key] != nil {
             throw (node[key] ?? node).error(

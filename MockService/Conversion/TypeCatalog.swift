@@ -8,7 +8,8 @@ package struct TypeCatalog: Sendable {
         package var name: String
         /// The letter of `typtype`: b, c, d, e, p, r, m.
         package var kind: Character
-        /// The id of an array's elements, a domain's base, a range's or multirange's bounds; 0 if there is none.
+        /// The id of an array's elements, a domain's base, a range's or multirange's bounds; 0 if there is
+        /// none.
         package var inner: UInt32 = 0
         /// Whether it is a true array.
         package var isArray = false

@@ -1,6 +1,7 @@
 /// Spells doubles as JavaScript does, which is what the real service's data text holds (service 4.4).
 package enum NumberText {
-    /// The text of a REAL in data: with `.0` behind what looks like an integer; bare words for what is no number.
+    /// The text of a REAL in data: with `.0` behind what looks like an integer; bare words for what is no
+    /// number.
     package static func real(_ value: Double) -> String {
         let text = javaScript(value)
         return text.utf8.allSatisfy { $0 == UInt8(ascii: "-") || ($0 >= 0x30 && $0 <= 0x39) }

@@ -59,7 +59,8 @@ package struct RowEvaluator: Sendable {
     ///   - row: The row with the values of now.
     ///   - schema: The schema of its table.
     ///   - table: The table.
-    /// - Returns: One element for each bucket; a row that a query cannot be computed for matches nothing of that query.
+    /// - Returns: One element for each bucket; a row that a query cannot be computed for matches nothing of
+    ///   that query.
     package func evaluate(_ row: SourceRow, schema: String, table: String) -> [EvaluatedRow] {
         guard let entries = entries[Self.key(schema, table)] else { return [] }
         let evaluator = ExpressionEvaluator.row(row)
@@ -68,7 +69,8 @@ package struct RowEvaluator: Sendable {
             do throws(EvaluationError) {
                 if let evaluated = try Self.evaluate(entry, row, evaluator) { result.append(evaluated) }
             } catch {
-                // An expression without a value matches nothing of that query (service 4.6); the others go on.
+                // An expression without a value matches nothing of that query (service 4.6); the others go
+                // on.
                 continue
             }
         }

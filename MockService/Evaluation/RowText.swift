@@ -3,7 +3,8 @@ import PowerSyncWire
 
 /// Writes the data text of an operation (service 4.4).
 package enum RowText {
-    /// The JSON object of columns in their order; BLOBs are left out, a later column overrides an earlier of its name.
+    /// The JSON object of columns in their order; BLOBs are left out, a later column overrides an earlier of
+    /// its name.
     package static func json(_ columns: [(name: String, value: SQLiteValue)]) -> String {
         var places: [String: Int] = [:]
         places.reserveCapacity(columns.count)

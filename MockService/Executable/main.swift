@@ -1,14 +1,12 @@
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#endif
+import PowerSyncCommandLine
+import PowerSyncMockService
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
     import Musl
-#else
+#elseif canImport(Darwin)
     import Darwin
 #endif
-import PowerSyncMockService
-import PowerSyncCommandLine
 
 exit(await MockServiceCommand.command.main(Array(CommandLine.arguments.dropFirst())))

@@ -1,7 +1,8 @@
 import PowerSyncPostgres
 import PowerSyncWire
 
-/// Takes write checkpoints: where the log is now, an id for it, and a message that moves the log past it (service 1.8).
+/// Takes write checkpoints: where the log is now, an id for it, and a message that moves the log past it
+/// (service 1.8).
 struct WriteCheckpoints: Sendable {
     let pool: PostgresPool
     let store: ServiceStore

@@ -37,7 +37,8 @@ struct QueryCompiler {
         if schema.hasPrefix("default.") { schema.removeFirst("default.".count) }
         let outputs = try select.items.map { (item) throws(QueryError) in try output(item) }
         if let condition = select.condition { try add(condition) }
-        // The real service orders the values of a name by a hash; descending names agree with all that was recorded.
+        // The real service orders the values of a name by a hash; descending names agree with all that was
+        // recorded.
         var keys: [(key: Expression, values: [Expression])] = []
         for match in matches {
             if let index = keys.firstIndex(where: { $0.key == match.key }) {
@@ -102,7 +103,8 @@ struct QueryCompiler {
         if condition.dependencies == .request { gates.append(condition) } else { filters.append(condition) }
     }
 
-    /// Looks up the names of an expression; one that mixes row and request in anything but a match is an error.
+    /// Looks up the names of an expression; one that mixes row and request in anything but a match is an
+    /// error.
     private func resolve(_ syntax: ExpressionSyntax) throws(QueryError) -> Expression {
         switch syntax.content {
         case .literal(let value): return .literal(value)

@@ -2,8 +2,10 @@ import PowerSyncYAML
 
 /// Finds where a character of a YAML scalar stands in the YAML text, also through quotes and block scalars.
 ///
-/// Characters other than blanks stand in the text in the order of the value; folding only changes blanks, escapes and
-/// indentation only add some. So both texts are walked together, each non-blank of the value to its next occurrence.
+/// Characters other than blanks stand in the text in the order of the value; folding only changes blanks,
+/// escapes and
+/// indentation only add some. So both texts are walked together, each non-blank of the value to its next
+/// occurrence.
 struct ScalarPlaces {
     private let text: [Unicode.Scalar]
     private let start: Int

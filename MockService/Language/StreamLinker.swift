@@ -1,4 +1,5 @@
-/// Merges the queries of streams into bucket sources: what has the same request side is one bucket, and what holds the
+/// Merges the queries of streams into bucket sources: what has the same request side is one bucket, and what
+/// holds the
 /// same rows is shared (service 5, 6.9.7).
 struct StreamLinker {
     private var streams: [CompiledStream] = []

@@ -19,11 +19,13 @@ package struct ChangeAssembler {
 
     /// Makes an assembler.
     ///
-    /// - Parameter appliedLSN: The end of the last transaction that was applied; those before it are skipped, because
+    /// - Parameter appliedLSN: The end of the last transaction that was applied; those before it are skipped,
+    ///   because
     ///   Postgres repeats what it has no acknowledgement for.
     package init(appliedLSN: LSN) { self.appliedLSN = appliedLSN }
 
-    /// Whether the batch is so large that it must be written, even in the middle of a transaction (service 7.10).
+    /// Whether the batch is so large that it must be written, even in the middle of a transaction (service
+    /// 7.10).
     package var isFull: Bool { events.count >= 2000 || size >= 5 << 20 }
 
     /// Names the table of a relation; nil if its rows do not matter.

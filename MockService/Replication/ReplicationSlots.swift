@@ -36,7 +36,8 @@ package enum ReplicationSlots {
 
     /// Drops the slots of a database whose names begin with a prefix and that nobody is using.
     ///
-    /// For whoever throws a service's state away: a slot that stays behind makes Postgres keep its log for ever.
+    /// For whoever throws a service's state away: a slot that stays behind makes Postgres keep its log for
+    /// ever.
     ///
     /// - Parameters:
     ///   - uri: The database.

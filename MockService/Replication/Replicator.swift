@@ -2,7 +2,8 @@ import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSystem
 
-/// Keeps the state equal to the source: slot, snapshot, stream, and again from where it was after every failure.
+/// Keeps the state equal to the source: slot, snapshot, stream, and again from where it was after every
+/// failure.
 struct Replicator {
     let source: SourceDatabase
     let store: ServiceStore
@@ -80,6 +81,9 @@ struct Replicator {
         if let known = try await store.stream(configHash: configHash) {
             switch try await ReplicationSlots.state(of: known.slot, connection) {
             case .usable: return known
+            case .missing where try await !store.hasTables(known.number):
+                // The slot was never made, so nothing was read without it.
+                return try await withSlot(known, replication)
             case .missing, .lost:
                 log.warning(
                     "the replication slot is gone, everything is replicated again",
@@ -92,7 +96,14 @@ struct Replicator {
         let stream = try await store.addStream(configHash: configHash) {
             ReplicationSlots.name(prefix: prefix, stream: $0)
         }
-        // Before anything is read, so that no change falls between snapshot and stream.
+        return try await withSlot(stream, replication)
+    }
+
+    /// Makes the slot of a stream before anything is read, so that no change falls between snapshot and
+    /// stream.
+    private func withSlot(
+        _ stream: StreamRecord, _ replication: PostgresConnection
+    ) async throws -> StreamRecord {
         _ = try await replication.createReplicationSlot(stream.slot)
         log.info(
             "made a replication slot",

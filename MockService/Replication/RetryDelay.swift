@@ -4,7 +4,8 @@ import PowerSyncPostgres
 struct RetryDelay {
     private var attempts = 0
 
-    /// The wait after a failure: short at first, at most a second while the server is away, else at most 30 seconds.
+    /// The wait after a failure: short at first, at most a second while the server is away, else at most 30
+    /// seconds.
     mutating func next(after error: any Error, jitter: Double) -> Duration {
         attempts = min(attempts + 1, 10)
         let isAway = (error as? PostgresError)?.isConnectionLost ?? false

@@ -2,7 +2,8 @@ import PowerSyncPostgres
 
 /// Reads whole tables into the state, in batches of about a megabyte (service 7.3).
 ///
-/// Along a key of one column it can be interrupted and goes on where it was; other tables start over, which changes
+/// Along a key of one column it can be interrupted and goes on where it was; other tables start over, which
+/// changes
 /// nothing for rows that are known already.
 struct Snapshot {
     let connection: PostgresConnection

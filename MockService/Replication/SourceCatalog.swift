@@ -45,7 +45,8 @@ struct SourceCatalog {
 
     /// Writes a message into the log, so that replication soon passes everything before it (service 7.6).
     ///
-    /// It is transactional, so that its commit is flushed at once; one that is not waits up to 200 ms for the log writer.
+    /// It is transactional, so that its commit is flushed at once; one that is not waits up to 200 ms for the
+    /// log writer.
     static func ping(_ connection: PostgresConnection) async throws {
         try await connection.query("SELECT pg_logical_emit_message(true, 'powersync', 'ping')")
     }

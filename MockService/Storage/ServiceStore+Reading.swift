@@ -42,7 +42,8 @@ package struct BucketChunk: Sendable, Equatable {
 extension ServiceStore {
     /// The states of buckets at an operation id (service 4.3).
     ///
-    /// The totals of a bucket are those of now; what lies behind the operation id is taken off, which is little, since
+    /// The totals of a bucket are those of now; what lies behind the operation id is taken off, which is
+    /// little, since
     /// checkpoints follow each other closely.
     ///
     /// - Parameters:

@@ -29,8 +29,10 @@ package struct ApplyResult: Sendable {
 extension ServiceStore {
     /// Writes a batch of changes in one SQLite transaction, durable when this returns.
     ///
-    /// A checkpoint is published at the last `committed` of the batch, if the snapshot is complete and the log has passed
-    /// `noCheckpointBefore`. What follows that event belongs to a transaction that goes on: it is stored, and not visible.
+    /// A checkpoint is published at the last `committed` of the batch, if the snapshot is complete and the
+    /// log has passed
+    /// `noCheckpointBefore`. What follows that event belongs to a transaction that goes on: it is stored, and
+    /// not visible.
     ///
     /// - Parameters:
     ///   - events: The changes, in the order of the log.
@@ -59,7 +61,8 @@ extension ServiceStore {
                 // Ids are shared by all streams, so only what this one wrote moves its checkpoint.
                 let written = committed.operation > writer.firstOperation ? committed.operation : 0
                 let operation = max(before.checkpoint.operation, before.lastOperation, written)
-                // A row that has yet to be read again is not applied; after a crash the transaction comes again.
+                // A row that has yet to be read again is not applied; after a crash the transaction comes
+                // again.
                 guard writer.incomplete.isEmpty else { return result }
                 result.checkpoint = try Self.commit(committed.lsn, operation: operation, before, connection)
                 return result
@@ -92,7 +95,8 @@ extension ServiceStore {
 
     /// Finds the record of a table, or makes one.
     ///
-    /// A record of the same relation or name that does not fit any more, because another table took the name, or the
+    /// A record of the same relation or name that does not fit any more, because another table took the name,
+    /// or the
     /// identity changed, is replaced: all its rows are removed (service 4.8).
     ///
     /// - Parameters:
@@ -186,6 +190,16 @@ extension ServiceStore {
         }
     }
 
+    /// Whether a stream has begun to read tables.
+    package func hasTables(_ stream: StreamNumber) async throws -> Bool {
+        try await pool.read { connection in
+            try connection.one("SELECT 1 FROM source_table WHERE stream = ? LIMIT 1", [.integer(stream)]) {
+                _ in true
+            }
+                ?? false
+        }
+    }
+
     /// Notes how far the snapshot of a table has come.
     package func noteSnapshot(_ table: SourceTable) async throws {
         try await pool.write { connection in
@@ -195,7 +209,8 @@ extension ServiceStore {
         }
     }
 
-    /// Publishes no checkpoint before the log has passed a position; `isSnapshotDone` also ends the initial snapshot.
+    /// Publishes no checkpoint before the log has passed a position; `isSnapshotDone` also ends the initial
+    /// snapshot.
     package func holdCheckpoint(
         _ stream: StreamNumber, until lsn: LSN, isSnapshotDone: Bool = false
     ) async throws {

@@ -14,7 +14,8 @@ extension ServiceStore {
         try await setWriteCheckpoint(key: key, requested: nil, head: head, published: published)
     }
 
-    /// Takes a write checkpoint that the client named; an id that is not larger than the stored one changes nothing.
+    /// Takes a write checkpoint that the client named; an id that is not larger than the stored one changes
+    /// nothing.
     ///
     /// - Parameters:
     ///   - key: User and client.

@@ -15,7 +15,8 @@ enum StoreSchema {
         }
     }
 
-    /// FULL, because what Postgres was told is safe with us is dropped there: after a power failure a lost SQLite
+    /// FULL, because what Postgres was told is safe with us is dropped there: after a power failure a lost
+    /// SQLite
     /// transaction could not be asked for again, and op ids would go back.
     static func configure(_ connection: SQLiteConnection, isWriter: Bool) throws {
         if isWriter {

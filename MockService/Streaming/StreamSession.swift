@@ -86,13 +86,15 @@ package struct StreamSession {
             positions.map { ($0.name, $0.after) }, uniquingKeysWith: { _, last in last })
     }
 
-    /// Whether so much was sent for the current line that a newer checkpoint should be looked at (service 3.5).
+    /// Whether so much was sent for the current line that a newer checkpoint should be looked at (service
+    /// 3.5).
     package var mayBeInterrupted: Bool { rowsSinceLine >= Self.rowLimit }
 
     /// Takes a newer checkpoint.
     ///
     /// - Parameter view: The checkpoint.
-    /// - Returns: The line to send; nil if the checkpoint changes nothing for this client, then what was planned goes on.
+    /// - Returns: The line to send; nil if the checkpoint changes nothing for this client, then what was
+    ///   planned goes on.
     package mutating func offer(_ view: CheckpointView) -> SyncLine? {
         let line: SyncLine
         if let current {
