@@ -100,6 +100,10 @@ struct ConfigurationReaderTests {
             minimal.replacing("!env PS_DATA_URI", with: "x") + "\nport: high",
             "line 6, column 7: a number from 0 to 65535 is expected here"
         ),
+        (
+            minimal.replacing("uri: !env PS_DATA_URI", with: "uri: x, slot_name_prefix: No-Slot"),
+            "line 3, column 53: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
+        ),
     ])
     func saysWhatIsWrongAndWhere(_ text: String, _ expected: String) {
         do throws(ConfigurationError) {

@@ -68,7 +68,7 @@ final class TestService: Sendable {
         configuration.audience = ["test"]
         configuration.keys = [try TestTokens.key()]
         // The cluster is shared by many tests, so each has names of its own.
-        configuration.slotNamePrefix = "powersync_\(uri.split(separator: "_").last ?? "x")_"
+        configuration.slotNamePrefix = "powersync_\(uri.split(separator: "/").last ?? "x")_"
         try change(&configuration)
         let logged = logged
         let log = Log(label: "test", level: .debug) { line in logged.withLock { $0.append(line) } }
@@ -104,15 +104,20 @@ final class TestService: Sendable {
         body: [UInt8]? = nil,
         fields: HTTPFields = [:], token: String? = nil
     ) async throws -> HTTPClientResponse {
-        try await client.send(
-            try request(method, path, user: user, claims: claims, body: body, fields: fields, token: token))
+        var request = try request(
+            method, path, user: user, claims: claims, body: body, fields: fields, token: token)
+        request.totalTimeout = .seconds(20)
+        return try await client.send(request)
     }
 
     /// Opens a stream.
     func open(
         user: String = "u1", claims: JSON = .object([]), _ request: SyncStreamRequest = SyncStreamRequest()
     ) async throws -> TestStream {
-        try await open(user: user, claims: claims, body: request.json)
+        var request = request
+        // Every client sends an object.
+        if request.parameters == nil { request.parameters = .object([]) }
+        return try await open(user: user, claims: claims, body: request.json)
     }
 
     /// Opens a stream with any body.
@@ -123,6 +128,14 @@ final class TestService: Sendable {
             try await client.open(
                 try self.request(
                     "POST", "/sync/stream", user: user, claims: claims, body: body.utf8, fields: fields)))
+    }
+
+    /// Opens a stream that the test reads itself, or not at all.
+    func openUnread(
+        user: String, claims: JSON = .object([]), body: [UInt8]? = Array("{}".utf8), fields: HTTPFields = [:]
+    ) async throws -> HTTPClientStream {
+        try await client.open(
+            try request("POST", "/sync/stream", user: user, claims: claims, body: body, fields: fields))
     }
 
     /// Asks for a write checkpoint.
@@ -139,9 +152,13 @@ final class TestService: Sendable {
     ) throws -> HTTPClientRequest {
         var request = HTTPClientRequest(method: method, url: "http://127.0.0.1:\(port)\(path)")
         request.fields = fields
-        if body != nil, fields["content-type"] == nil { request.fields["content-type"] = "application/json" }
+        if let body, !body.isEmpty, fields["content-type"] == nil {
+            request.fields["content-type"] = "application/json"
+        }
         let token = try token ?? TestTokens.token(user: user, now: now, claims: claims)
-        if !token.isEmpty { request.fields["authorization"] = "Token \(token)" }
+        if !token.isEmpty, fields["authorization"] == nil {
+            request.fields["authorization"] = "Token \(token)"
+        }
         request.body = body
         request.idleTimeout = .seconds(50)
         return request

@@ -23,11 +23,13 @@ enum TestTokens {
             payload.removeAll { $0.name == member.name }
             if !member.value.isNull { payload.append(member) }
         }
-        let kid = claims["__kid"]?.stringValue ?? "k1"
+        let kid = claims["__kid"] == nil ? "k1" : claims["__kid"]?.stringValue
         let body = JSON.object(payload).utf8
         let token = try JSONWebToken.signed(payload: body, with: try key(), algorithm: .HS256, kid: kid)
         if let algorithm = claims["__alg"]?.stringValue {
-            let header = JSON.object([JSONMember("alg", .string(algorithm)), JSONMember("kid", .string(kid))])
+            let header = JSON.object([
+                JSONMember("alg", .string(algorithm)), JSONMember("kid", .string(kid ?? "")),
+            ])
             return "\(Base64URL.encode(header.utf8)).\(Base64URL.encode(body))."
         }
         guard claims["__badsig"] == nil else {

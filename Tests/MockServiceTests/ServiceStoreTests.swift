@@ -1,0 +1,275 @@
+import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncSystem
+import PowerSyncWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ServiceStoreTests {
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          s: {auto_subscribe: true, query: SELECT * FROM t WHERE owner = auth.user_id()}
+        """
+
+    /// A store on a file with one stream whose snapshot is complete, and its table.
+    private struct Fixture {
+        let store: ServiceStore
+        let stream: StreamRecord
+        let context: EvaluationContext
+        let table: SourceTable
+
+        init(path: String) async throws {
+            store = try await ServiceStore.open(path: path)
+            let config = try SyncConfigReader.compile(ServiceStoreTests.config)
+            if let known = try await store.stream(configHash: "hash") {
+                stream = known
+            } else {
+                stream = try await store.addStream(configHash: "hash") { "slot_\($0)" }
+                try await store.holdCheckpoint(stream.number, until: .zero, isSnapshotDone: true)
+            }
+            context = EvaluationContext(stream: stream.number, config: config)
+            table = try await store.resolve(
+                TableDescription(
+                    oid: 7, schema: "public", name: "t",
+                    columns: [
+                        SourceColumn(name: "id", typeOID: 25, isIdentity: true),
+                        SourceColumn(name: "owner", typeOID: 25, isIdentity: false),
+                        SourceColumn(name: "big", typeOID: 25, isIdentity: false),
+                    ]), types: TypeCatalog(), context)
+        }
+
+        func apply(_ changes: [RowChange], commit lsn: UInt64?) async throws -> ApplyResult {
+            var events = changes.map { ReplicationEvent.change(table, $0) }
+            if let lsn { events.append(.committed(LSN(rawValue: lsn))) }
+            return try await store.apply(events, context)
+        }
+
+        /// `op id data` of the operations of a bucket up to a checkpoint.
+        func operations(_ owner: String, upTo last: Int64 = .max) async throws -> [String] {
+            let name = "\(stream.number)#s|0[\"\(owner)\"]"
+            let states = try await store.states(of: [name], stream: stream.number, at: last)
+            guard let state = states[name], let id = state.id else { return [] }
+            let chunk = try await store.chunk(bucket: id, after: 0, upTo: last, rows: 1000, bytes: 1 << 20)
+            let sum = chunk.operations.reduce(Checksum.zero) { $0 + $1.checksum }
+            #expect(sum == state.checksum)
+            #expect(Int64(chunk.operations.count) == state.count)
+            return chunk.operations.map { "\($0.kind.rawValue) \($0.objectID ?? "") \($0.data ?? "-")" }
+        }
+    }
+
+    private func row(_ id: String, _ owner: String, _ big: PgOutputValue = .text("x")) -> PgOutputTuple {
+        [.text(id), .text(owner), big]
+    }
+
+    private func withFolder(_ body: (String) async throws -> Void) async throws {
+        let folder = try TemporaryDirectory(prefix: "store-")
+        defer { folder.remove() }
+        try await body("\(folder.path)/state.db")
+    }
+
+    @Test func countersAndRowsGoOnAfterReopening() async throws {
+        try await withFolder { path in
+            let first = try await Fixture(path: path)
+            let result = try await first.apply(
+                [.insert(row("a", "u1")), .insert(row("b", "u1"))], commit: 100)
+            #expect(result.checkpoint == StoredCheckpoint(operation: 2, lsn: LSN(rawValue: 100)))
+            #expect(
+                try await first.store.nextWriteCheckpoint(key: "u1/c", head: .zero, published: .zero) == 1)
+            // Nothing is closed in order: what was answered is on the disk.
+            let second = try await Fixture(path: path)
+            #expect(second.stream.number == first.stream.number)
+            #expect(second.table.uuid == first.table.uuid)
+            let record = try await second.store.stream(second.stream.number)
+            #expect(record.appliedLSN == LSN(rawValue: 100))
+            #expect(record.checkpoint == StoredCheckpoint(operation: 2, lsn: LSN(rawValue: 100)))
+            let next = try await second.apply([.insert(row("c", "u1"))], commit: 200)
+            #expect(next.checkpoint?.operation == 3)
+            #expect(
+                try await second.store.nextWriteCheckpoint(key: "u1/c", head: .zero, published: .zero) == 2)
+            await second.store.close()
+            await first.store.close()
+        }
+    }
+
+    @Test func changesBecomeOperationsAsTheRealServiceOrdersThem() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            // R22: insert, update, update, delete, insert.
+            _ = try await fixture.apply(
+                [
+                    .insert(row("m", "u1", .text("1"))), .update(old: nil, new: row("m", "u1", .text("2"))),
+                    .update(old: nil, new: row("m", "u1", .text("3"))), .delete([.text("m"), .null, .null]),
+                    .insert(row("m", "u1", .text("4"))), .delete([.text("unknown"), .null, .null]),
+                ], commit: 1)
+            #expect(
+                try await fixture.operations("u1").map { $0.prefix(3) } == [
+                    "PUT", "PUT", "PUT", "REM", "PUT",
+                ])
+            // The row moves to another bucket and gets another key.
+            _ = try await fixture.apply([.update(old: nil, new: row("m", "u2"))], commit: 2)
+            _ = try await fixture.apply(
+                [.update(old: [.text("m"), .null, .null], new: row("n", "u2"))], commit: 3)
+            #expect(try await fixture.operations("u1").last == "REMOVE m -")
+            #expect(
+                try await fixture.operations("u2") == [
+                    #"PUT m {"id":"m","owner":"u2","big":"x"}"#, "REMOVE m -",
+                    #"PUT n {"id":"n","owner":"u2","big":"x"}"#,
+                ])
+            _ = try await fixture.store.apply(
+                [.truncate(fixture.table), .committed(LSN(rawValue: 4))], fixture.context)
+            #expect(try await fixture.operations("u2").last == "REMOVE n -")
+            await fixture.store.close()
+        }
+    }
+
+    @Test func aSnapshotDoesNotOverwriteWhatWasStreamed() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1", .text("new")))], commit: 1)
+            _ = try await fixture.apply(
+                [.snapshot(row("a", "u1", .text("old"))), .snapshot(row("b", "u1"))], commit: nil)
+            #expect(
+                try await fixture.operations("u1") == [
+                    #"PUT a {"id":"a","owner":"u1","big":"new"}"#,
+                    #"PUT b {"id":"b","owner":"u1","big":"x"}"#,
+                ])
+            await fixture.store.close()
+        }
+    }
+
+    @Test func aLargeValueThatWasLeftOutIsTheStoredOne() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1", .text("large")))], commit: 1)
+            _ = try await fixture.apply([.update(old: nil, new: row("a", "u2", .unchangedToast))], commit: 2)
+            #expect(try await fixture.operations("u2") == [#"PUT a {"id":"a","owner":"u2","big":"large"}"#])
+            await fixture.store.close()
+        }
+    }
+
+    @Test func aRowWithAnUnknownValueHoldsTheCheckpoint() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("z", "u1"))], commit: 1)
+            let result = try await fixture.apply(
+                [.update(old: nil, new: row("a", "u1", .unchangedToast))], commit: 2)
+            #expect(result.incomplete.map { $0.tuple.first } == [.text("a")])
+            #expect(result.checkpoint == nil)
+            // After a crash the transaction has to come again.
+            #expect(try await fixture.store.stream(fixture.stream.number).appliedLSN == LSN(rawValue: 1))
+            await fixture.store.close()
+        }
+    }
+
+    @Test func aTransactionThatGoesOnIsNotVisible() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let events: [ReplicationEvent] = [
+                .change(fixture.table, .insert(row("a", "u1"))), .committed(LSN(rawValue: 1)),
+                .change(fixture.table, .insert(row("b", "u1"))),
+            ]
+            let result = try await fixture.store.apply(events, fixture.context)
+            #expect(result.checkpoint == StoredCheckpoint(operation: 1, lsn: LSN(rawValue: 1)))
+            #expect(try await fixture.operations("u1", upTo: 1).count == 1)
+            let more = try await fixture.apply([.insert(row("c", "u1"))], commit: nil)
+            #expect(more.checkpoint == nil)
+            let end = try await fixture.apply([], commit: 2)
+            #expect(end.checkpoint == StoredCheckpoint(operation: 3, lsn: LSN(rawValue: 2)))
+            #expect(try await fixture.operations("u1", upTo: 3).count == 3)
+            await fixture.store.close()
+        }
+    }
+
+    /// R21.
+    @Test func nothingIsPublishedBeforeTheSnapshotIsCoveredByTheLog() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            try await fixture.store.holdCheckpoint(fixture.stream.number, until: LSN(rawValue: 300))
+            #expect(try await fixture.apply([.insert(row("a", "u1"))], commit: 100).checkpoint == nil)
+            #expect(try await fixture.apply([], commit: 299).checkpoint == nil)
+            #expect(try await fixture.apply([], commit: 300).checkpoint?.operation == 1)
+            await fixture.store.close()
+        }
+    }
+
+    @Test func linesAreCutByBytesAndOneLargeRowGoesAlone() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let large = PgOutputValue.text(String(repeating: "x", count: 400_000))
+            _ = try await fixture.apply((1...5).map { .insert(row("\($0)", "u1", large)) }, commit: 1)
+            let states = try await fixture.store.states(of: ["1#s|0[\"u1\"]"], stream: 1, at: 5)
+            let id = try #require(states.values.first?.id)
+            let first = try await fixture.store.chunk(
+                bucket: id, after: 0, upTo: 5, rows: 1000, bytes: 1 << 20)
+            #expect(first.operations.map(\.id) == [1, 2] && first.isCut)
+            let alone = try await fixture.store.chunk(bucket: id, after: 2, upTo: 5, rows: 1000, bytes: 1000)
+            #expect(alone.operations.map(\.id) == [3] && alone.isCut)
+            let last = try await fixture.store.chunk(
+                bucket: id, after: 3, upTo: 5, rows: 1000, bytes: 1 << 20)
+            #expect(last.operations.map(\.id) == [4, 5] && !last.isCut)
+            await fixture.store.close()
+        }
+    }
+
+    @Test func aRowOverFifteenMebibytesIsLeftOutUntilItShrinks() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let huge = PgOutputValue.text(String(repeating: "x", count: 16 << 20))
+            let result = try await fixture.apply([.insert(row("a", "u1", huge))], commit: 1)
+            #expect(result.warnings.count == 1)
+            #expect(try await fixture.operations("u1").isEmpty)
+            _ = try await fixture.apply([.update(old: nil, new: row("a", "u1"))], commit: 2)
+            #expect(try await fixture.operations("u1").count == 1)
+            await fixture.store.close()
+        }
+    }
+
+    /// R1 to R5, and two in a row of which only the first is reached.
+    @Test func writeCheckpointsAreSeenOnceTheLogHasPassedTheirHead() async throws {
+        try await withFolder { path in
+            let store = try await ServiceStore.open(path: path)
+            func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
+            func seen(_ at: UInt64) async throws -> Int64? {
+                try await store.writeCheckpoint(key: "k", at: lsn(at))
+            }
+            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(5), published: lsn(1)) == 1)
+            #expect(try await seen(4) == nil)
+            #expect(try await seen(5) == 1)
+            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(8), published: lsn(6)) == 2)
+            #expect(try await seen(7) == 1)
+            #expect(try await seen(8) == 2)
+            #expect(
+                try await store.requestWriteCheckpoint(
+                    key: "k", requested: 42, head: lsn(9), published: lsn(8)) == 42)
+            #expect(
+                try await store.requestWriteCheckpoint(
+                    key: "k", requested: 41, head: lsn(10), published: lsn(8)) == 42)
+            #expect(
+                try await store.requestWriteCheckpoint(
+                    key: "k", requested: 42, head: lsn(11), published: lsn(8)) == 42)
+            #expect(try await seen(8) == 2)
+            #expect(try await seen(9) == 42)
+            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(12), published: lsn(9)) == 43)
+            #expect(try await store.writeCheckpoint(key: "other", at: lsn(99)) == nil)
+            await store.close()
+        }
+    }
+
+    @Test func dataOfStoppedStreamsIsRemoved() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1"))], commit: 1)
+            let next = try await fixture.store.addStream(configHash: "other") { "slot_\($0)" }
+            try await fixture.store.activate(next.number)
+            #expect(try await fixture.store.stoppedSlots() == ["slot_1"])
+            try await fixture.store.removeStoppedData()
+            #expect(try await fixture.operations("u1").isEmpty)
+            try await fixture.store.forgetSlot("slot_1")
+            #expect(try await fixture.store.stoppedSlots().isEmpty)
+            #expect(try await fixture.store.stream(configHash: "hash") == nil)
+            #expect(try await fixture.store.activeStream(configHash: "other")?.number == next.number)
+            await fixture.store.close()
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import PowerSyncCompression
+import PowerSyncHTTP
+import PowerSyncHTTPClient
+import PowerSyncMockService
+import PowerSyncSystem
+import PowerSyncWire
+import Testing
+
+/// Routes, error bodies, tokens and limits (service 1, 2, 3.9).
+@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(2)))
+struct ServiceSurfaceTests {
+    private static let schema = ReplicationServiceTests.schema
+    private static let config = ReplicationServiceTests.config
+
+    /// The requests without a stream of these recordings get the recorded status and body.
+    @Test(arguments: [
+        "auth-errors", "request-errors", "content-types-and-bodies", "authorization-header-forms",
+        "checkpoint-request",
+    ])
+    func requestsAreAnsweredAsRecorded(_ name: String) async throws {
+        let scenario = try Fixtures.scenario(name)
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            for step in scenario["steps"]?.arrayValue ?? [] {
+                guard let request = step["http"], let answer = step["answer"],
+                    request["path"]?.stringValue != "/write-checkpoint.json"
+                else { continue }
+                try await compare(request, answer, service)
+            }
+        }
+    }
+
+    private func compare(_ request: JSON, _ answer: JSON, _ service: TestService) async throws {
+        var fields: HTTPFields = [:]
+        for header in request["headers"]?.objectMembers ?? [] {
+            fields[header.name] = header.value.stringValue
+        }
+        let authorization = fields["authorization"]
+        var body = request["raw"]?.stringValue.map { Array($0.utf8) }
+        if body == nil, let json = request["body"], !json.isNull { body = json.utf8 }
+        if let long = request["body"]?["x"]?["$long"]?["characters"]?.int64Value {
+            body = JSON.object([JSONMember("x", .string(String(repeating: "a", count: Int(long))))]).utf8
+        }
+        let path = try #require(request["path"]?.stringValue)
+        let method = try #require(request["method"]?.stringValue)
+        let isStream = answer["body"]?.stringValue == "(stream)"
+        if isStream {
+            let stream = try await service.openUnread(
+                user: request["user"]?.stringValue ?? "", claims: request["claims"] ?? .object([]),
+                body: body,
+                fields: fields)
+            #expect(stream.status == answer["status"]?.int64Value.map(Int.init), "\(request.text)")
+            #expect(stream.fields["content-type"] == "application/x-ndjson")
+            #expect(stream.fields["content-encoding"] == answer["headers"]?["content-encoding"]?.stringValue)
+            stream.cancel()
+            return
+        }
+        let token = authorization == nil ? request["token"]?.stringValue : ""
+        let got = try await service.send(
+            method, path, user: request["user"]?.stringValue ?? "", claims: request["claims"] ?? .object([]),
+            body: body, fields: fields, token: token)
+        #expect(got.status == answer["status"]?.int64Value.map(Int.init), "\(request.text)")
+        if let expected = answer["body"]?.stringValue {
+            #expect(String(decoding: got.body, as: UTF8.self) == expected, "\(request.text)")
+        } else if answer["body"]?["touched_at"] != nil {
+            let json = try JSON.parse(got.body)
+            #expect(json["ready"] == .bool(true) && json["started"] == .bool(true))
+            #expect(json["touched_at"]?.stringValue?.utf8.count == 24)
+        } else {
+            #expect(String(decoding: got.body, as: UTF8.self) == answer["body"]?.text, "\(request.text)")
+        }
+        for header in answer["headers"]?.objectMembers ?? [] where header.name != "content-length" {
+            #expect(got.fields[header.name] == header.value.stringValue, "\(header.name) of \(request.text)")
+        }
+    }
+
+    @Test func dataIsEmbeddedVerbatimWithoutRawData() async throws {
+        let schema = [
+            "CREATE TABLE n(id text PRIMARY KEY, i int8, r float8)",
+            "INSERT INTO n VALUES ('a', 9223372036854775807, 1e21)",
+        ]
+        let config = "config: {edition: 3}\nstreams:\n  n: {auto_subscribe: true, query: SELECT * FROM n}\n"
+        try await TestService.run(schema) { service in
+            try await service.start(config)
+            let stream = try await service.open(user: "u1", body: .object([]))
+            try await eventually("the row") { stream.model.isComplete }
+            #expect(stream.texts.joined().contains(#""data":{"id":"a","i":9223372036854775807,"r":1e+21}"#))
+        }
+    }
+
+    @Test(arguments: [CompressionFormat.gzip, .zstd])
+    func linesAreCompressedAndCanBeReadAtOnce(_ format: CompressionFormat) async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let stream = try await service.openUnread(
+                user: "u1", fields: ["accept-encoding": format.rawValue])
+            #expect(stream.fields["content-encoding"] == format.rawValue)
+            let decompressor = Decompressor(format, limit: 1 << 20)
+            var text = ""
+            while !text.contains("checkpoint_complete"), let bytes = try await stream.next() {
+                text += String(decoding: try decompressor.decompress(bytes), as: UTF8.self)
+            }
+            #expect(text.hasPrefix("{\"checkpoint\":") && text.hasSuffix("}}\n"))
+            stream.cancel()
+        }
+    }
+
+    @Test func aStreamMoreThanAllowedIsRefusedUntilOneEnds() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config) { $0.maxConcurrentConnections = 2 }
+            let first = try await service.open()
+            _ = try await service.open()
+            let third = try await service.open()
+            #expect(third.status == 429)
+            #expect(third.fields["access-control-allow-origin"] == "*" && third.fields["content-type"] == nil)
+            first.close()
+            try await eventually("a place is free again") { try await service.open().status == 200 }
+        }
+    }
+
+    @Test func moreBucketsThanAllowedAreRefused() async throws {
+        let config = """
+            config: {edition: 3}
+            streams:
+              a: {query: SELECT * FROM lists WHERE id = subscription.parameter('id')}
+            """
+        try await TestService.run(Self.schema) { service in
+            try await service.start(config) { $0.maxBucketsPerConnection = 2 }
+            let subscriptions = (1...3).map {
+                StreamSubscription(stream: "a", parameters: .object([JSONMember("id", .integer($0))]))
+            }
+            let body = SyncStreamRequest(
+                parameters: .object([]), streams: StreamSubscriptions(subscriptions: subscriptions)
+            ).json
+            let answer = try await service.send("POST", "/sync/stream", body: body.utf8)
+            #expect(answer.status == 500)
+            #expect(
+                String(decoding: answer.body, as: UTF8.self)
+                    == #"{"error":{"code":"PSYNC_S2305","description":"Too many buckets: 3 (limit of 2)","name":"ServiceError"}}"#
+            )
+        }
+    }
+
+    @Test func theStreamEndsWhenItsTokenExpires() async throws {
+        try await TestService.run(Self.schema) { service in
+            let clock = ManualClock(1_700_000_000)
+            try await service.start(Self.config, clock: clock.clock)
+            let token = JSON.object([
+                JSONMember("iat", .integer(1_700_000_000)), JSONMember("exp", .integer(1_700_000_060)),
+            ])
+            let stream = try await service.open(claims: token)
+            try await eventually("the rows") { stream.model.isComplete }
+            try await clock.advance(to: 1_700_000_020.5, whenWaitedFor: 1_700_000_022)
+            try await eventually("a keepalive") { stream.lines.last == .tokenExpiresIn(40) }
+            try await clock.advance(to: 1_700_000_040, whenWaitedFor: 1_700_000_040)
+            try await eventually("the warning") { stream.lines.last == .tokenExpiresIn(20) }
+            try await clock.advance(to: 1_700_000_060, whenWaitedFor: 1_700_000_060)
+            try await eventually("the end") { stream.end == .clean }
+            #expect(stream.lines.last == .tokenExpiresIn(0))
+            // Within the tolerance the token is still accepted, and the stream ends at once.
+            clock.set(1_700_000_090)
+            let late = try await service.open(claims: token)
+            try await eventually("the end") { late.end == .clean }
+            #expect(late.status == 200 && late.lines == [.tokenExpiresIn(0)])
+            clock.set(1_700_000_121)
+            #expect(try await service.open(claims: token).status == 401)
+        }
+    }
+
+    @Test func aConfigurationThatCannotBeUsedDoesNotStart() async throws {
+        try await TestService.run(Self.schema) { service in
+            await #expect(throws: SyncConfigError.self) {
+                try await service.start("config: {edition: 3}\nstreams: {a: {query: SELECT 1}}")
+            }
+            #expect(service.port == 0)
+        }
+    }
+}
+
+/// A clock that stands still until it is moved.
+final class ManualClock: Sendable {
+    private struct State {
+        var now: Double
+        var sleepers: [UInt64: (until: Double, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var next: UInt64 = 0
+    }
+
+    private let state: Lock<State>
+
+    init(_ now: Double) { state = Lock(State(now: now)) }
+
+    var clock: ServiceClock {
+        ServiceClock(
+            now: { self.state.withLock { $0.now } }, sleep: { try await self.sleep(until: $0) },
+            random: { 0.5 })
+    }
+
+    /// Moves the time once somebody waits for a moment up to `until`.
+    func advance(to now: Double, whenWaitedFor until: Double) async throws {
+        try await eventually("somebody waits") {
+            self.state.withLock { $0.sleepers.values.contains { $0.until <= until } }
+        }
+        set(now)
+    }
+
+    func set(_ now: Double) {
+        let due = state.withLock { state in
+            state.now = now
+            let due = state.sleepers.filter { $0.value.until <= now }
+            for key in due.keys { state.sleepers[key] = nil }
+            return due.values.map(\.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+
+    private func sleep(until: Double) async throws {
+        let id = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                let answer: Result<Void, any Error>? = state.withLock { state in
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if until <= state.now { return .success(()) }
+                    state.sleepers[id] = (until, continuation)
+                    return nil
+                }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.sleepers.removeValue(forKey: id)?.continuation }?.resume(
+                throwing: CancellationError())
+        }
+    }
+}
