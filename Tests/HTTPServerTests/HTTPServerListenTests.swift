@@ -23,6 +23,13 @@ struct HTTPServerListenTests {
         #expect(server.port > 0)
     }
 
+    @Test func theAddressForEverybodyIsReachedOverIPv4Too() async throws {
+        try await ServerFixture.with(HTTPServerConfiguration(host: "::"), echo) { fixture in
+            let response = try await fixture.connect().get("/four")
+            #expect(response.body == "GET /four ")
+        }
+    }
+
     @Test func aPortInUseIsSaidInOneLineThatHelps() throws {
         let poller = try Poller()
         let first = try server("127.0.0.1", poller: poller)

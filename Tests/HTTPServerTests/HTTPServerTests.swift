@@ -145,6 +145,15 @@ struct HTTPServerTests {
         }
     }
 
+    @Test func anExplanationReachesAClientThatIsStillSending() async throws {
+        try await ServerFixture.with(echo) { fixture in
+            let client = try fixture.connect()
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n")
+            for _ in 0..<16 { try await client.send([UInt8](repeating: 0, count: 1 << 20)) }
+            #expect(try await client.response().status == 400)
+        }
+    }
+
     @Test func aClientThatSaysItWillSendNoMoreIsStillAnswered() async throws {
         try await ServerFixture.with(echo) { fixture in
             for _ in 0..<20 {
