@@ -32,9 +32,14 @@ package enum StackCommand {
     /// - Parameter arguments: the words behind the program's name.
     /// - Returns: the exit status.
     package static func main(_ arguments: [String]) async -> Int32 {
-        let isPart = ProcessInfo.processInfo.environment[LifeLine.variable] != nil
-        let lifeLine = isPart ? LifeLine.follow() : nil
-        defer { withExtendedLifetime(lifeLine) {} }
+        if ProcessInfo.processInfo.environment[LifeLine.variable] != nil {
+            do {
+                try LifeLine.follow()
+            } catch {
+                StandardError.print("error: \(error)")
+                return 1
+            }
+        }
         return await command.main(arguments)
     }
 }

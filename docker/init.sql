@@ -20,6 +20,7 @@ CREATE TABLE public.todos (
     created_by text,
     completed_by text,
     list_id uuid NOT NULL REFERENCES public.lists (id) ON DELETE CASCADE,
+    owner_id text NOT NULL,
     photo_id uuid
 );
 
@@ -44,7 +45,7 @@ CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;
 INSERT INTO public.lists (id, name, owner_id)
 VALUES ('75f89104-d95a-4f16-8309-5363f1bb377a', 'Getting Started', 'u1');
 
-INSERT INTO public.todos (description, list_id, created_by)
+INSERT INTO public.todos (description, list_id, owner_id)
 VALUES
     ('Open two clients', '75f89104-d95a-4f16-8309-5363f1bb377a', 'u1'),
     ('Change something offline', '75f89104-d95a-4f16-8309-5363f1bb377a', 'u1');

@@ -1,4 +1,3 @@
-import Dispatch
 import PowerSyncSystem
 
 #if canImport(Glibc)
@@ -19,18 +18,16 @@ package enum LifeLine {
 
     /// Asks this process to stop as soon as its standard input ends, and ends it three seconds later.
     ///
-    /// - Returns: what keeps watching for as long as it is held.
-    package static func follow() -> any DispatchSourceRead {
-        let source = DispatchSource.makeReadSource(fileDescriptor: 0, queue: .global())
-        source.setEventHandler {
+    /// - Throws: `SystemError` if no thread can be made.
+    package static func follow() throws(SystemError) {
+        try DetachedThread.start {
             var byte: UInt8 = 0
-            guard read(0, &byte, 1) <= 0 else { return }
-            source.cancel()
+            var count = 0
+            repeat { count = read(0, &byte, 1) } while count > 0 || (count < 0 && errno == EINTR)
             kill(getpid(), SIGTERM)
-            DispatchQueue.global().asyncAfter(deadline: .now() + 3) { _exit(1) }
+            sleep(3)
+            _exit(1)
         }
-        source.resume()
-        return source
     }
 
     /// Starts a small shell that removes a folder once this process has ended, however it ended.

@@ -40,13 +40,12 @@ final class RawServer: Sendable {
                     close(descriptor)
                 }.start()
             }
+            // Closed here alone: a number that is free again may be the listener of the next server by now.
+            close(listener)
         }.start()
     }
 
-    deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
-    }
+    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 }
