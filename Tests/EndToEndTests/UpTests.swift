@@ -158,49 +158,44 @@ struct UpTests {
         }
     }
 
+    /// With the configuration files that docker-compose.yml gives them.
     @Test func commandsOfTheContainersRunAlone() async throws {
+        let root = EndToEnd.root.path
         try await withFiles { folder, temporary in
             let server = try await PostgresServer.start(directory: nil)
             let poller = try Poller()
             defer { poller.stop() }
             let postgres = try await PostgresConnection.connect(server.uri(), poller: poller)
             _ = try await postgres.script(
-                Self.schema + "CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;")
+                String(contentsOfFile: root + "/Examples/Todos/schema.sql", encoding: .utf8)
+                    + "CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;")
             let port = try FreePort.find(host: "127.0.0.1")
             let backend = try StackProcess(
                 ["start"],
                 environment: [
                     "DATABASE_URI": server.uri(), "HOST": "127.0.0.1", "PORT": "0",
                     "POWERSYNC_URL": "http://127.0.0.1:\(port)", "JWT_AUDIENCE": "powersync-dev",
-                    "JWT_KEYS_DIR": folder + "/keys", "PSB_TABLE_MAP": folder + "/tables.yaml",
+                    "JWT_KEYS_DIR": folder + "/keys", "PSB_TABLE_MAP": root + "/Examples/Todos/tables.yaml",
                     "DEV_TOKENS": "true",
                 ], temporary: temporary, executable: "powersync-backend")
             let backendURL = try #require(try JSON.parse(try await backend.line())["backend"]?.stringValue)
-            let config = """
-                replication:
-                  connections:
-                    - { type: postgresql, uri: !env PS_DATA_SOURCE_URI, sslmode: disable }
-                storage: { type: sqlite, path: \(folder)/state.sqlite }
-                host: 127.0.0.1
-                port: !env PS_PORT::number
-                sync_config: { path: sync.yaml }
-                client_auth:
-                  audience: [powersync-dev]
-                  jwks_uri: !env PS_JWKS_URL
-                """
-            try config.write(toFile: folder + "/powersync.yaml", atomically: true, encoding: .utf8)
             let service = try StackProcess(
                 ["start"],
                 environment: [
-                    "POWERSYNC_CONFIG_PATH": folder + "/powersync.yaml", "PS_DATA_SOURCE_URI": server.uri(),
-                    "PS_PORT": String(port), "PS_JWKS_URL": backendURL + "/api/auth/keys",
+                    "POWERSYNC_CONFIG_PATH": root + "/docker/mock-service.yaml",
+                    "PS_DATA_SOURCE_URI": server.uri(),
+                    "PS_STATE_PATH": folder + "/state.sqlite", "PS_PORT": String(port),
+                    "PS_JWKS_URL": backendURL + "/api/auth/keys", "PS_LOG_LEVEL": "info",
+                    "PS_LOG_FORMAT": "json",
                 ], temporary: temporary, executable: "powersync-mock-service")
             let serviceURL = try #require(try JSON.parse(try await service.line())["service"]?.stringValue)
             let client = try HTTPClient()
             defer { client.close() }
-            let put = "{\"op\":\"PUT\",\"table\":\"notes\",\"id\":\"n1\",\"data\":{\"body\":\"hello\"}}"
-            _ = try await upload(put, to: backendURL, user: "alice", client)
-            let token = try await TokenRequest.send(backend: backendURL, user: "alice", client: client)
+            let id = "b0000000-0000-4000-8000-000000000001"
+            let put = "{\"op\":\"PUT\",\"table\":\"lists\",\"id\":\"\(id)\",\"data\":{\"name\":\"hello\"}}"
+            let answer = try await upload(put, to: backendURL, user: "bob", client)
+            #expect(answer["summary"]?["applied"] == .number("1"))
+            let token = try await TokenRequest.send(backend: backendURL, user: "bob", client: client)
             #expect(token.powersyncURL == serviceURL)
             var request = HTTPClientRequest(url: serviceURL + "/sync/stream")
             request.method = "POST"
@@ -218,7 +213,7 @@ struct UpTests {
                     }
                 }
             }
-            #expect(rows == ["n1"])
+            #expect(rows == [id])
             stream.cancel()
             for part in [service, backend] {
                 part.process.signal(SIGTERM)
