@@ -130,10 +130,8 @@ struct HTTPClientStreamTests {
             return try await stream.next()
         }
         for await _ in starts { break }
-        let start = ContinuousClock.now
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(ContinuousClock.now - start < .seconds(5))
         for await _ in hangUps { break }
     }
 

@@ -14,12 +14,10 @@ struct CancellationTests {
     @Test func cancellingTheTaskStopsTheStatementOnTheServer() async throws {
         let connection = try await TestServer.connection(poller)
         let process = await connection.backendProcessID
-        let start = ContinuousClock.now
-        let task = Task { try await connection.query("SELECT pg_sleep(30)") }
+        let task = Task { try await connection.query("SELECT pg_sleep(600)") }
         try await eventually("nothing ran") { await connection.transactionStatus == .active }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        #expect(start.duration(to: .now) < .seconds(5))
         let result = try await connection.query("SELECT pg_backend_pid()")
         #expect(result.scalar == "\(process)", "it is the same session")
         await connection.close()
@@ -39,7 +37,7 @@ struct CancellationTests {
 
     @Test func anotherTaskMayStopTheStatement() async throws {
         let connection = try await TestServer.connection(poller)
-        let task = Task { try await connection.query("SELECT pg_sleep(30)") }
+        let task = Task { try await connection.query("SELECT pg_sleep(600)") }
         try await eventually("nothing ran") { await connection.transactionStatus == .active }
         await connection.cancel()
         let error = await #expect(throws: PostgresError.self) { _ = try await task.value }
@@ -49,7 +47,7 @@ struct CancellationTests {
 
     @Test func closingEndsTheWait() async throws {
         let connection = try await TestServer.connection(poller)
-        let task = Task { try await connection.query("SELECT pg_sleep(30)") }
+        let task = Task { try await connection.query("SELECT pg_sleep(600)") }
         try await eventually("nothing ran") { await connection.transactionStatus == .active }
         await connection.close()
         let error = await #expect(throws: PostgresError.self) { _ = try await task.value }
@@ -63,7 +61,7 @@ struct CancellationTests {
         let uri = try await TestServer.database(poller)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
         let other = try await PostgresConnection.connect(uri, poller: poller)
-        let task = Task { try await connection.query("SELECT pg_sleep(30)") }
+        let task = Task { try await connection.query("SELECT pg_sleep(600)") }
         try await eventually("nothing ran") { await connection.transactionStatus == .active }
         try await other.query("SELECT pg_terminate_backend($1)", ["\(await connection.backendProcessID)"])
         let error = await #expect(throws: PostgresError.self) { _ = try await task.value }

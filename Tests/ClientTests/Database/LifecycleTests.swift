@@ -222,10 +222,9 @@ struct LifecycleTests {
         let test = try TestDatabase(folder: folder)
         let opening = Task { try await test.count("users") }
         while !test.log.lines.contains(where: { $0.message.contains("in use") }) { await Task.yield() }
-        let start = ContinuousClock.now
+        // Without the cancellation it would give up with SQLite's error.
         opening.cancel()
         await #expect(throws: CancellationError.self) { try await opening.value }
-        #expect(ContinuousClock.now - start < .seconds(2))
     }
 
     /// Holds a write lock in rollback-journal mode, as another process would, until the second one is
