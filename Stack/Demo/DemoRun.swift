@@ -63,7 +63,7 @@ package enum DemoStack {
     ) async throws -> LocalStack {
         var configuration = configuration
         configuration.schema = DemoSchema.sql
-        configuration.syncConfig = DemoSchema.syncConfig
+        configuration.syncConfig = .text(DemoSchema.syncConfig)
         let map = configuration.folder + "/tables.yaml"
         try TextFile.write(DemoSchema.tableMap, to: map)
         configuration.tableMap = map

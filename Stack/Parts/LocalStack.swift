@@ -47,7 +47,7 @@ package actor LocalStack {
         if configuration.syncConfig == nil {
             let made = try SyncConfigDefault.everything(tables)
             warn("no sync configuration given: every published table goes to everyone, by this one:\n\(made)")
-            configuration.syncConfig = made
+            configuration.syncConfig = .text(made)
         }
         let stack = LocalStack(configuration: configuration, database: database, poller: poller)
         do {

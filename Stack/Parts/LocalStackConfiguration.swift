@@ -8,8 +8,8 @@ package struct LocalStackConfiguration: Sendable {
     package var servicePort = 0
     /// The path of `powersync-stack`, which is started for each part.
     package var executable: String
-    /// The sync configuration as text; nil: every published table to everyone.
-    package var syncConfig: String?
+    /// The sync configuration; nil: every published table to everyone.
+    package var syncConfig: SyncConfig?
     /// The path of the table file; nil: the backend may write every published table.
     package var tableMap: String?
     /// SQL for an empty database.
@@ -22,6 +22,14 @@ package struct LocalStackConfiguration: Sendable {
     package var logLevel = "info"
     /// More environment for the backend, such as `JWT_TTL`.
     package var backendEnvironment: [String: String] = [:]
+
+    /// Where a sync configuration comes from; the service names a file in its errors.
+    package enum SyncConfig: Sendable {
+        /// The text itself.
+        case text(String)
+        /// The absolute path of a file.
+        case file(String)
+    }
 
     /// Makes a configuration with the defaults.
     ///

@@ -17,6 +17,11 @@ enum ServiceConfigurationFile {
             throw StackError(.file, "the stack has no sync configuration")
         }
         func object(_ members: [(String, JSON)]) -> JSON { .object(members.map { JSONMember($0.0, $0.1) }) }
+        let source =
+            switch syncConfig {
+            case .text(let text): object([("content", .string(text))])
+            case .file(let path): object([("path", .string(path))])
+            }
         let connection = object([
             ("type", .string("postgresql")), ("uri", .string(database.uri)), ("sslmode", .string("disable")),
             ("slot_name_prefix", .string(database.slotPrefix)),
@@ -30,7 +35,7 @@ enum ServiceConfigurationFile {
                 ])
             ),
             ("host", .string(configuration.host)), ("port", .integer(configuration.servicePort)),
-            ("sync_config", object([("content", .string(syncConfig))])),
+            ("sync_config", source),
             (
                 "client_auth",
                 object([("jwks_uri", .string(keysURL)), ("audience", .array([.string("powersync")]))])

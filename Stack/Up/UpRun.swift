@@ -42,7 +42,7 @@ package enum UpRun {
     ) async throws {
         let schema = try options.schema.map { path throws(StackError) in try TextFile.read(path) }
         let syncConfig = try options.syncConfig.map { path throws(StackError) in try yaml(path) }
-        if let tables = options.tables { _ = try yaml(tables) }
+        let tables = try options.tables.map { path throws(StackError) in try yaml(path) }
         let folder: String
         if let data = options.data {
             folder = try TextFile.absolutePath(data)
@@ -64,11 +64,9 @@ package enum UpRun {
         configuration.backendPort = options.backendPort
         configuration.servicePort = options.servicePort
         configuration.schema = schema
-        configuration.syncConfig = syncConfig
-        configuration.tableMap = try options.tables.map { path throws(StackError) in
-            try TextFile.absolutePath(path)
-        }
-        if options.tables == nil {
+        configuration.syncConfig = syncConfig.map { .file($0) }
+        configuration.tableMap = tables
+        if tables == nil {
             warn("no --tables FILE given: the backend may write every column of every published table")
         }
         let stack = try await LocalStack.start(configuration, database: database, poller: poller, warn: warn)
@@ -83,7 +81,9 @@ package enum UpRun {
         throw StackError(.partEnded, "the \(part) has ended by itself; its last log lines say why")
     }
 
-    /// Reads a file that must be YAML, so that a mistake is told with file and line before anything starts.
+    /// Checks that a file is YAML, so that a mistake is told with file and line before anything starts.
+    ///
+    /// Returns its absolute path.
     private static func yaml(_ path: String) throws(StackError) -> String {
         let text = try TextFile.read(path)
         do {
@@ -91,6 +91,6 @@ package enum UpRun {
         } catch {
             throw StackError(.file, "\(path): \(error)")
         }
-        return text
+        return try TextFile.absolutePath(path)
     }
 }
