@@ -36,13 +36,22 @@ struct CancellationTests {
     }
 
     @Test func anotherTaskMayStopTheStatement() async throws {
-        let connection = try await TestServer.connection(poller)
+        let uri = try await TestServer.database(poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        let other = try await PostgresConnection.connect(uri, poller: poller)
+        let process = "\(await connection.backendProcessID)"
         let task = Task { try await connection.query("SELECT pg_sleep(600)") }
-        try await eventually("nothing ran") { await connection.transactionStatus == .active }
+        // A request that comes before the server has begun stops nothing.
+        try await eventually("nothing ran") {
+            let state = try? await other.query(
+                "SELECT wait_event FROM pg_stat_activity WHERE pid = $1", [process])
+            return state?.scalar == "PgSleep"
+        }
         await connection.cancel()
         let error = await #expect(throws: PostgresError.self) { _ = try await task.value }
         #expect(error?.sqlstate == "57014")
         await connection.close()
+        await other.close()
     }
 
     @Test func closingEndsTheWait() async throws {
