@@ -24,6 +24,9 @@ final class Connection: Sendable {
         parser = Lock(HTTPRequestParser(limits: server.configuration.limits))
     }
 
+    /// How long the reader has for what arrived before a hang-up.
+    private static let patienceWithUnread = Duration.seconds(1)
+
     /// Serves the connection until either side ends it, and closes it.
     func run(_ handler: @escaping HTTPHandler) async {
         await whileConnected { await self.serve(handler) }
@@ -54,7 +57,12 @@ final class Connection: Sendable {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 // Ends with an error when the work is done first and cancels this wait.
-                try? await self.channel.hangUp()
+                guard (try? await self.channel.hangUp()) != nil else { return }
+                // What a client sent before it said that this was all is read first, for a while.
+                let end = ContinuousClock.now + Self.patienceWithUnread
+                while self.socket.hasUnreadBytes, ContinuousClock.now < end, !Task.isCancelled {
+                    try? await Task.sleep(for: .milliseconds(1))
+                }
             }
             group.addTask { await work() }
             await group.next()

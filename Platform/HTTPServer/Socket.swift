@@ -68,6 +68,12 @@ struct Socket: Sendable {
         }
     }
 
+    /// Whether bytes wait that nobody has read; closing now would reset the connection.
+    var hasUnreadBytes: Bool {
+        var byte: UInt8 = 0
+        return recv(channel.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
+    }
+
     /// Says that nothing more will be sent.
     func finishSending() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
 
