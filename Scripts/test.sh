@@ -36,7 +36,7 @@ if ! build; then
 fi
 started=$SECONDS
 # All tests at once would starve each other on a small machine, and what they wait for would come too late.
-width=$(($(getconf _NPROCESSORS_ONLN) * 2))
+width=$(getconf _NPROCESSORS_ONLN)
 if ! swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 | tee -a "$log" | awk "$quiet"; then
     echo "Tests failed; everything they said is in $log." >&2
     exit 1
