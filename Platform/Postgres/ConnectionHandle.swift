@@ -33,8 +33,7 @@ final class ConnectionHandle: @unchecked Sendable {
     func finish() {
         guard !isFinished else { return }
         isFinished = true
-        channel?.deregister()
-        channel = nil
+        unwatch()
         PQfinish(connection)
     }
 
@@ -59,8 +58,7 @@ final class ConnectionHandle: @unchecked Sendable {
 
     /// One step of connecting; the socket may be another one after it.
     func connectPoll() -> PostgresPollingStatusType {
-        channel?.deregister()
-        channel = nil
+        unwatch()
         return PQconnectPoll(connection)
     }
 
@@ -71,6 +69,11 @@ final class ConnectionHandle: @unchecked Sendable {
         } catch {
             throw PostgresError(.unavailable, "the connection's socket cannot be watched: \(error)")
         }
+    }
+
+    private func unwatch() {
+        channel?.deregister()
+        channel = nil
     }
 
     /// While connecting, errors carry their SQLSTATE in the text, which is the only place libpq has for it.
@@ -85,7 +88,7 @@ final class ConnectionHandle: @unchecked Sendable {
 
     // MARK: The socket
 
-    /// The readiness to wait for; nil while connecting and after the end.
+    /// The readiness to wait for; nil while connecting, after a loss and after the end.
     var readiness: Channel? { channel }
 
     /// Whether the socket has bytes, or its end, to read at this moment.
@@ -97,14 +100,19 @@ final class ConnectionHandle: @unchecked Sendable {
     var isWritable: Bool { isReady(Int16(POLLOUT)) }
 
     private func isReady(_ events: Int16) -> Bool {
-        guard !isFinished else { return true }
+        // Without a socket nothing comes any more, and the next call says so at once.
+        guard !isFinished, PQsocket(connection) >= 0 else { return true }
         var descriptor = pollfd(fd: PQsocket(connection), events: events, revents: 0)
         return poll(&descriptor, 1, 0) != 0
     }
 
     /// Takes what the socket has; false when the connection is gone.
     func consumeInput() -> Bool {
-        !isFinished && PQconsumeInput(connection) == 1
+        guard !isFinished else { return false }
+        if PQconsumeInput(connection) == 1 { return true }
+        // libpq closes the socket when it reads its end: another task that waits for it would wait for ever.
+        if PQsocket(connection) < 0 { unwatch() }
+        return false
     }
 
     /// True when everything was sent; false if the socket is full.

@@ -178,8 +178,8 @@ package actor PostgresConnection {
             let isReady = try await readiness(channel)
             guard !handle.isFinished else { throw handle.lost() }
             return isReady
-        } catch is CancellationError where handle.isFinished && !Task.isCancelled {
-            // Closing the connection ends the wait in this way.
+        } catch is CancellationError where handle.readiness == nil && !Task.isCancelled {
+            // Closing the connection, or losing it, ends the wait in this way.
             throw handle.lost()
         }
     }

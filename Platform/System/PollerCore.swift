@@ -8,6 +8,8 @@ final class PollerCore: Sendable {
 
     private struct Table {
         var channels: [UInt64: Channel] = [:]
+        /// The channel that registered a descriptor last.
+        var holders: [Int32: UInt64] = [:]
         var sleepers = DeadlineQueue<CheckedContinuation<Void, any Error>>()
         var lastID: UInt64 = 0
         var isStopped = false
@@ -44,23 +46,33 @@ final class PollerCore: Sendable {
     // MARK: Channels
 
     func register(_ descriptor: Int32, for poller: Poller) throws(SystemError) -> Channel {
-        let channel = try table.withLock { table throws(SystemError) in
+        try table.withLock { table throws(SystemError) in
             if table.isStopped { throw SystemError(.poller, "the poller has stopped") }
             let channel = Channel(descriptor: descriptor, id: table.nextID(), poller: poller, core: self)
-            // Before the registration: the first event may come before it returns.
+            let status = withUnsafePointer(to: queue) {
+                powersync_poller_add($0, descriptor, channel.id)
+            }
+            guard status >= 0 else {
+                throw SystemError(.poller, "cannot watch descriptor \(descriptor)", errno: -status)
+            }
+            // The first event may have come already; whoever hands it on waits for this lock.
             table.channels[channel.id] = channel
+            table.holders[descriptor] = channel.id
             return channel
         }
-        let status = withUnsafePointer(to: queue) { powersync_poller_add($0, descriptor, channel.id) }
-        guard status < 0 else { return channel }
-        table.withLock { $0.channels[channel.id] = nil }
-        throw SystemError(.poller, "cannot watch descriptor \(descriptor)", errno: -status)
     }
 
+    /// The system knows registrations by number, and the number of a descriptor that was closed too early, as
+    /// libpq does when it reads the end of a connection, may be another channel's by now: that one stays.
     func deregister(_ channel: Channel) {
-        guard table.withLock({ $0.channels.removeValue(forKey: channel.id) }) != nil else { return }
-        // Fails only for a descriptor that was closed too early, and then the registration is gone already.
-        _ = withUnsafePointer(to: queue) { powersync_poller_remove($0, channel.descriptor) }
+        table.withLock { table in
+            guard table.channels.removeValue(forKey: channel.id) != nil,
+                table.holders[channel.descriptor] == channel.id
+            else { return }
+            table.holders[channel.descriptor] = nil
+            // Fails only for a descriptor that was closed, and then the registration is gone already.
+            _ = withUnsafePointer(to: queue) { powersync_poller_remove($0, channel.descriptor) }
+        }
     }
 
     // MARK: Time
@@ -162,7 +174,7 @@ final class PollerCore: Sendable {
 
     private func end() {
         let (channels, sleepers) = table.withLock { table in
-            defer { table.channels = [:] }
+            defer { (table.channels, table.holders) = ([:], [:]) }
             return (Array(table.channels.values), table.sleepers.removeAll())
         }
         for channel in channels {

@@ -156,6 +156,23 @@ struct PollerTests {
         await #expect(throws: CancellationError.self) { try await hangUp.value }
     }
 
+    @Test func aNumberThatWasClosedTooEarlyStaysWithWhoeverRegistersItNext() async throws {
+        let (first, second, last) = (try SocketPair(), try SocketPair(), try SocketPair())
+        let former = try poller.channel(first.left)
+        // Closes the first socket and gives its number to the second.
+        try #require(dup2(second.left, first.left) == first.left)
+        let holder = try poller.channel(first.left)
+        defer { holder.deregister() }
+        former.deregister()
+        let fence = try poller.channel(last.left)
+        defer { fence.deregister() }
+        second.closeRight()
+        last.closeRight()
+        // Events come in their order.
+        try await fence.hangUp()
+        #expect(holder.isHungUp)
+    }
+
     @Test func deregisteringEndsTheWaitsAndRefusesLaterOnes() async throws {
         let pair = try SocketPair()
         let channel = try poller.channel(pair.left)
