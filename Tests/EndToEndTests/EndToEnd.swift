@@ -22,13 +22,22 @@ enum EndToEnd {
         return beside.deletingLastPathComponent().appending(path: name).path
     }
 
-    /// Lets `body` act in the demo's world on a cluster of its own, which it may kill.
-    static func withWorld(_ body: @escaping @Sendable (DemoWorld) async throws -> Void) async throws {
+    /// Lets `body` act in the demo's world: in a database of its own on the server of `DATABASE_URI` if there is one,
+    /// else on a cluster of its own, which it needs if it is to interfere with Postgres itself.
+    static func withWorld(
+        needsOwnCluster: Bool = false, server: String? = ProcessInfo.processInfo.environment["DATABASE_URI"],
+        _ body: @escaping @Sendable (DemoWorld) async throws -> Void
+    ) async throws {
         let poller = try Poller()
         defer { poller.stop() }
         let folder = try TemporaryDirectory(prefix: "powersync-test-")
         defer { folder.remove() }
-        let database = try await StackDatabase.cluster(directory: nil, poller: poller)
+        let database: StackDatabase
+        if let server, !server.isEmpty, !needsOwnCluster {
+            database = try await .own(on: server, poller: poller)
+        } else {
+            database = try await .cluster(directory: nil, poller: poller)
+        }
         var configuration = LocalStackConfiguration(executable: executable, folder: folder.path)
         configuration.logLevel = "warning"
         do {

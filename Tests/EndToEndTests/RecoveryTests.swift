@@ -19,7 +19,7 @@ struct RecoveryTests {
 
     @Test(arguments: Part.allCases)
     func partKilledDuringAnUpload(part: Part) async throws {
-        try await EndToEnd.withWorld { world in
+        try await EndToEnd.withWorld(needsOwnCluster: part == .postgres) { world in
             try await world.start()
             for round in 0..<40 { try await world.a.insertTodos(25, named: "round \(round)") }
             try await Deadline.wait(.seconds(20), pause: .milliseconds(2), for: "the first uploaded rows") {
@@ -34,7 +34,7 @@ struct RecoveryTests {
 
     @Test(arguments: Part.allCases)
     func partKilledDuringADownloadOf10000Rows(part: Part) async throws {
-        try await EndToEnd.withWorld { world in
+        try await EndToEnd.withWorld(needsOwnCluster: part == .postgres) { world in
             try await world.start()
             try await world.insertIntoPostgres(10_000)
             // B downloads from here on; the moment is the first operation that has arrived.
@@ -65,7 +65,7 @@ struct RecoveryTests {
     }
 
     @Test func serviceKilledBetweenAWriteCheckpointAndTheLineThatCarriesIt() async throws {
-        try await EndToEnd.withWorld { world in
+        try await EndToEnd.withWorld(needsOwnCluster: true) { world in
             try await world.start()
             // Replication stands still, so that the answer comes and the line does not.
             let sender = try #require(
