@@ -61,6 +61,7 @@ final class Connection: Sendable {
                 // What a client sent before it said that this was all is read first, for a while.
                 let end = ContinuousClock.now + Self.patienceWithUnread
                 while self.socket.hasUnreadBytes, ContinuousClock.now < end, !Task.isCancelled {
+                    // A cancelled wait ends the loop by its condition.
                     try? await Task.sleep(for: .milliseconds(1))
                 }
             }

@@ -91,18 +91,21 @@ package final class StackPart: Sendable {
     /// The process id.
     package var processID: Int32 { process.id }
 
-    /// Asks the part to stop and waits until it has, at most ten seconds before it is killed.
-    package func stop() async {
+    /// Asks the part to stop and waits until it has; one that does not is killed.
+    ///
+    /// - Parameter patience: whole seconds until it is killed.
+    package func stop(patience: UInt32 = 10) async {
         process.signal(SIGTERM)
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { _ = await self.process.wait() }
-            group.addTask {
-                // Cancelled as soon as the process has ended.
-                try? await Task.sleep(for: .seconds(10))
-                if !Task.isCancelled { self.process.signal(SIGKILL) }
+        do {
+            // A thread, because a cancelled task cannot wait: Ctrl-C during the start comes here too.
+            try DetachedThread.start { [process] in
+                sleep(patience)
+                // Hits nobody once the process has ended.
+                process.signal(SIGKILL)
             }
-            await group.next()
-            group.cancelAll()
+        } catch {
+            // Without the thread nothing would bound the wait.
+            process.signal(SIGKILL)
         }
         _ = await process.wait()
     }
