@@ -91,7 +91,9 @@ enum FirstSyncBenchmark {
             for operation in operations { sum += operation.checksum }
             lines.append(
                 SyncLine.data(
-                    DataLine(bucket: bucket, after: Int64(start), hasMore: true, operations: operations)
+                    DataLine(
+                        bucket: bucket, after: Int64(start), hasMore: true,
+                        operations: OperationList(operations))
                 ).encoded())
         }
         let checkpoint = SyncLine.checkpoint(

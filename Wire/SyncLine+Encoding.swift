@@ -33,7 +33,9 @@ private struct LineWriter {
 
     mutating func quoted(_ text: String) { JSON.appendQuoted(text, to: &bytes) }
 
-    mutating func list<Element>(_ elements: [Element], _ write: (inout LineWriter, Element) -> Void) {
+    mutating func list<Element>(
+        _ elements: some Sequence<Element>, _ write: (inout LineWriter, Element) -> Void
+    ) {
         text("[")
         for (index, element) in elements.enumerated() {
             if index > 0 { text(",") }

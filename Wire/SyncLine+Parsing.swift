@@ -232,7 +232,7 @@ extension DataLine {
             }
         }
         line.bucket = try required(bucket, "data.bucket")
-        line.operations = try required(operations, "data.data")
+        line.operations = OperationList(try required(operations, "data.data"))
         self = line
     }
 }

@@ -141,12 +141,12 @@ package struct DataLine: Sendable, Hashable {
     /// A hint that more lines of the bucket follow.
     package var hasMore: Bool
     /// The operations, ascending by id.
-    package var operations: [Operation]
+    package var operations: OperationList
 
     /// Makes a line of its fields.
     package init(
         bucket: String, after: OperationID? = nil, nextAfter: OperationID? = nil, hasMore: Bool = false,
-        operations: [Operation]
+        operations: OperationList
     ) {
         self.bucket = bucket
         self.after = after

@@ -172,7 +172,7 @@ package struct StreamSession {
         return .data(
             DataLine(
                 bucket: read.name, after: read.after, nextAfter: last.id, hasMore: chunk.isCut,
-                operations: chunk.operations))
+                operations: OperationList(chunk.operations)))
     }
 
     private mutating func finish(_ name: String) {
