@@ -26,40 +26,54 @@ package struct Transcript: Sendable {
 
     /// Reads a recording.
     ///
-    /// - Throws: `WireError` for a text that is no recording.
+    /// - Throws: `WireError` for a text that is no recording; its message says which field of which step is wrong.
     package init(parsing text: [UInt8]) throws(WireError) {
-        let json = try JSON.parse(text)
-        guard let name = json["name"]?.stringValue, let clientID = json["client_id"]?.stringValue,
-            let steps = json["steps"]?.arrayValue
-        else {
-            throw WireError(.invalidField, "a transcript needs name, client_id and steps")
+        // The lines of a transcript may be nested as deeply as a client takes them, and a few levels lie above.
+        let json = try JSON.parse(text, limits: JSONLimits(depth: JSONLimits.standard.depth + 8))
+        guard json.objectMembers != nil else {
+            throw WireError(.invalidField, "a transcript is a JSON object with name, client_id and steps")
         }
-        self.name = name
-        self.clientID = clientID
-        self.steps = try steps.map { step throws(WireError) in
-            guard let action = step["do"]?.stringValue else {
-                throw WireError(.invalidField, "a step needs a name")
+        name = try Self.field("name", of: json, "a text", \.stringValue)
+        clientID = try Self.field("client_id", of: json, "a text", \.stringValue)
+        steps = try Self.field("steps", of: json, "a list", \.arrayValue).enumerated().map {
+            index, step throws(WireError) in
+            do throws(WireError) {
+                return try Self.step(step)
+            } catch {
+                throw WireError(error.code, "step \(index): \(error.message)")
             }
-            return Step(action: action, fields: step)
         }
     }
-}
 
-/// One point in which a replay differs from the recording.
-package struct TranscriptDifference: Sendable, Hashable, CustomStringConvertible {
-    /// The number of the step, from 0.
-    package let step: Int
-    /// What is done there.
-    package let action: String
-    /// What differs: `instructions`, `error`, `rows`, or the name of a table.
-    package let subject: String
-    /// What was recorded.
-    package let expected: String
-    /// What the replay gave.
-    package let actual: String
+    private static func step(_ json: JSON) throws(WireError) -> Step {
+        let action = try field("do", of: json, "a text", \.stringValue)
+        switch action {
+        case "replace_schema": _ = try field("schema", of: json, "a JSON value") { $0 }
+        case "clear": _ = try field("flags", of: json, "a whole number", \.int64Value)
+        case "sql": _ = try field("statements", of: json, "a list", \.arrayValue)
+        case "query": _ = try field("sql", of: json, "a text", \.stringValue)
+        case "connection":
+            _ = try field("event", of: json, "established or end") {
+                ["established", "end"].contains($0.stringValue) ? true : nil
+            }
+        case "line": _ = try field("line", of: json, "a JSON value") { $0 }
+        case "line_text": _ = try field("text", of: json, "a text", \.stringValue)
+        case "line_binary": _ = try field("base64", of: json, "a text", \.stringValue)
+        case "subscriptions": _ = try field("payload", of: json, "a JSON value") { $0 }
+        case "update_subscriptions": _ = try field("active", of: json, "a list", \.arrayValue)
+        case "set_write_checkpoint_target": _ = try field("id", of: json, "a whole number", \.int64Value)
+        case "start", "stop", "uploads_completed", "token_refreshed": break
+        default: throw WireError(.invalidField, "there is no step \"\(action)\"")
+        }
+        return Step(action: action, fields: json)
+    }
 
-    /// One line for people.
-    package var description: String {
-        "step \(step) (\(action)), \(subject):\n  recorded \(expected)\n  replayed \(actual)"
+    /// Returns a field that must be there and of its kind.
+    private static func field<Value>(
+        _ name: String, of json: JSON, _ kind: String, _ read: (JSON) -> Value?
+    ) throws(WireError) -> Value {
+        guard let field = json[name] else { throw WireError(.invalidField, "\"\(name)\" is missing") }
+        guard let value = read(field) else { throw WireError(.invalidField, "\"\(name)\" is not \(kind)") }
+        return value
     }
 }

@@ -52,6 +52,40 @@ enum TranscriptDump {
         return .object(members)
     }
 
+    /// Returns the tables that differ, each with its columns and the rows that are on one side alone.
+    ///
+    /// - Parameters:
+    ///   - recorded: the dump of the recording.
+    ///   - replayed: the dump of the replay, which may hold more tables only if they are empty.
+    /// - Returns: for each table that differs its name with its columns, and the lines of `JSONDifference`.
+    static func differences(recorded: JSON, replayed: JSON) -> [(subject: String, lines: [String])] {
+        let recorded = TranscriptComparison.canonical(recorded)
+        let replayed = TranscriptComparison.canonical(replayed)
+        let names = Set([recorded, replayed].flatMap { ($0.objectMembers ?? []).map(\.name) }).sorted()
+        return names.compactMap { name in
+            guard let table = replayed[name] else { return (name, ["- a table", "+ no such table"]) }
+            let none: JSON = table.objectMembers == nil ? .array([]) : .object([])
+            let lines = JSONDifference.lines(recorded[name] ?? none, table)
+            return lines.isEmpty ? nil : (columns(of: name).map { "\(name) (\($0))" } ?? name, lines)
+        }
+    }
+
+    /// What the values of a row mean, for people.
+    private static func columns(of table: String) -> String? {
+        switch table {
+        case "ps_buckets":
+            "name, last_applied_op, last_op, add_checksum, op_checksum, count_at_last, count_since_last"
+        case "ps_oplog": "bucket, op_id, row_type, row_id, key, data, hash"
+        case "ps_updated_rows": "row_type, row_id"
+        case "ps_untyped": "type, id, data"
+        case "ps_crud": "transaction, entry"
+        case "ps_stream_subscriptions":
+            "stream_name, active, is_default, local_priority, local_params, ttl, expires, synced"
+        case let name where name.hasPrefix("ps_data"): "id, data"
+        default: nil
+        }
+    }
+
     /// Returns the rows of a query as an array of arrays.
     static func rows(
         _ sql: String, _ connection: SQLiteConnection, _ parameters: [SQLiteValue] = []

@@ -21,7 +21,7 @@ import Testing
         let connection = try SQLiteConnection(path: ":memory:")
         try CoreExtension.install(on: connection)
         let differences = try TranscriptReplayer(transcript, on: connection).run()
-        let excused = TranscriptExceptions.reasons[file] ?? [:]
+        let excused = TranscriptExceptions.reasons(for: transcript.name)
         for difference in differences where excused[difference.step] == nil {
             Issue.record("\(file): \(difference)")
         }
