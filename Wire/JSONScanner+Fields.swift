@@ -1,79 +1,63 @@
-/// The shapes that fields of the sync protocol have (client-core 5.4).
-extension JSONScanner {
-    /// Reads an object and gives each name to `member`, which must read or skip the value.
+extension JSONScanner: FieldReader {
+    static var passesTrailingKeys: Bool { false }
+
+    var remaining: Int { bytes.count - position }
+
+    mutating func isNext(_ kind: Kind) throws(WireError) -> Bool { try peek() == kind }
+
     mutating func object(
-        _ member: (String, inout JSONScanner) throws(WireError) -> Void
+        _ member: (ScannedText, inout JSONScanner) throws(WireError) -> Void
     ) throws(WireError) {
         try beginObject()
         var isFirst = true
-        while let name = try nextName(isFirst: isFirst) {
+        while let name = try nextScannedName(isFirst: isFirst) {
             isFirst = false
             try member(name, &self)
         }
     }
 
-    /// Reads an array whose elements `element` reads.
-    mutating func array<Element>(
-        _ element: (inout JSONScanner) throws(WireError) -> Element
-    ) throws(WireError) -> [Element] {
-        var elements: [Element] = []
+    mutating func elements(
+        _ element: (inout JSONScanner) throws(WireError) -> Void
+    ) throws(WireError) {
         try beginArray()
-        while try nextElement(isFirst: elements.isEmpty) { elements.append(try element(&self)) }
-        return elements
-    }
-
-    /// Reads a text or `null`.
-    mutating func optionalString() throws(WireError) -> String? {
-        if try passNull() { return nil }
-        return try string()
-    }
-
-    /// Reads a signed 64-bit number that is spelled as a text.
-    mutating func decimal(_ path: String) throws(WireError) -> Int64 {
-        guard try peek() == .string, let number = Int64(try string()) else {
-            throw .field(path, "a decimal number as text")
+        var isFirst = true
+        while try nextElement(isFirst: isFirst) {
+            isFirst = false
+            try element(&self)
         }
-        return number
     }
 
-    /// Reads a 64-bit number as text, or `null`.
-    mutating func optionalDecimal(_ path: String) throws(WireError) -> Int64? {
-        if try passNull() { return nil }
-        return try decimal(path)
+    mutating func scannedNumber() throws(WireError) -> ScannedNumber {
+        skipSpace()
+        if let number = plainInteger() { return .integer(number) }
+        let lexeme = try number()
+        if let number = Int64(lexeme) { return .integer(number) }
+        // What overflows a double is infinite, which no field takes.
+        return .decimal(Double(lexeme) ?? .infinity)
     }
 
-    /// Reads a 64-bit number as text; anything else is passed and counts as absent.
-    mutating func lenientDecimal() throws(WireError) -> Int64? {
-        guard try peek() == .string else {
-            try skip()
+    /// Passes an integer of at most eighteen digits, which nearly every number is; nil, passing nothing, for others.
+    private mutating func plainInteger() -> Int64? {
+        let isNegative = current == UInt8(ascii: "-")
+        let start = position + (isNegative ? 1 : 0)
+        var index = start
+        var number: Int64 = 0
+        while index < bytes.count, index - start < 18 {
+            let digit = bytes[index] &- UInt8(ascii: "0")
+            guard digit < 10 else { break }
+            number = number &* 10 &+ Int64(digit)
+            index += 1
+        }
+        guard index > start, index < bytes.count, bytes[start] != UInt8(ascii: "0") || index == start + 1
+        else {
             return nil
         }
-        return Int64(try string())
-    }
-
-    /// Reads a whole number, which may be spelled as a decimal (`3.0`).
-    mutating func whole(_ path: String) throws(WireError) -> Int64 {
-        let lexeme = try number()
-        if let number = Int64(lexeme) { return number }
-        guard let double = Double(lexeme), let number = Int64(exactly: double) else {
-            throw .field(path, "a whole number")
+        switch bytes[index] {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"):
+            return nil
+        default:
+            position = index
+            return isNegative ? -number : number
         }
-        return number
-    }
-
-    /// Reads a checksum: from −2^31 to 2^32−1, whole, also spelled as a decimal.
-    mutating func checksum() throws(WireError) -> Checksum {
-        guard let checksum = Checksum(exactly: try whole("checksum")) else {
-            throw .field("checksum", "a number from -2147483648 to 4294967295")
-        }
-        return checksum
-    }
-
-    /// Reads a priority: not negative and below the one that stands for a complete sync.
-    mutating func priority() throws(WireError) -> Int {
-        guard let priority = Int32(try number()), priority >= 0, priority < Int32.max else {
-            throw .field("priority", "a whole number from 0")
-        }
-        return Int(priority)
     }
 }

@@ -23,8 +23,8 @@ package struct JSONLimits: Sendable {
 /// The buffer must outlive the scanner. Bytes are checked as they are passed: UTF-8, escapes, surrogate pairs,
 /// number grammar, nesting.
 package struct JSONScanner {
-    private let bytes: UnsafeBufferPointer<UInt8>
-    private var position = 0
+    let bytes: UnsafeBufferPointer<UInt8>
+    var position = 0
     private var depth = 0
     private let limits: JSONLimits
 
@@ -60,8 +60,13 @@ package struct JSONScanner {
 
     /// Passes to the next member of the open object and returns its name; nil after passing `}`.
     package mutating func nextName(isFirst: Bool) throws(WireError) -> String? {
+        try nextScannedName(isFirst: isFirst)?.string
+    }
+
+    /// Passes to the next member of the open object and returns its name where it is; nil after passing `}`.
+    mutating func nextScannedName(isFirst: Bool) throws(WireError) -> ScannedText? {
         guard try next(isFirst: isFirst, closing: "}") else { return nil }
-        let name = try string()
+        let name = try scannedText()
         skipSpace()
         try pass(":")
         return name
@@ -118,17 +123,7 @@ package struct JSONScanner {
     }
 
     /// Reads a string and returns it unescaped.
-    package mutating func string() throws(WireError) -> String {
-        skipSpace()
-        try pass("\"")
-        let start = position
-        while let byte = current, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
-            position += 1
-        }
-        guard current == UInt8(ascii: "\"") else { return try escapedString(from: start) }
-        defer { position += 1 }
-        return try text(bytes[start..<position])
-    }
+    package mutating func string() throws(WireError) -> String { try scannedText().string }
 
     /// Passes a value of any kind, checking its grammar.
     package mutating func skip() throws(WireError) {
@@ -136,7 +131,7 @@ package struct JSONScanner {
         case .null: try word("null")
         case .bool: _ = try bool()
         case .number: _ = try number()
-        case .string: _ = try string()
+        case .string: _ = try scannedText()
         case .array:
             try beginArray()
             var isFirst = true
@@ -147,30 +142,35 @@ package struct JSONScanner {
         case .object:
             try beginObject()
             var isFirst = true
-            while try nextName(isFirst: isFirst) != nil {
+            while try nextScannedName(isFirst: isFirst) != nil {
                 isFirst = false
                 try skip()
             }
         }
     }
 
-    private var current: UInt8? { position < bytes.count ? bytes[position] : nil }
+    var current: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    private func malformed(_ expected: String) -> WireError {
+    @inline(never)
+    func malformed(_ expected: String) -> WireError {
         WireError(.malformedJSON, "expected \(expected) at byte \(position)")
     }
 
-    private mutating func skipSpace() {
-        while let byte = current, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
+    @inline(__always)
+    mutating func skipSpace() {
+        while let byte = current, byte <= 0x20, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
             position += 1
         }
     }
 
-    private mutating func pass(_ character: Unicode.Scalar) throws(WireError) {
+    /// Passes one character of the grammar, which must be next.
+    @inline(__always)
+    mutating func pass(_ character: Unicode.Scalar) throws(WireError) {
         guard current == UInt8(ascii: character) else { throw malformed("\"\(character)\"") }
         position += 1
     }
 
+    @inline(__always)
     private mutating func open(_ character: Unicode.Scalar) throws(WireError) {
         skipSpace()
         try pass(character)
@@ -180,6 +180,7 @@ package struct JSONScanner {
         }
     }
 
+    @inline(__always)
     private mutating func next(isFirst: Bool, closing: Unicode.Scalar) throws(WireError) -> Bool {
         skipSpace()
         if current == UInt8(ascii: closing) {
@@ -202,75 +203,5 @@ package struct JSONScanner {
         let start = position
         while let byte = current, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { position += 1 }
         if position == start { throw malformed("a digit") }
-    }
-
-    private func text(_ slice: Slice<UnsafeBufferPointer<UInt8>>) throws(WireError) -> String {
-        guard let text = String(validating: slice, as: UTF8.self) else {
-            throw WireError(.malformedJSON, "a text ending at byte \(position) is not UTF-8")
-        }
-        return text
-    }
-
-    /// The slow way, for a string that has escapes.
-    private mutating func escapedString(from start: Int) throws(WireError) -> String {
-        var buffer = [UInt8](bytes[start..<position])
-        while let byte = current {
-            position += 1
-            switch byte {
-            case UInt8(ascii: "\""):
-                guard let text = String(validating: buffer, as: UTF8.self) else {
-                    throw WireError(.malformedJSON, "a text ending at byte \(position) is not UTF-8")
-                }
-                return text
-            case UInt8(ascii: "\\"): try escape(into: &buffer)
-            case 0..<0x20: throw malformed("no control character in a text")
-            default: buffer.append(byte)
-            }
-        }
-        throw malformed("the end of a text")
-    }
-
-    private mutating func escape(into buffer: inout [UInt8]) throws(WireError) {
-        guard let byte = current else { throw malformed("an escape") }
-        position += 1
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): buffer.append(byte)
-        case UInt8(ascii: "b"): buffer.append(0x08)
-        case UInt8(ascii: "f"): buffer.append(0x0C)
-        case UInt8(ascii: "n"): buffer.append(0x0A)
-        case UInt8(ascii: "r"): buffer.append(0x0D)
-        case UInt8(ascii: "t"): buffer.append(0x09)
-        case UInt8(ascii: "u"):
-            let unit = try hexadecimal()
-            if (0xD800..<0xDC00).contains(unit) {
-                try pass("\\")
-                try pass("u")
-                let low = try hexadecimal()
-                guard (0xDC00..<0xE000).contains(low) else {
-                    throw malformed("the second half of a surrogate pair")
-                }
-                append(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00), to: &buffer)
-            } else if (0xDC00..<0xE000).contains(unit) {
-                throw malformed("no lone surrogate")
-            } else {
-                append(unit, to: &buffer)
-            }
-        default: throw malformed("an escape")
-        }
-    }
-
-    private func append(_ scalar: UInt32, to buffer: inout [UInt8]) {
-        // Every caller has excluded surrogates and values above 0x10FFFF.
-        guard let scalar = Unicode.Scalar(scalar) else { return }
-        buffer.append(contentsOf: UTF8.encode(scalar).map(Array.init) ?? [])
-    }
-
-    private mutating func hexadecimal() throws(WireError) -> UInt32 {
-        guard position + 4 <= bytes.count,
-            let value = UInt32(String(decoding: bytes[position..<position + 4], as: UTF8.self), radix: 16),
-            bytes[position] != UInt8(ascii: "+")
-        else { throw malformed("four hexadecimal digits") }
-        position += 4
-        return value
     }
 }

@@ -9,81 +9,84 @@ extension SyncLine {
     ///   or has one of another type or out of range (client-core 5.3, 5.4).
     package init(parsing line: [UInt8]) throws(WireError) {
         self = try JSON.reading(line, limits: .standard) { (scanner: inout JSONScanner) throws(WireError) in
-            var known: SyncLine?
-            var unknown: SyncLine?
-            try scanner.beginObject()
-            var isFirst = true
-            while let key = try scanner.nextName(isFirst: isFirst) {
-                isFirst = false
-                let line = try SyncLine(key: key, from: &scanner)
-                if case .unknown = line {
-                    guard unknown == nil else {
-                        throw WireError(.invalidField, "a line has a second unknown key")
-                    }
-                    unknown = line
-                } else {
-                    guard known == nil else { throw WireError(.invalidField, "a line has a second key") }
-                    known = line
-                }
-            }
-            guard let line = known ?? unknown else { throw WireError(.invalidField, "a line needs a key") }
-            return line
+            try SyncLine(from: &scanner)
         }
     }
 
-    private init(key: String, from scanner: inout JSONScanner) throws(WireError) {
+    /// Reads one line.
+    init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
+        var known: SyncLine?
+        var unknown: SyncLine?
+        try reader.object { (key, reader) throws(WireError) in
+            if Reader.passesTrailingKeys, known != nil { return try reader.skip() }
+            let line = try SyncLine(key: key, from: &reader)
+            if case .unknown = line {
+                guard unknown == nil || Reader.passesTrailingKeys else {
+                    throw WireError(.invalidField, "a line has a second unknown key")
+                }
+                unknown = unknown ?? line
+            } else {
+                guard known == nil else { throw WireError(.invalidField, "a line has a second key") }
+                known = line
+            }
+        }
+        guard let line = known ?? unknown else { throw WireError(.invalidField, "a line needs a key") }
+        self = line
+    }
+
+    private init<Reader: FieldReader>(key: ScannedText, from reader: inout Reader) throws(WireError) {
         switch key {
-        case "checkpoint": self = .checkpoint(try Checkpoint(from: &scanner))
-        case "checkpoint_diff": self = .checkpointDiff(try CheckpointDiff(from: &scanner))
-        case "data": self = .data(try DataLine(from: &scanner))
+        case "checkpoint": self = .checkpoint(try Checkpoint(from: &reader))
+        case "checkpoint_diff": self = .checkpointDiff(try CheckpointDiff(from: &reader))
+        case "data": self = .data(try DataLine(from: &reader))
         case "checkpoint_complete":
             // The payload is not read (client-core 5.3), but it must be an object.
-            try scanner.object { (_, scanner) throws(WireError) in try scanner.skip() }
+            try reader.object { (_, reader) throws(WireError) in try reader.skip() }
             self = .checkpointComplete(lastOpID: nil)
         case "partial_checkpoint_complete":
             var priority: Int?
-            try scanner.object { (name, scanner) throws(WireError) in
-                if name == "priority" { priority = try scanner.priority() } else { try scanner.skip() }
+            try reader.object { (name, reader) throws(WireError) in
+                switch name {
+                case "priority": priority = try reader.priority()
+                default: try reader.skip()
+                }
             }
             self = .partialCheckpointComplete(
                 lastOpID: nil, priority: try required(priority, "partial_checkpoint_complete.priority"))
-        case "token_expires_in":
-            guard let seconds = Int32(try scanner.number()) else {
-                throw .field("token_expires_in", "a whole number of seconds in 32 bits")
-            }
-            self = .tokenExpiresIn(Int(seconds))
+        case "token_expires_in": self = .tokenExpiresIn(Int(try reader.integer("token_expires_in")))
         default:
-            try scanner.skip()
-            self = .unknown(key: key)
+            try reader.skip()
+            self = .unknown(key: key.string)
         }
     }
 }
 
-private func required<Value>(_ value: Value?, _ path: String) throws(WireError) -> Value {
-    guard let value else { throw .field(path, "a value") }
+/// Returns a field that must be there.
+func required<Value>(_ value: Value?, _ path: StaticString) throws(WireError) -> Value {
+    guard let value else { throw .field("\(path)", "a value") }
     return value
 }
 
 extension Checkpoint {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
+    fileprivate init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var lastOpID: OperationID?
         var writeCheckpoint: Int64?
         var buckets: [BucketChecksum]?
         var streams: [StreamDescription] = []
-        try scanner.object { (name, scanner) throws(WireError) in
+        try reader.object { (name, reader) throws(WireError) in
             switch name {
-            case "last_op_id": lastOpID = try scanner.decimal("checkpoint.last_op_id")
+            case "last_op_id": lastOpID = try reader.decimal("checkpoint.last_op_id")
             case "write_checkpoint":
-                writeCheckpoint = try scanner.optionalDecimal("checkpoint.write_checkpoint")
+                writeCheckpoint = try reader.optionalDecimal("checkpoint.write_checkpoint")
             case "buckets":
-                buckets = try scanner.array { (scanner) throws(WireError) in
-                    try BucketChecksum(from: &scanner)
+                buckets = try reader.array { (reader) throws(WireError) in
+                    try BucketChecksum(from: &reader)
                 }
             case "streams":
-                streams = try scanner.array { (scanner) throws(WireError) in
-                    try StreamDescription(from: &scanner)
+                streams = try reader.array { (reader) throws(WireError) in
+                    try StreamDescription(from: &reader)
                 }
-            default: try scanner.skip()
+            default: try reader.skip()
             }
         }
         self.init(
@@ -93,23 +96,23 @@ extension Checkpoint {
 }
 
 extension CheckpointDiff {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
+    fileprivate init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var lastOpID: OperationID?
         var writeCheckpoint: Int64?
         var updated: [BucketChecksum]?
         var removed: [String]?
-        try scanner.object { (name, scanner) throws(WireError) in
+        try reader.object { (name, reader) throws(WireError) in
             switch name {
-            case "last_op_id": lastOpID = try scanner.decimal("checkpoint_diff.last_op_id")
+            case "last_op_id": lastOpID = try reader.decimal("checkpoint_diff.last_op_id")
             case "write_checkpoint":
-                writeCheckpoint = try scanner.optionalDecimal("checkpoint_diff.write_checkpoint")
+                writeCheckpoint = try reader.optionalDecimal("checkpoint_diff.write_checkpoint")
             case "updated_buckets":
-                updated = try scanner.array { (scanner) throws(WireError) in
-                    try BucketChecksum(from: &scanner)
+                updated = try reader.array { (reader) throws(WireError) in
+                    try BucketChecksum(from: &reader)
                 }
             case "removed_buckets":
-                removed = try scanner.array { (scanner) throws(WireError) in try scanner.string() }
-            default: try scanner.skip()
+                removed = try reader.array { (reader) throws(WireError) in try reader.string() }
+            default: try reader.skip()
             }
         }
         self.init(
@@ -120,25 +123,25 @@ extension CheckpointDiff {
 }
 
 extension BucketChecksum {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
+    fileprivate init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var bucket: String?
         var checksum: Checksum?
         var priority: Int?
         var count: Int64?
         var reasons: [SubscriptionReason] = []
-        try scanner.object { (name, scanner) throws(WireError) in
+        try reader.object { (name, reader) throws(WireError) in
             switch name {
-            case "bucket": bucket = try scanner.string()
-            case "checksum": checksum = try scanner.checksum()
-            case "priority": if try !scanner.passNull() { priority = try scanner.priority() }
-            case "count": if try !scanner.passNull() { count = try scanner.whole("count") }
+            case "bucket": bucket = try reader.string()
+            case "checksum": checksum = try reader.checksum()
+            case "priority": if try !reader.passNull() { priority = try reader.priority() }
+            case "count": if try !reader.passNull() { count = try reader.whole("count") }
             case "subscriptions":
-                if try !scanner.passNull() {
-                    reasons = try scanner.array { (scanner) throws(WireError) in
-                        try SubscriptionReason(from: &scanner)
+                if try !reader.passNull() {
+                    reasons = try reader.array { (reader) throws(WireError) in
+                        try SubscriptionReason(from: &reader)
                     }
                 }
-            default: try scanner.skip()
+            default: try reader.skip()
             }
         }
         self.init(
@@ -148,10 +151,10 @@ extension BucketChecksum {
 }
 
 extension SubscriptionReason {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
+    fileprivate init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var reason: SubscriptionReason?
-        try scanner.object { (name, scanner) throws(WireError) in
-            let index = try scanner.whole("subscriptions")
+        try reader.object { (name, reader) throws(WireError) in
+            let index = try reader.whole("subscriptions")
             guard reason == nil, index >= 0 else { throw .field("subscriptions", "one index from 0") }
             switch name {
             case "default": reason = .defaultStream(Int(index))
@@ -164,17 +167,17 @@ extension SubscriptionReason {
 }
 
 extension StreamDescription {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
+    fileprivate init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var name: String?
         var isDefault: Bool?
         var errors: [StreamError]?
-        try scanner.object { (key, scanner) throws(WireError) in
+        try reader.object { (key, reader) throws(WireError) in
             switch key {
-            case "name": name = try scanner.string()
-            case "is_default": isDefault = try scanner.bool()
+            case "name": name = try reader.string()
+            case "is_default": isDefault = try reader.bool()
             case "errors":
-                errors = try scanner.array { (scanner) throws(WireError) in try StreamError(from: &scanner) }
-            default: try scanner.skip()
+                errors = try reader.array { (reader) throws(WireError) in try StreamError(from: &reader) }
+            default: try reader.skip()
             }
         }
         self.init(
@@ -185,81 +188,25 @@ extension StreamDescription {
 }
 
 extension StreamError {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
+    fileprivate init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var subscription: Int??
         var message: String?
-        try scanner.object { (key, scanner) throws(WireError) in
+        try reader.object { (key, reader) throws(WireError) in
             switch key {
             case "subscription":
-                if try scanner.peek() == .string {
+                if try reader.isNext(.string) {
                     // Any text means the default subscription (client-core 5.3).
-                    _ = try scanner.string()
+                    _ = try reader.scannedText()
                     subscription = .some(nil)
                 } else {
-                    subscription = .some(Int(try scanner.whole("errors.subscription")))
+                    subscription = .some(Int(try reader.whole("errors.subscription")))
                 }
-            case "message": message = try scanner.string()
-            default: try scanner.skip()
+            case "message": message = try reader.string()
+            default: try reader.skip()
             }
         }
         self.init(
             subscription: try required(subscription, "errors.subscription"),
             message: try required(message, "errors.message"))
-    }
-}
-
-extension DataLine {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
-        var bucket: String?
-        var operations: [Operation]?
-        var line = DataLine(bucket: "", operations: [])
-        try scanner.object { (name, scanner) throws(WireError) in
-            switch name {
-            case "bucket": bucket = try scanner.string()
-            case "data":
-                operations = try scanner.array { (scanner) throws(WireError) in try Operation(from: &scanner)
-                }
-            // The client ignores these three (client-core 5.3); they are kept where they are of the usual type.
-            case "after": line.after = try scanner.lenientDecimal()
-            case "next_after": line.nextAfter = try scanner.lenientDecimal()
-            case "has_more":
-                if try scanner.peek() == .bool {
-                    line.hasMore = try scanner.bool()
-                } else {
-                    try scanner.skip()
-                }
-            default: try scanner.skip()
-            }
-        }
-        line.bucket = try required(bucket, "data.bucket")
-        line.operations = OperationList(try required(operations, "data.data"))
-        self = line
-    }
-}
-
-extension Operation {
-    fileprivate init(from scanner: inout JSONScanner) throws(WireError) {
-        var id: OperationID?
-        var kind: Kind?
-        var checksum: Checksum?
-        var operation = Operation(id: 0, kind: .move, checksum: .zero)
-        try scanner.object { (name, scanner) throws(WireError) in
-            switch name {
-            case "op_id": id = try scanner.decimal("op_id")
-            case "op":
-                kind = Kind(rawValue: try scanner.string())
-                if kind == nil { throw .field("op", "PUT, REMOVE, MOVE or CLEAR") }
-            case "checksum": checksum = try scanner.checksum()
-            case "object_type": operation.objectType = try scanner.optionalString()
-            case "object_id": operation.objectID = try scanner.optionalString()
-            case "subkey": operation.subkey = try scanner.optionalString()
-            case "data": operation.data = try scanner.optionalString()
-            default: try scanner.skip()
-            }
-        }
-        operation.id = try required(id, "op_id")
-        operation.kind = try required(kind, "op")
-        operation.checksum = try required(checksum, "checksum")
-        self = operation
     }
 }
