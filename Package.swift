@@ -101,7 +101,9 @@ let targets: [Target] = [
     command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
     command("MockServiceCommand", "MockService/Executable", ["MockService", "CommandLine"]),
     command("StackCommand", "Stack/Executable", ["Stack", "CommandLine"]),
-    command("Benchmarks", "Benchmarks", ["Client", "SQLite", "System", "Wire"]),
+    command(
+        "Benchmarks", "Benchmarks",
+        ["Client", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "CommandLine", "System", "Wire"]),
 
     // Tests, one target per target.
     tests("Wire", ["Wire"]),

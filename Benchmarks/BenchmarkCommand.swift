@@ -1,0 +1,121 @@
+import PowerSyncCommandLine
+import PowerSyncSystem
+
+/// The command line of the benchmarks: which parts, how large, how often.
+enum BenchmarkCommand {
+    private static let rows = Option(
+        "--rows", "N", help: "A size to measure at, a multiple of 1,000; may be given several times.",
+        standard: "100000 and 1000000; 100000 for index-reads, 1000000 for memory")
+    private static let pairs = Option(
+        "--pairs", "N", help: "How many pairs of our way and the bare way, one after the other.",
+        standard: "7, from 500,000 rows on 3")
+    private static let writes = Option(
+        "--writes", "N", help: "How many rows local-writes writes; a fifth of them in single rows.",
+        standard: "20000")
+
+    private static let command = Command(
+        "PowerSyncBenchmarks",
+        abstract: "Measures this client beside bare loops on the same SQLite, and prints one table.",
+        discussion: """
+            Without a PART all of them run, which takes some ten minutes. Progress goes to standard error, the table \
+            to standard output; nothing is judged, the exit status only tells whether everything ran.
+
+             first-sync    lines of 1,000 operations in memory, until the complete line has committed,
+                           beside the least that any client must do: insert the operations, build three
+                           indexes, insert the rows, commit
+             one-change    diff, data and complete line for one row on top of a synced database
+             local-writes  INSERT, UPDATE and DELETE through the view, beside a typed table and a queue
+             index-reads   SELECT through an index of a view, beside an index of a typed table
+             memory        the most memory that a client needs while another process sends as fast as it can
+
+            A ratio is the median over all pairs, with the smallest and the largest behind it; one-change has 500 \
+            pairs and leaves out the twentieth at either end. Numbers of \
+            different machines cannot be compared, ratios roughly.
+
+            Examples:
+
+             make bench
+             make bench ARGS="first-sync --rows 100000"
+             make bench ARGS="local-writes index-reads --pairs 3"
+            """,
+        options: [rows, pairs, writes], arguments: Part.allCases.map { _ in "[PART]" }, run: run)
+
+    /// Runs what the arguments name; returns the exit status.
+    static func main(_ arguments: [String]) async -> Int32 {
+        // The memory part starts this program again, twice.
+        if let role = MemoryChild.Role(arguments) { return await MemoryChild.run(role) }
+        return await command.main(arguments)
+    }
+
+    private static func run(_ arguments: ParsedArguments) async throws -> Int32 {
+        let parts = try arguments.arguments.map { name in
+            guard let part = Part(rawValue: name) else {
+                let known = Part.allCases.map(\.rawValue).joined(separator: ", ")
+                throw CommandError(
+                    "no part is called \"\(name)\"; there are \(known)", exitStatus: CommandError.usageStatus)
+            }
+            return part
+        }
+        let sizes = try arguments.all(rows.name).map { text in
+            guard let size = Int(text), size > 0, size % 1000 == 0, size <= 10_000_000 else {
+                throw CommandError(
+                    "--rows takes a multiple of 1000 up to 10000000, not \"\(text)\"",
+                    exitStatus: CommandError.usageStatus)
+            }
+            return size
+        }
+        let plan = Plan(
+            sizes: sizes, pairs: try arguments.number(pairs.name, in: 1...99),
+            writes: try arguments.number(writes.name, in: 100...1_000_000) ?? 20_000)
+        var report = BenchmarkReport()
+        for part in parts.isEmpty ? Part.allCases : parts { report.add(try await part.run(plan)) }
+        StandardOutput.print(try report.text())
+        return 0
+    }
+
+    /// What can be measured.
+    private enum Part: String, CaseIterable {
+        case firstSync = "first-sync"
+        case oneChange = "one-change"
+        case localWrites = "local-writes"
+        case indexReads = "index-reads"
+        case memory = "memory"
+
+        func run(_ plan: Plan) async throws -> [BenchmarkReport.Row] {
+            switch self {
+            case .firstSync:
+                try plan.sizes(or: [100_000, 1_000_000]).map {
+                    try FirstSyncBenchmark.run(rows: $0, pairs: plan.pairs(at: $0))
+                }
+            case .oneChange:
+                try plan.sizes(or: [100_000, 1_000_000]).map { try OneChangeBenchmark.run(rows: $0) }
+            case .localWrites:
+                try LocalWriteBenchmark.run(rows: plan.writes, pairs: plan.pairs(at: plan.writes))
+            case .indexReads:
+                try plan.sizes(or: [100_000]).flatMap {
+                    try IndexReadBenchmark.run(rows: $0, pairs: plan.pairs(at: $0))
+                }
+            case .memory:
+                try await plan.sizes(or: [1_000_000]).asyncMap { try await MemoryBenchmark.run(rows: $0) }
+            }
+        }
+    }
+
+    private struct Plan {
+        let sizes: [Int]
+        let pairs: Int?
+        let writes: Int
+
+        func sizes(or standard: [Int]) -> [Int] { sizes.isEmpty ? standard : sizes }
+
+        func pairs(at rows: Int) -> Int { pairs ?? (rows < 500_000 ? 7 : 3) }
+    }
+}
+
+extension Array {
+    fileprivate func asyncMap<Result>(_ body: (Element) async throws -> Result) async rethrows -> [Result] {
+        var results: [Result] = []
+        for element in self { results.append(try await body(element)) }
+        return results
+    }
+}
