@@ -18,11 +18,13 @@ struct CutStreamTests {
             .data(
                 DataLine(
                     bucket: "1#all|0[]",
-                    operations: ids.map { id in
-                        Operation(
-                            id: Int64(id), kind: .put, objectType: "items", objectID: "r\(id)", subkey: "s",
-                            checksum: Checksum(UInt32(id)), data: "{\"id\":\"r\(id)\",\"name\":\"n\(id)\"}")
-                    })))
+                    operations: OperationList(
+                        ids.map { id in
+                            Operation(
+                                id: Int64(id), kind: .put, objectType: "items", objectID: "r\(id)",
+                                subkey: "s", checksum: Checksum(UInt32(id)),
+                                data: "{\"id\":\"r\(id)\",\"name\":\"n\(id)\"}")
+                        }))))
     }
 
     @Test func streamCutInTheMiddleOfALineGoesOnBehindTheLastStoredOperation() async throws {
