@@ -49,14 +49,29 @@ package enum JSONDifference {
         var counts: [JSON: Int] = [:]
         for row in recorded { counts[row, default: 0] += 1 }
         for row in replayed { counts[row, default: 0] -= 1 }
-        let changed = counts.filter { $0.value != 0 }.map { (text: $0.key.text, count: $0.value) }
+        let changed = counts.flatMap { row, count in
+            Array(repeating: (row: row, isRecorded: count > 0), count: abs(count))
+        }
         guard changed.isEmpty else {
-            return changed.sorted { ($0.text, -$0.count) < ($1.text, -$1.count) }.flatMap { text, count in
-                Array(repeating: line(count > 0 ? "-" : "+", path, text), count: abs(count))
-            }
+            return sideBySide(changed, column: 0).map { line($0.isRecorded ? "-" : "+", path, $0.row) }
         }
         let moved = zip(recorded, replayed).enumerated().first { $1.0 != $1.1 }
         return ["the same rows in another order, from row \(moved?.offset ?? 0) on"]
+    }
+
+    /// Orders rows by their columns from the left, until two that could be one row before and after are alone.
+    private static func sideBySide(
+        _ rows: [(row: JSON, isRecorded: Bool)], column: Int
+    ) -> [(row: JSON, isRecorded: Bool)] {
+        let recorded = rows.filter(\.isRecorded)
+        let isLast = rows.allSatisfy { column >= $0.row.arrayValue?.count ?? 0 }
+        if isLast || (recorded.count <= 1 && rows.count - recorded.count <= 1) {
+            return recorded + rows.filter { !$0.isRecorded }
+        }
+        let groups = Dictionary(grouping: rows) { row in
+            row.row.arrayValue.flatMap { $0.indices.contains(column) ? $0[column].text : nil } ?? ""
+        }
+        return groups.sorted { $0.key < $1.key }.flatMap { sideBySide($0.value, column: column + 1) }
     }
 
     /// Elements in order; those that were replaced by one of their kind are compared in depth.

@@ -6,7 +6,8 @@ import PowerSyncWire
 package final class TranscriptReplayer {
     private let connection: SQLiteConnection
     private let transcript: Transcript
-    private var state = SyncState()
+    private let tuning: SyncTuning
+    private var iteration: SyncIteration
     private var clock: Int64 = 1_740_823_200_000_000
     private var lastRecorded: JSON?
     private var lastReplayed: JSON?
@@ -16,9 +17,12 @@ package final class TranscriptReplayer {
     /// - Parameters:
     ///   - transcript: the session.
     ///   - connection: an empty database with the core installed.
-    package init(_ transcript: Transcript, on connection: SQLiteConnection) {
+    ///   - tuning: how lines are stored.
+    package init(_ transcript: Transcript, on connection: SQLiteConnection, tuning: SyncTuning = .standard) {
         self.transcript = transcript
         self.connection = connection
+        self.tuning = tuning
+        iteration = SyncIteration(tuning: tuning)
     }
 
     /// Runs all steps.
@@ -36,6 +40,7 @@ package final class TranscriptReplayer {
             clock += 1_000_000
             differences += try compare(index, step)
         }
+        try iteration.flush(on: connection, now: clock)
         return differences
     }
 
@@ -49,7 +54,12 @@ package final class TranscriptReplayer {
             lastReplayed = nil
         }
         do {
+            // Whatever looks into the tables, or changes them, comes behind the lines that wait.
+            if !Self.actionsOfTheStream.contains(step.action) {
+                try iteration.flush(on: connection, now: clock)
+            }
             let answer = try perform(step)
+            if step.dump != nil { try iteration.flush(on: connection, now: clock) }
             if step.expectsError {
                 differences.append(
                     difference("error", ["- an error", "+ no error, but \(answer?.text ?? "success")"]))
@@ -61,14 +71,13 @@ package final class TranscriptReplayer {
                 differences.append(difference("instructions", ["- no target before", "+ \(answer.text)"]))
             }
         } catch {
-            state = SyncState()
+            iteration = SyncIteration(tuning: tuning)
             if !step.expectsError { differences.append(difference("error", ["- no error", "+ \(error)"])) }
         }
         if let dump = step.dump {
             differences += TranscriptDump.differences(
                 recorded: dump, replayed: try TranscriptDump.json(of: connection)
-            )
-            .map { difference($0.subject, $0.lines) }
+            ).map { difference($0.subject, $0.lines) }
         }
         return differences
     }
@@ -85,6 +94,8 @@ package final class TranscriptReplayer {
     }
 
     // MARK: Steps
+
+    private static let actionsOfTheStream: Set = ["line", "line_text", "line_binary"]
 
     private func perform(_ step: Transcript.Step) throws -> JSON? {
         let fields = step.fields
@@ -148,9 +159,7 @@ package final class TranscriptReplayer {
     }
 
     private func feed(_ event: SyncEvent) throws -> JSON {
-        let result = try connection.transaction { try SyncTransaction.run([event], from: state, on: store) }
-        state = result.state
-        return .array(SyncInstructions.json(result.effects))
+        .array(SyncInstructions.json(try iteration.feed(event, on: connection, now: clock)))
     }
 
     private func call(_ function: String, _ argument: SQLiteValue) throws -> JSON? {

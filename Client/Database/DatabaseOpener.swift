@@ -121,8 +121,9 @@ struct DatabaseOpener: Sendable {
         throw PowerSyncError.operationFailed(message: "This SQLite knows no encryption, a key has no effect")
     }
 
-    private static func setUp(
-        _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String]
+    /// Makes a connection ready: pragmas, the core, the functions of sync.
+    static func setUp(
+        _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String] = []
     ) throws {
         // No waiting inside SQLite yet: the whole build is tried again instead, and that can be cancelled.
         connection.setBusyTimeout(.zero)

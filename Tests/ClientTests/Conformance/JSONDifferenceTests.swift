@@ -37,6 +37,15 @@ import Testing
                 ])
     }
 
+    @Test func rowsOfOneGroupAreToldApartByTheirNextColumn() throws {
+        #expect(
+            try lines(
+                "[[\"b\",1,\"x\"],[\"b\",2,\"x\"]]", "[[\"b\",1,\"a\"],[\"b\",2,\"a\"],[\"b\",3,\"a\"]]") == [
+                    "- [\"b\",1,\"x\"]", "+ [\"b\",1,\"a\"]", "- [\"b\",2,\"x\"]", "+ [\"b\",2,\"a\"]",
+                    "+ [\"b\",3,\"a\"]",
+                ])
+    }
+
     @Test func saysThatRowsAreInAnotherOrder() throws {
         #expect(
             try lines("[[1],[2],[3]]", "[[1],[3],[2]]") == ["the same rows in another order, from row 1 on"])

@@ -1,6 +1,6 @@
 import Foundation
 import PowerSync
-import PowerSyncSQLite
+import PowerSyncSystem
 import Testing
 
 /// The official core's recordings, replayed step by step.
@@ -15,18 +15,17 @@ import Testing
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 99) }
 
-    @Test(arguments: files) func answersAsTheOfficialCoreDoes(_ file: String) throws {
+    /// With the settings that ship, and without coalescing and fast paths.
+    @Test(arguments: files, [true, false])
+    func answersAsTheOfficialCoreDoes(_ file: String, isTuned: Bool) throws {
         let transcript = try Transcript(
             parsing: Array(try Data(contentsOf: Self.folder.appending(path: file))))
-        let connection = try SQLiteConnection(path: ":memory:")
-        try CoreExtension.install(on: connection)
-        let differences = try TranscriptReplayer(transcript, on: connection).run()
-        let excused = TranscriptExceptions.reasons(for: transcript.name)
-        for difference in differences where excused[difference.step] == nil {
-            Issue.record("\(file): \(difference)")
-        }
+        let folder = try TemporaryDirectory(prefix: "powersync-transcript-")
+        defer { folder.remove() }
+        let run = try TranscriptRun(
+            transcript, path: folder.path + "/replay.db", tuning: isTuned ? .standard : .plain)
+        for failure in run.failures { Issue.record("\(file): \(failure)") }
         // An exception that is no longer needed must go.
-        let differing = Set(differences.map(\.step))
-        #expect(excused.keys.allSatisfy { differing.contains($0) })
+        #expect(run.unused.isEmpty)
     }
 }
