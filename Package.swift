@@ -135,7 +135,8 @@ let targets: [Target] = [
     tests(
         "Stack",
         [
-            "Stack", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite", "System",
+            "Stack", "Client", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite",
+            "System",
             "Wire", "YAML",
         ]),
     tests(

@@ -10,6 +10,9 @@
 package enum StandardOutput {
     /// Writes a text and the end of a line.
     package static func print(_ text: String) { Descriptor.write(text + "\n", to: 1) }
+
+    /// Writes a text as it is, for a line that is written over by the next.
+    package static func write(_ text: String) { Descriptor.write(text, to: 1) }
 }
 
 /// Standard error, a line at a time.

@@ -1,0 +1,81 @@
+import PowerSync
+import PowerSyncCommandLine
+import PowerSyncSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The sub-command `conformance` with one command for each contract that can be checked.
+enum ConformanceCommand {
+    static let command = Command(
+        "conformance", abstract: "Check an implementation against recordings of the official one.",
+        discussion: """
+            Each command takes what was recorded from the official parts, does the same to the parts of this stack, \
+            and prints where they differ. Its last line is "N passed, M failed", and its exit status is 0 only if \
+            there was something to check and nothing failed.
+
+              powersync-stack conformance core Tests/Fixtures/core
+            """,
+        subcommands: [core])
+
+    private static let core = Command(
+        "core", abstract: "Replay recorded sync sessions through the client's core.",
+        discussion: """
+            A transcript is one JSON file: {"name", "client_id", "steps": […]}. Each step is something that happened \
+            to the official core (a schema, a local write, a line of the service, a lost connection) with what it \
+            answered, "expect" or "expect_error", and often with the content of its tables, "dump". The steps are \
+            done to a new database file with the settings that ship. Compared are every answer and every dump, as \
+            JSON values; at the end SQLite checks the file.
+
+            Recordings lie in Tests/Fixtures/core of the source; their format stands in \
+            Documentation/Contract/README.md.
+
+              powersync-stack conformance core Tests/Fixtures/core
+              powersync-stack conformance core --plain --verbose Tests/Fixtures/core/curated
+
+            A mismatch names the file, the step (counted from 0) and what differs: lines with - were recorded, lines \
+            with + are what this client does.
+
+              core/diff.json: step 4 (line): ps_updated_rows (row_type, row_id)
+                  - ["todos","t1"]
+
+            Some steps differ on purpose; --verbose tells which, and why. They are known by the name in the \
+            transcript, so recordings of your own have no exceptions.
+            """,
+        options: [
+            Option(
+                "--plain",
+                help: "Store each line in a transaction of its own, without coalescing and fast paths."),
+            Option("--verbose", help: "Print a line for each file that passes, too."),
+        ], arguments: ["DIR"]
+    ) { arguments in
+        guard let path = arguments.arguments.first else {
+            throw CommandError(
+                "DIR is missing; see powersync-stack conformance core --help",
+                exitStatus: CommandError.usageStatus)
+        }
+        let isTerminal = isatty(1) == 1
+        var run = CoreConformance { line in StandardOutput.print((isTerminal ? eraseLine : "") + line) }
+        if arguments.flag("--plain") { run.tuning = .plain }
+        run.isVerbose = arguments.flag("--verbose")
+        if isTerminal {
+            run.progress = { done, total, next in
+                // Not longer than a narrow terminal: a line that wraps could not be written over.
+                let name = next.split(separator: "/").last ?? ""
+                StandardOutput.write("\(eraseLine)\(done) of \(total)  \(name.prefix(50))\r")
+            }
+        }
+        let configured = run
+        let hasPassed = try await Session.run(until: StopSignal.stream()) { session in
+            try configured.run(path, scratch: try session.temporaryFolder())
+        }
+        return hasPassed.map { $0 ? 0 : 1 } ?? 130
+    }
+
+    private static let eraseLine = "\u{1B}[2K"
+}
