@@ -34,12 +34,19 @@ extension Migration {
     /// Statements that put `ps_sync_state` into another shape and copy what `select` makes of the old rows.
     private static func recreateSyncState(_ create: String, from version: Int, _ select: String) -> [String] {
         let old = "ps_sync_state_\(version)"
-        return [
-            "ALTER TABLE ps_sync_state RENAME TO \(old)",
+        return moveAside("ps_sync_state", old) + [
             create,
             "INSERT INTO ps_sync_state(priority, last_synced_at) SELECT \(select.replacing("OLD", with: old))",
             "DROP TABLE \(old)",
         ]
+    }
+
+    /// Statements that leave the rows of a table in another one alone.
+    ///
+    /// A RENAME would make SQLite read every trigger of the file again: it fails where the modules that they name
+    /// are missing, and takes along the triggers of version 9 and before, which write to `ps_buckets` themselves.
+    private static func moveAside(_ table: String, _ other: String) -> [String] {
+        ["CREATE TABLE \(other) AS SELECT * FROM \(table)", "DROP TABLE \(table)"]
     }
 
     static let later: [Migration] = [
@@ -157,9 +164,7 @@ extension Migration {
 
     /// Version 14 down: the gate moves back; the keys stay for a later upgrade.
     private static let gateToBucket =
-        [
-            "ALTER TABLE ps_buckets RENAME TO ps_buckets_14",
-            "DROP INDEX ps_buckets_name",
+        moveAside("ps_buckets", "ps_buckets_14") + [
             createBucketsV5,
             createBucketIndexV5,
         ] + addCountersV9 + [

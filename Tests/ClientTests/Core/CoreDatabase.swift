@@ -3,19 +3,27 @@ import PowerSyncWire
 
 @testable import PowerSync
 
-/// A database in memory with the core, for tests of tables, views and triggers.
+/// A database with the core, for tests of tables, views and triggers.
 struct CoreDatabase {
     let connection: SQLiteConnection
     let core: CoreExtension
+    private var folder: TemporaryFolder?
 
-    /// Opens it at a version of the internal tables; 0 leaves it empty.
+    /// Opens it in memory at a version of the internal tables; 0 leaves it empty.
     init(version: Int = CoreMigrations.latest) throws {
         connection = try SQLiteConnection(path: ":memory:")
         core = try CoreExtension.install(on: connection)
         if version > 0 { try migrate(to: version) }
     }
 
-    /// Opens it with a schema of these tables, in the core's JSON.
+    /// Opens a file as it is, and keeps its folder.
+    init(path: String, keeping folder: TemporaryFolder? = nil) throws {
+        self.folder = folder
+        connection = try SQLiteConnection(path: path)
+        core = try CoreExtension.install(on: connection)
+    }
+
+    /// Opens it in memory with a schema of these tables, in the core's JSON.
     init(tables: String...) throws {
         try self.init(version: 0)
         try apply(tables)
