@@ -13,7 +13,28 @@ extension SyncLine {
         }
     }
 
-    /// Reads one line.
+    /// Reads one line of a stream in BSON.
+    ///
+    /// It says the same as a line in JSON; only keys behind a known one are passed unread, whatever they are, as the
+    /// official core does here.
+    ///
+    /// - Parameter document: the document with its length.
+    /// - Throws: `WireError` for bytes that are not one document, and for what a line in JSON may not be either.
+    package init(parsingBSON document: [UInt8]) throws(WireError) {
+        let result = document.withUnsafeBufferPointer { buffer -> Result<SyncLine, WireError> in
+            var scanner = BSONScanner(buffer)
+            do throws(WireError) {
+                let line = try SyncLine(from: &scanner)
+                try scanner.finish()
+                return .success(line)
+            } catch {
+                return .failure(error)
+            }
+        }
+        self = try result.get()
+    }
+
+    /// Reads one line in either format.
     init<Reader: FieldReader>(from reader: inout Reader) throws(WireError) {
         var known: SyncLine?
         var unknown: SyncLine?

@@ -12,7 +12,9 @@ package struct WireError: Error, Sendable, Equatable, CustomStringConvertible {
 
         /// The text is not JSON (RFC 8259), or not UTF-8.
         package static let malformedJSON = Code(rawValue: "malformed-json")
-        /// The text is JSON, but lacks a required field or has one of another type or out of range.
+        /// The bytes are not one BSON document of known types.
+        package static let malformedBSON = Code(rawValue: "malformed-bson")
+        /// The text is JSON or BSON, but lacks a required field or has one of another type or out of range.
         package static let invalidField = Code(rawValue: "invalid-field")
         /// A line, number, nesting or text is larger than the limit that the reader set.
         package static let tooLarge = Code(rawValue: "too-large")
