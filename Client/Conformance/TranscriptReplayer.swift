@@ -133,7 +133,7 @@ package final class TranscriptReplayer {
             guard let bytes = Base64.decode(fields["base64"]?.stringValue ?? "") else {
                 throw WireError(.invalidField, "a binary line must be base64")
             }
-            let line = try SyncLine(parsing: BSONDocument.json(bytes).utf8)
+            let line = try SyncLine(parsingBSON: bytes)
             return try feed(.line(line, size: bytes.count))
         case "uploads_completed": return try feed(.uploadCompleted)
         case "token_refreshed": return try feed(.tokenRefreshed)
