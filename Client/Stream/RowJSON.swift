@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 /// The row JSON that the service sends, made fit for SQLite.
 package enum RowJSON {
     /// Returns the row with `null` for a bare NaN and `±9e999` for an infinity (client-core 1.7).
@@ -37,9 +45,27 @@ package enum RowJSON {
         } ?? text
     }
 
-    /// `NaN` and `Infinity` hold a letter that valid JSON has only within strings.
-    private static func mayHoldBareWord(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        bytes.contains(UInt8(ascii: "N")) || bytes.contains(UInt8(ascii: "I"))
+    /// Whether a text holds the letters of such a word at all, be it within a string; cheap.
+    static func mayHoldBareWord(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        holds("NaN", bytes) || holds("Infinity", bytes)
+    }
+
+    private static func holds(_ word: StaticString, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var rest = bytes[...]
+        while rest.count >= word.utf8CodeUnitCount {
+            let text = UnsafeBufferPointer(rebasing: rest)
+            guard let start = text.baseAddress,
+                let found = memchr(start, Int32(word.utf8Start[0]), text.count)
+            else { return false }
+            let offset = start.distance(to: found.assumingMemoryBound(to: UInt8.self))
+            if text.count - offset >= word.utf8CodeUnitCount,
+                memcmp(found, word.utf8Start, word.utf8CodeUnitCount) == 0
+            {
+                return true
+            }
+            rest = rest.dropFirst(offset + 1)
+        }
+        return false
     }
 
     /// The length of the bare word at that place, and what stands for it; a minus before an infinity stays.

@@ -28,6 +28,8 @@ package struct SyncError: Error, Sendable, CustomStringConvertible {
         package static let stalledUpload = Code(rawValue: "stalled-upload")
         /// The local database is damaged or lacks something.
         package static let localData = Code(rawValue: "local-data")
+        /// What is stored changed while lines waited that had been compared with it.
+        package static let storedElsewhere = Code(rawValue: "stored-elsewhere")
     }
 
     /// What kind of failure.
@@ -52,4 +54,10 @@ package struct SyncError: Error, Sendable, CustomStringConvertible {
         guard let cause else { return message }
         return "\(message): \(cause)"
     }
+}
+
+extension SyncError {
+    /// A row that nobody could publish or take away (client-core 10, Q4).
+    static let rowWithoutName = SyncError(
+        .protocolViolation, "A PUT operation lacks its object_type or object_id")
 }

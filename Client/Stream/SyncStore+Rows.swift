@@ -13,11 +13,23 @@ extension SyncStore {
     func publishRows(inBuckets names: String?) throws {
         let core = try CoreExtension.of(connection)
         var writer = try RowWriter(connection, rawTables: core.rawTables)
+        defer { writer.end() }
         try core.applyingSync {
+            if tuning.usesFastPaths,
+                let walk = try RowWalk(
+                    connection, tuning, names: names, hasRawTables: !core.rawTables.isEmpty)
+            {
+                return try walk.publish(&writer)
+            }
             try connection.forEach(
                 names == nil ? Self.changedRows : Self.changedRowsOfScope, names.map { [.text($0)] } ?? []
             ) { row in
-                try writer.write(type: row.string(0), id: row.string(1), data: row.text(2))
+                try row.withText(0) { type in
+                    try row.withText(1) { id in
+                        guard !row.isNull(2) else { return try writer.write(type: type, id: id, data: nil) }
+                        try row.withText(2) { try writer.write(type: type, id: id, data: $0) }
+                    }
+                }
             }
         }
     }
@@ -54,59 +66,4 @@ extension SyncStore {
                 AND operation.row_type IS NOT NULL AND operation.row_id IS NOT NULL
             GROUP BY operation.row_type, operation.row_id) AS changed
         """
-}
-
-/// Writes single rows; looks up where a type's rows go only once.
-private struct RowWriter {
-    private enum Destination {
-        case table(put: String, delete: String)
-        case raw(RawTableWriter)
-        case untyped
-    }
-
-    private let connection: SQLiteConnection
-    private let rawTables: [RawTableDefinition]
-    private let tables: Set<String>
-    private var destinations: [String: Destination] = [:]
-
-    init(_ connection: SQLiteConnection, rawTables: [RawTableDefinition]) throws {
-        self.connection = connection
-        self.rawTables = rawTables
-        tables = Set(try DataTable.all(on: connection).filter { !$0.isLocal }.map(\.name))
-    }
-
-    mutating func write(type: String, id: String, data: String?) throws {
-        let data = data.map(RowJSON.repaired)
-        switch (try destination(of: type), data) {
-        case (.table(let put, _), let data?): try connection.run(put, [.text(id), .text(data)])
-        case (.table(_, let delete), nil): try connection.run(delete, [.text(id)])
-        case (.raw(let writer), let data?): try writer.put(id: id, data: data)
-        case (.raw(let writer), nil): try writer.delete(id: id)
-        case (.untyped, let data?):
-            try connection.run(
-                "REPLACE INTO ps_untyped(type, id, data) VALUES (?1, ?2, ?3)",
-                [.text(type), .text(id), .text(data)])
-        case (.untyped, nil):
-            try connection.run(
-                "DELETE FROM ps_untyped WHERE type = ?1 AND id = ?2", [.text(type), .text(id)])
-        }
-    }
-
-    /// A table of the schema goes before a raw table of the same name (client-core 3.5).
-    private mutating func destination(of type: String) throws -> Destination {
-        if let known = destinations[type] { return known }
-        let destination: Destination
-        if tables.contains(type) {
-            let table = SQLText.identifier("ps_data__\(type)")
-            destination = .table(
-                put: "REPLACE INTO \(table)(id, data) VALUES (?1, ?2)",
-                delete: "DELETE FROM \(table) WHERE id = ?1")
-        } else if let raw = rawTables.first(where: { $0.name == type }) {
-            destination = .raw(try RawTableWriter(raw, on: connection))
-        } else {
-            destination = .untyped
-        }
-        destinations[type] = destination
-        return destination
-    }
 }

@@ -9,15 +9,19 @@ package struct SyncStore {
     package let connection: SQLiteConnection
     /// The time of this command.
     package let now: Int64
+    /// By which way rows are stored and published.
+    package let tuning: SyncTuning
 
     /// Makes a store for one command.
     ///
     /// - Parameters:
     ///   - connection: the writing connection with the core installed, in a transaction.
     ///   - now: microseconds since 1970.
-    package init(connection: SQLiteConnection, now: Int64) {
+    ///   - tuning: by which way rows are stored and published; what comes of it is the same.
+    package init(connection: SQLiteConnection, now: Int64, tuning: SyncTuning = .standard) {
         self.connection = connection
         self.now = now
+        self.tuning = tuning
     }
 
     /// Does one task of the reducer.

@@ -4,6 +4,8 @@ package struct SyncTuning: Sendable {
     package var coalescedBytes: Int
     /// Whether rows are stored in the order of their keys, and a database without rows is filled in bulk.
     package var usesFastPaths: Bool
+    /// From how many changed rows on they may be published by one walk over all operations.
+    package var walkedRows = 1000
 
     /// Makes a tuning of its parts.
     package init(coalescedBytes: Int, usesFastPaths: Bool) {

@@ -29,12 +29,14 @@ package final class SQLiteStatement {
         pointer = nil
     }
 
-    private func live() throws(SQLiteError) -> OpaquePointer {
+    func live() throws(SQLiteError) -> OpaquePointer {
         guard let pointer else {
             throw SQLiteError(code: .misuse, message: "the connection is closed", sql: sql)
         }
         return pointer
     }
+
+    func failure(_ result: Int32) -> SQLiteError { connection.lastError(result, sql: sql) }
 
     /// The number of parameters.
     package var parameterCount: Int { pointer.map { Int(sqlite3_bind_parameter_count($0)) } ?? 0 }
