@@ -71,6 +71,8 @@ package final class TranscriptReplayer {
                 differences.append(difference("instructions", ["- no target before", "+ \(answer.text)"]))
             }
         } catch {
+            // What came before a failure is stored, as it would be line by line.
+            try iteration.flush(on: connection, now: clock)
             iteration = SyncIteration(tuning: tuning)
             if !step.expectsError { differences.append(difference("error", ["- no error", "+ \(error)"])) }
         }

@@ -15,15 +15,18 @@ import Testing
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 99) }
 
-    /// With the settings that ship, and without coalescing and fast paths.
-    @Test(arguments: files, [true, false])
-    func answersAsTheOfficialCoreDoes(_ file: String, isTuned: Bool) throws {
+    enum Way: CaseIterable { case asShipped, plain, walking }
+
+    /// With the settings that ship, without coalescing and fast paths, and with a walk for the smallest change.
+    @Test(arguments: files, Way.allCases)
+    func answersAsTheOfficialCoreDoes(_ file: String, _ way: Way) throws {
         let transcript = try Transcript(
             parsing: Array(try Data(contentsOf: Self.folder.appending(path: file))))
         let folder = try TemporaryDirectory(prefix: "powersync-transcript-")
         defer { folder.remove() }
-        let run = try TranscriptRun(
-            transcript, path: folder.path + "/replay.db", tuning: isTuned ? .standard : .plain)
+        var tuning = way == .plain ? SyncTuning.plain : .standard
+        if way == .walking { tuning.walkedRows = 1 }
+        let run = try TranscriptRun(transcript, path: folder.path + "/replay.db", tuning: tuning)
         for failure in run.failures { Issue.record("\(file): \(failure)") }
         // An exception that is no longer needed must go.
         #expect(run.unused.isEmpty)
