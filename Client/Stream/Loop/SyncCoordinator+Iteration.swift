@@ -89,18 +89,19 @@ extension SyncCoordinator {
         _ splitter: inout LineSplitter, _ isFirstLine: inout Bool, _ prefetch: Signal
     ) async throws -> SyncCloseReason? {
         var batch: [SyncEvent] = []
-        while let bytes = try splitter.next() {
+        while true {
             let line: SyncLine
             do {
+                guard let bytes = try splitter.next() else { break }
                 line = try SyncLine(parsing: bytes)
+                batch.append(.line(line, size: bytes.count))
             } catch {
                 // Whole lines before a broken one are stored, so that the next request goes on behind them.
-                _ = await perform(try await step(batch), prefetch)
+                _ = await perform(try await steps(batch), prefetch)
                 throw SyncError(.protocolViolation, "invalid text line", cause: error)
             }
-            batch.append(.line(line, size: bytes.count))
             if case .data = line, batch.count < 64 { continue }
-            if let reason = await perform(try await step(batch), prefetch) { return reason }
+            if let reason = await perform(try await steps(batch), prefetch) { return reason }
             batch = []
             var triggersUpload = isFirstLine
             if case .tokenExpiresIn = line { triggersUpload = true }
@@ -108,10 +109,20 @@ extension SyncCoordinator {
             isFirstLine = false
         }
         guard !batch.isEmpty else { return nil }
-        let reason = await perform(try await step(batch), prefetch)
+        let reason = await perform(try await steps(batch), prefetch)
         if isFirstLine { uploads.raise() }
         isFirstLine = false
         return reason
+    }
+
+    /// Feeds lines in one transaction; if one of them cannot be stored, those before it in one each.
+    private func steps(_ lines: [SyncEvent]) async throws -> [SyncEffect] {
+        do {
+            return try await step(lines)
+        } catch let error as SyncError where lines.count > 1 && error.code == .protocolViolation {
+            for line in lines { _ = try await step([line]) }
+            throw error
+        }
     }
 
     /// Feeds events to the reducer in one transaction; the state changes only with the commit.
