@@ -144,12 +144,3 @@ package struct JSONMember: Sendable, Hashable {
         self.value = value
     }
 }
-
-/// One JSON value kept as the text it came as, for data that only passes through.
-package struct RawJSON: Sendable, Hashable {
-    /// The text, unchecked.
-    package let text: String
-
-    /// Takes a text as it is.
-    package init(text: String) { self.text = text }
-}
