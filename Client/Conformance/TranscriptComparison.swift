@@ -18,6 +18,27 @@ enum TranscriptComparison {
         }
     }
 
+    /// Returns instructions as they were recorded: without log lines, each time as `"T"`.
+    static func masked(_ instructions: [JSON]) -> [JSON] {
+        instructions.filter { $0["LogLine"] == nil }.map(masked)
+    }
+
+    private static func masked(_ json: JSON) -> JSON {
+        switch json {
+        case .null, .bool, .number, .string: json
+        case .array(let elements): .array(elements.map(masked))
+        case .object(let members):
+            .object(
+                members.map { member in
+                    let isTime = member.name == "last_synced_at" || member.name == "expires_at"
+                    guard isTime, case .number = member.value else {
+                        return JSONMember(member.name, masked(member.value))
+                    }
+                    return JSONMember(member.name, .string("T"))
+                })
+        }
+    }
+
     /// Leaves out every status that equals the one before it: whether two times fell into one millisecond shows in the
     /// reference's suppression and nowhere else.
     ///

@@ -161,7 +161,8 @@ package final class TranscriptReplayer {
     }
 
     private func feed(_ event: SyncEvent) throws -> JSON {
-        .array(SyncInstructions.json(try iteration.feed(event, on: connection, now: clock)))
+        let effects = try iteration.feed(event, on: connection, now: clock)
+        return .array(TranscriptComparison.masked(SyncInstructions.json(effects)))
     }
 
     private func call(_ function: String, _ argument: SQLiteValue) throws -> JSON? {

@@ -71,7 +71,7 @@ package enum CoreClearing {
     }
 
     private static func requireNoIteration(_ core: CoreExtension) throws {
-        if core.isIterationActive {
+        if core.hasIteration {
             throw CoreError.argument("Cannot clear or trigger resync while a sync iteration is active.")
         }
     }

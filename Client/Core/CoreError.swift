@@ -20,6 +20,39 @@ enum CoreError {
     /// What an operation says that needs the caller's transaction.
     static let noTransaction = state("This function may only be called in transactions.")
 
+    /// The error of a function, which begins with its name; that of a statement within it keeps its code.
+    static func described(_ error: SQLiteError, in function: String) -> SQLiteError {
+        guard let sql = error.sql else {
+            return SQLiteError(extendedCode: error.extendedCode, message: "\(function): \(error.message)")
+        }
+        return SQLiteError(
+            extendedCode: error.extendedCode,
+            message: """
+                \(function): statement \(sql): internal SQLite call returned \(name(of: error.code)): \(error.message)
+                """)
+    }
+
+    /// The name of a primary code as in sqlite3.h, without SQLITE_.
+    private static func name(of code: SQLiteError.Code) -> String {
+        switch code {
+        case .error: "ERROR"
+        case .internal: "INTERNAL"
+        case .abort: "ABORT"
+        case .busy: "BUSY"
+        case .locked: "LOCKED"
+        case .readOnly: "READONLY"
+        case .interrupt: "INTERRUPT"
+        case .io: "IOERR"
+        case .corrupt: "CORRUPT"
+        case .full: "FULL"
+        case .cannotOpen: "CANTOPEN"
+        case .constraint: "CONSTRAINT"
+        case .mismatch: "MISMATCH"
+        case .misuse: "MISUSE"
+        default: "code \(code.rawValue)"
+        }
+    }
+
     /// Parses JSON that came as an argument.
     static func parseArgument(_ text: String) throws(SQLiteError) -> JSON {
         do { return try JSON.parse(text) } catch { throw argument(error.message) }

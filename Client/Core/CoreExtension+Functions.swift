@@ -118,7 +118,7 @@ extension CoreExtension {
             do {
                 return try body(self, &call)
             } catch let error as SQLiteError {
-                throw SQLiteError(extendedCode: error.extendedCode, message: "\(name): \(error.message)")
+                throw CoreError.described(error, in: name)
             }
         }
     }

@@ -9,8 +9,10 @@ package final class CoreExtension {
     unowned let connection: SQLiteConnection
     /// Whether rows from the service are being written, so that triggers record nothing.
     package private(set) var isApplyingSync = false
-    /// Whether a sync iteration runs on this connection; clearing softly and resyncing are refused meanwhile.
+    /// Whether the SDK's sync iteration runs on this connection; clearing softly and resyncing are refused meanwhile.
     package var isIterationActive = false
+    /// The iteration that `powersync_control` drives; the same is refused while it is active.
+    var commandIteration = CommandIteration()
     /// The raw tables of the schema that was applied last, for clearing.
     var rawTables: [RawTableDefinition] = []
     let randomUUID: () -> String

@@ -4,8 +4,8 @@ import PowerSyncWire
 package enum SyncEffect: Sendable {
     /// Do this in the database now, in the same transaction, and feed the outcome back.
     case perform(SyncTask)
-    /// Open a stream with this request.
-    case open(SyncStreamRequest)
+    /// Open a stream with this request and, if there is one, send the checkpoint request beside it.
+    case open(SyncStreamRequest, checkpointRequest: CheckpointRequest? = nil)
     /// The status is now this.
     case status(SyncIterationStatus)
     /// Tell the app's log.
@@ -14,6 +14,8 @@ package enum SyncEffect: Sendable {
     case fetchCredentials(expired: Bool)
     /// A complete checkpoint was applied, and this write checkpoint with it.
     case completed(appliedCheckpointRequestID: Int64?)
+    /// Tell tools; only if the iteration was started with diagnostics.
+    case diagnostics(SyncDiagnosticsEvent)
     /// Close the stream; the iteration is over. Always the last effect.
     case close(SyncCloseReason)
 }

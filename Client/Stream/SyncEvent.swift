@@ -43,16 +43,33 @@ package struct SyncStart: Sendable, Hashable {
     package var activeStreams: [StreamKey]
     /// What the app says of itself.
     package var appMetadata: [JSONMember]?
+    /// How write checkpoints are obtained.
+    package var checkpointMode: CheckpointMode
+    /// Whether ``SyncEffect/diagnostics(_:)`` is wanted.
+    package var wantsDiagnostics: Bool
 
     /// Makes a request of its fields.
     package init(
         parameters: JSON? = .object([]), includeDefaults: Bool = true, activeStreams: [StreamKey] = [],
-        appMetadata: [JSONMember]? = nil
+        appMetadata: [JSONMember]? = nil, checkpointMode: CheckpointMode = .legacy,
+        wantsDiagnostics: Bool = false
     ) {
         self.parameters = parameters
         self.includeDefaults = includeDefaults
         self.activeStreams = activeStreams
         self.appMetadata = appMetadata
+        self.checkpointMode = checkpointMode
+        self.wantsDiagnostics = wantsDiagnostics
+    }
+
+    /// How the client learns which checkpoint includes its uploads (client-core 8).
+    package enum CheckpointMode: String, Sendable, Hashable {
+        /// The service allocates an id after each upload, `write-checkpoint2.json`.
+        case legacy
+        /// The client allocates ids and tells the service, `sync/checkpoint-request` (service 1.24 and later).
+        ///
+        /// A service without that endpoint answers with an error; iterations fail with it and say so in the status.
+        case requests
     }
 }
 
@@ -111,16 +128,19 @@ package struct Preparation: Sendable {
     package var buckets: [BucketRequest]
     /// The explicit subscriptions, ascending by id.
     package var subscriptions: [RequestedSubscription]
+    /// The id with which checkpoint requests of this stream begin.
+    package var firstCheckpointRequest: Int64
 
     /// Makes a preparation of its fields.
     package init(
         status: SyncIterationStatus, clientID: String, buckets: [BucketRequest],
-        subscriptions: [RequestedSubscription]
+        subscriptions: [RequestedSubscription], firstCheckpointRequest: Int64 = 1
     ) {
         self.status = status
         self.clientID = clientID
         self.buckets = buckets
         self.subscriptions = subscriptions
+        self.firstCheckpointRequest = firstCheckpointRequest
     }
 }
 

@@ -1,10 +1,12 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// The SQL functions of sync that apps and official tools may call outside an iteration (client-core 4, 6.1).
+/// The SQL functions of sync (client-core 4, 6.1).
 ///
-/// Iterations themselves belong to `SyncCoordinator`; the commands that drive one are not offered in SQL.
+/// An app that uses the SDK never needs them: `SyncCoordinator` drives iterations by the same reducer and store.
 package enum SyncFunctions {
+    private static let control = "powersync_control"
+
     /// Registers `powersync_control` and `powersync_offline_sync_status`.
     ///
     /// - Parameters:
@@ -19,75 +21,46 @@ package enum SyncFunctions {
         ) { [unowned connection] _ in
             .text(try SyncStore(connection: connection, now: now()).offlineStatus().json().text)
         }
-        try connection.createFunction("powersync_control", argumentCount: 2, flags: [.directOnly]) {
+        try connection.createFunction(control, argumentCount: 2, flags: [.directOnly]) {
             [unowned connection] call in
             do {
-                return try control(call, SyncStore(connection: connection, now: now()))
-            } catch let error as SyncError {
-                let code: Int32 = error.code == .invalidState ? 21 : 3091
-                throw SQLiteError(extendedCode: code, message: "powersync_control: \(error.message)")
+                let core = try CoreExtension.of(connection)
+                try core.requireTransaction()
+                guard case .text(let operation) = call[0] else {
+                    throw SyncError(.invalidArgument, "First argument must be a string")
+                }
+                let command = try SyncCommand(operation, payload: call[1])
+                // A copy: what the store does looks at the iteration of the core.
+                var iteration = core.commandIteration
+                defer { core.commandIteration = iteration }
+                return try iteration.perform(
+                    command, on: SyncStore(connection: connection, now: now()), of: core)
+            } catch {
+                throw described(error)
             }
         }
     }
 
-    private static func control(_ call: SQLiteFunctionCall, _ store: SyncStore) throws -> SQLiteValue {
-        guard case .text(let operation) = call[0] else {
-            throw SyncError(.invalidArgument, "First argument must be a string")
-        }
-        guard store.connection.isInTransaction else {
-            throw SyncError(.invalidState, "This function may only be called in transactions.")
-        }
-        switch operation {
-        case "target_checkpoint_request_id":
-            if call[1].isNull { return SQLiteValue(try store.target()) }
-            let id = try identifier(
-                call[1], "target checkpoint request id must be an integer, integer string, or null")
-            return SQLiteValue(try store.setTarget(id))
-        case "current_checkpoint_request_id": return SQLiteValue(try store.currentCheckpointRequest())
-        case "next_checkpoint_request_id": return .integer(try store.nextCheckpointRequest())
-        case "seed_checkpoint_request_id":
-            let id = try identifier(call[1], "checkpoint request id must be an integer or integer string")
-            try store.seedCheckpointRequest(id)
-            return .integer(id)
-        case "subscriptions":
-            try store.perform(subscriptionCommand: try JSON.parse(call[1].text ?? ""))
-            return .null
-        case "stop": return .text("[]")
-        default: throw SyncError(.invalidArgument, "Unknown operation")
-        }
-    }
-
-    private static func identifier(_ value: SQLiteValue, _ message: String) throws -> Int64 {
-        switch value {
-        case .integer(let id): return id
-        case .text(let text):
-            guard let id = Int64(text) else { throw SyncError(.invalidArgument, message) }
-            return id
-        case .null, .real, .blob: throw SyncError(.invalidArgument, message)
-        }
-    }
-}
-
-extension SyncStore {
-    /// Subscribes or unsubscribes as the JSON of client-core 7.1 says.
-    ///
-    /// The text of the parameters is part of a subscription's identity: it is written compact, in the order it has.
-    package func perform(subscriptionCommand command: JSON) throws {
-        func key(_ stream: JSON) throws -> StreamKey {
-            guard let name = stream["name"]?.stringValue else {
-                throw SyncError(.invalidArgument, "a subscription needs the name of a stream")
-            }
-            return StreamKey(
-                name: name, parameters: stream["params"].flatMap { $0.isNull ? nil : $0.text })
-        }
-        if let subscription = command["subscribe"] {
-            try subscribe(
-                try key(subscription["stream"] ?? .null), timeToLive: subscription["ttl"]?.int64Value,
-                priority: subscription["priority"]?.int64Value.map { Int($0) })
-        } else if let stream = command["unsubscribe"] {
-            try unsubscribe(try key(stream))
-        } else {
-            throw SyncError(.invalidArgument, "expected subscribe or unsubscribe")
+    /// The error as SQL shows it, with the codes of client-core 4.
+    private static func described(_ error: any Error) -> SQLiteError {
+        switch error {
+        case let error as SQLiteError: return CoreError.described(error, in: control)
+        case let error as SyncError:
+            let (code, prefix): (Int32, String) =
+                switch error.code {
+                case .invalidArgument: (3091, "")
+                case .invalidState: (SQLiteError.Code.misuse.rawValue, "invalid state: ")
+                case .localData: (SQLiteError.Code.corrupt.rawValue, "")
+                default: (SQLiteError.Code.abort.rawValue, "Sync protocol error: ")
+                }
+            let cause = error.cause.map { ". cause: \($0)" } ?? ""
+            return SQLiteError(
+                extendedCode: code, message: "\(control): \(prefix)\(error.message)\(cause)")
+        case let error as WireError:
+            // Lines and payloads have been read: what is left was stored.
+            return CoreError.corrupt("\(control): \(error)")
+        default:
+            return SQLiteError(code: .internal, message: "\(control): \(error)")
         }
     }
 }

@@ -6,9 +6,8 @@ extension SyncIterationStatus {
     /// The operations of a priority stand in one bucket that was not there at the last checkpoint, which keeps the
     /// arithmetic of readers right.
     ///
-    /// - Parameter time: writes a time, given in microseconds since 1970.
-    /// - Returns: a JSON object.
-    package func json(time: (Int64) -> JSON = { .integer($0) }) -> JSON {
+    /// - Returns: a JSON object; times are microseconds since 1970.
+    package func json() -> JSON {
         var members = [
             JSONMember("connected", .bool(connected)), JSONMember("connecting", .bool(connecting)),
             JSONMember(
@@ -17,12 +16,12 @@ extension SyncIterationStatus {
                     priorities.map {
                         .object([
                             JSONMember("priority", .integer($0.priority)),
-                            JSONMember("last_synced_at", time($0.lastSyncedAt)),
+                            JSONMember("last_synced_at", .integer($0.lastSyncedAt)),
                             JSONMember("has_synced", .bool(true)),
                         ])
                     })),
             JSONMember("downloading", downloading.map(Self.json) ?? .null),
-            JSONMember("streams", .array(streams.map { $0.json(time: time) })),
+            JSONMember("streams", .array(streams.map(\.json))),
         ]
         if let appliedCheckpointRequestID {
             members.append(
@@ -48,7 +47,7 @@ extension SyncIterationStatus {
 }
 
 extension StreamSyncState {
-    fileprivate func json(time: (Int64) -> JSON) -> JSON {
+    fileprivate var json: JSON {
         .object([
             JSONMember("name", .string(name)),
             // A text that is no JSON cannot have been asked for; it is shown as it is stored.
@@ -56,8 +55,8 @@ extension StreamSyncState {
             JSONMember("priority", priority.map { .integer($0) } ?? .null),
             JSONMember("active", .bool(isActive)), JSONMember("is_default", .bool(isDefault)),
             JSONMember("has_explicit_subscription", .bool(hasExplicitSubscription)),
-            JSONMember("expires_at", expiresAt.map(time) ?? .null),
-            JSONMember("last_synced_at", lastSyncedAt.map(time) ?? .null),
+            JSONMember("expires_at", expiresAt.map { .integer($0) } ?? .null),
+            JSONMember("last_synced_at", lastSyncedAt.map { .integer($0) } ?? .null),
             JSONMember(
                 "progress",
                 .object([

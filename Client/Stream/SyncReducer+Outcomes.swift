@@ -14,7 +14,13 @@ extension SyncReducer {
                 includeDefaults: state.start.includeDefaults,
                 subscriptions: preparation.subscriptions.map(StreamSubscription.init)),
             appMetadata: state.start.appMetadata)
-        return tell(&state) + [.open(request)]
+        let checkpoint: CheckpointRequest? =
+            switch state.start.checkpointMode {
+            case .legacy: nil
+            case .requests:
+                CheckpointRequest(clientID: preparation.clientID, id: preparation.firstCheckpointRequest)
+            }
+        return tell(&state) + [.open(request, checkpointRequest: checkpoint)]
     }
 
     /// client-core 6.10 and 7.3: progress by priority and by stream.
@@ -56,7 +62,8 @@ extension SyncReducer {
         state.pending = nil
         state.status.downloading = downloading
         state.status.streams = streams
-        return errorLines(state, checkpoint) + tell(&state)
+        let event = state.diagnostics?.track(checkpoint, outcome.counters)
+        return errorLines(state, checkpoint) + tell(&state) + (event.map { [.diagnostics($0)] } ?? [])
     }
 
     /// Streams that the service could not resolve (client-core 7.3).
@@ -116,6 +123,7 @@ extension SyncReducer {
         _ state: inout SyncState, _ request: ApplyRequest, at now: Int64
     ) -> [SyncEffect] {
         let id = request.checkpoint.writeCheckpoint
+        state.diagnostics?.complete(request.checkpoint)
         state.status.stopDownloading()
         state.status.priorities = [PrioritySyncState(priority: PrioritySyncState.fullSync, lastSyncedAt: now)]
         state.status.appliedCheckpointRequestID = id

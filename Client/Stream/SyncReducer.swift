@@ -18,6 +18,7 @@ package enum SyncReducer {
         case .start(let start):
             state = SyncState()
             state.start = start
+            state.diagnostics = start.wantsDiagnostics ? SyncDiagnostics() : nil
             state.phase = .beforeCheckpoint(known: [])
             return [.perform(.prepare(activeStreams: start.activeStreams))]
         case .stop:
@@ -45,7 +46,8 @@ package enum SyncReducer {
         case .tracked(let outcome): return tracked(&state, outcome)
         case .saved(let bucket, let count):
             addProgress(&state, bucket: bucket, operations: Int64(count))
-            return tell(&state)
+            let event = state.diagnostics?.add(count, to: bucket)
+            return tell(&state) + (event.map { [.diagnostics($0)] } ?? [])
         case .applied(let request, let outcome): return applied(&state, request, outcome)
         case .subscriptionsRebuilt(let subscriptions, let active):
             return rebuilt(&state, subscriptions, active: active)
@@ -59,7 +61,10 @@ package enum SyncReducer {
         switch line {
         case .checkpoint(let line): return follow(&state, checkpoint: line)
         case .checkpointDiff(let diff): return try follow(&state, diff: diff)
-        case .data(let line): return [.perform(.save(line, size: size))]
+        case .data(let line):
+            // Told behind the outcome of saving, which comes first.
+            let seen = state.diagnostics?.look(at: line) ?? []
+            return [.perform(.save(line, size: size))] + seen.map { .diagnostics($0) }
         case .checkpointComplete:
             guard case .tracking(let checkpoint) = state.phase else {
                 throw SyncError(
@@ -156,6 +161,7 @@ package enum SyncReducer {
         state.pending = nil
         state.requested = []
         state.routes = [:]
+        state.diagnostics = nil
         return [.close(reason)]
     }
 

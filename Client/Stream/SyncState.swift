@@ -26,6 +26,8 @@ package struct SyncState: Sendable {
     var told: SyncIterationStatus?
     /// Where the operations of a bucket count.
     var routes: [String: BucketRoute] = [:]
+    /// What diagnostics have told; nil if nobody wants them.
+    var diagnostics: SyncDiagnostics?
 
     /// Makes the state of a client that is not connected.
     package init() {}

@@ -12,12 +12,12 @@ extension SyncStore {
     /// - Throws: `SQLiteError`, and `SyncError` for a row that a raw table refuses.
     func publishRows(inBuckets names: String?) throws {
         let core = try CoreExtension.of(connection)
-        var writer = try RowWriter(connection, rawTables: core.rawTables)
+        var writer = try RowWriter(connection, rawTables: core.syncedRawTables)
         defer { writer.end() }
         try core.applyingSync {
             if tuning.usesFastPaths,
                 let walk = try RowWalk(
-                    connection, tuning, names: names, hasRawTables: !core.rawTables.isEmpty)
+                    connection, tuning, names: names, hasRawTables: !core.syncedRawTables.isEmpty)
             {
                 return try walk.publish(&writer)
             }

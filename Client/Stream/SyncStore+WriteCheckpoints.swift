@@ -87,7 +87,9 @@ extension SyncStore {
     /// Stores the id that the service answered; it may be lower than before.
     package func seedCheckpointRequest(_ id: Int64) throws {
         guard id > 0 else {
-            throw SyncError(.invalidArgument, "checkpoint request id must be a positive integer")
+            throw SyncError(
+                .invalidArgument,
+                "checkpoint request id must be a \(id < 0 ? "non-negative" : "positive") integer")
         }
         try setKey(.lastRequested, to: id)
     }

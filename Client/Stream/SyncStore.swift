@@ -52,7 +52,8 @@ package struct SyncStore {
         try prolong(activeStreams)
         return Preparation(
             status: status, clientID: try CoreExtension.of(connection).clientID(), buckets: buckets,
-            subscriptions: try requestedSubscriptions(keeping: activeStreams))
+            subscriptions: try requestedSubscriptions(keeping: activeStreams),
+            firstCheckpointRequest: try firstCheckpointRequest())
     }
 
     /// Returns the status as it is stored: what was complete before, and the subscriptions (client-core 6.12).

@@ -39,7 +39,7 @@ extension SyncCoordinator {
         start.activeStreams = activeStreams()
         var request: SyncStreamRequest?
         for effect in try await step([.start(start)]) {
-            if case .open(let opened) = effect { request = opened }
+            if case .open(let opened, _) = effect { request = opened }
         }
         guard let request else { throw SyncError(.invalidState, "The iteration did not begin") }
         let prefetch = Signal()
@@ -140,7 +140,7 @@ extension SyncCoordinator {
     private func perform(_ effects: [SyncEffect], _ prefetch: Signal) async -> SyncCloseReason? {
         for effect in effects {
             switch effect {
-            case .perform, .open, .status: continue
+            case .perform, .open, .status, .diagnostics: continue
             case .log(let severity, let message): log(severity, message)
             case .fetchCredentials(expired: true): await credentials.invalidate()
             case .fetchCredentials(expired: false): prefetch.raise()

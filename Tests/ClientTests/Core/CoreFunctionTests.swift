@@ -72,7 +72,7 @@ struct CoreFunctionTests {
         #expect(try database.rows("SELECT * FROM items").isEmpty)
     }
 
-    @Test func updateHooksTellWhatWasCommitted() throws {
+    @Test("146: update hooks tell what was committed") func updateHooksTellWhatWasCommitted() throws {
         let database = try CoreDatabase()
         try database.execute("CREATE TABLE foo(a)")
         #expect(try database.column("SELECT powersync_update_hooks('install')") == ["null"])

@@ -133,16 +133,6 @@ struct CoreMigrationsTests {
         #expect(error?.message == "powersync_init: Down migration failed - version not updated from 15")
     }
 
-    @Test func aForeignTableOfThatNameIsReported() throws {
-        let database = try CoreDatabase(version: 0)
-        try database.execute("CREATE TABLE ps_migration(foo TEXT)")
-        let error = sqliteError {
-            try database.connection.transaction { try database.connection.run("SELECT powersync_init()") }
-        }
-        #expect(error?.code == .error)
-        #expect(error?.message == "powersync_init: no such column: id")
-    }
-
     @Test func quotedKeysOfEarlySDKsAreRepairedOnce() throws {
         let database = try CoreDatabase()
         try database.execute(

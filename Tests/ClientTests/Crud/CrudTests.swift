@@ -13,7 +13,8 @@ struct CrudTests {
         }
     }
 
-    @Test func transactionsComeWholeAndCompletingOneRemovesTheEarlierToo() async throws {
+    @Test("150: transactions come whole, and completing one removes the earlier too")
+    func transactionsComeWholeAndCompletingOneRemovesTheEarlierToo() async throws {
         let test = try TestDatabase()
         for count in [5, 10, 15] { try await insert(count, into: test) }
         var collected: [CrudTransaction] = []
@@ -52,7 +53,7 @@ struct CrudTests {
         #expect(try await test.database.getCrudBatch() == nil)
     }
 
-    @Test func batchTellsWhetherThereIsMore() async throws {
+    @Test("150: a batch tells whether there is more") func batchTellsWhetherThereIsMore() async throws {
         let test = try TestDatabase()
         try await insert(100, into: test)
         let half = try #require(try await test.database.getCrudBatch(limit: 50))

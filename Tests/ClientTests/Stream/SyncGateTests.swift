@@ -45,40 +45,6 @@ import Testing
         }
     }
 
-    @Test func aBlockedCheckpointIsAppliedAfterTheUpload() throws {
-        let bench = try SyncBench()
-        try writeLocally(bench)
-        try bench.start()
-        try upload(bench)
-        #expect(try checkpoint(bench, writeCheckpoint: 1).names == ["log info"])
-        #expect(try bench.feed(.uploadCompleted).isEmpty)
-        #expect(try bench.items() == [["local", "mine"]])
-    }
-
-    @Test func theCheckpointThatWasBlockedIsAppliedOnceItsWriteCheckpointIsTheTarget() throws {
-        let bench = try SyncBench()
-        try writeLocally(bench)
-        try bench.start()
-        try upload(bench)
-        _ = try checkpoint(bench, writeCheckpoint: 1)
-        _ = try bench.connection.transaction { try bench.store.setTarget(1) }
-        let effects = try bench.feed(.uploadCompleted)
-        #expect(effects.logged.contains("Applied checkpoint request id 1"))
-        #expect(try bench.items() == [["remote", "remote-1"]])
-    }
-
-    @Test func anotherWriteBeforeTheUploadEndsKeepsLocalRows() throws {
-        let bench = try SyncBench()
-        try writeLocally(bench)
-        try bench.start()
-        try upload(bench)
-        _ = try checkpoint(bench, writeCheckpoint: 1)
-        _ = try bench.connection.transaction { try bench.store.setTarget(1) }
-        try bench.connection.run("INSERT INTO ps_crud(tx_id, data) VALUES (9, '{}')")
-        #expect(try bench.feed(.uploadCompleted).names == ["log warning"])
-        #expect(try bench.items() == [["local", "mine"]])
-    }
-
     @Test func priorityZeroPassesTheGateAndPriorityOneDoesNot() throws {
         for (priority, isVisible) in [(0, true), (1, false)] {
             let bench = try SyncBench()
@@ -108,37 +74,5 @@ import Testing
         #expect(try bench.store.setTarget(6, ifLastWriteIs: second))
         #expect(try bench.store.target() == 6)
         #expect(try bench.store.writeAwaitingCheckpoint() == nil)
-    }
-
-    @Test func targetsAreSetReadAndCleared() throws {
-        let bench = try SyncBench()
-        try SyncFunctions.register(on: bench.connection, now: { 0 })
-        func control(_ operation: String, _ value: SQLiteValue) throws -> SQLiteValue? {
-            try bench.connection.transaction {
-                try bench.connection.one("SELECT powersync_control(?1, ?2)", [.text(operation), value]) {
-                    $0[0]
-                }
-            }
-        }
-        let target = "target_checkpoint_request_id"
-        #expect(try control(target, .null) == .null)
-        #expect(try control(target, 1) == .null)
-        #expect(try control(target, "2") == 1)
-        #expect(try control(target, .null) == 2)
-        #expect(try control(target, 0) == 2)
-        #expect(try control(target, .null) == .null)
-        let negative = #expect(throws: SQLiteError.self) { try control(target, -1) }
-        #expect(negative?.extendedCode == 3091)
-        #expect(
-            negative?.message.hasSuffix("target checkpoint request id must be a non-negative integer") == true
-        )
-
-        let unseeded = #expect(throws: SQLiteError.self) { try control("next_checkpoint_request_id", .null) }
-        #expect(unseeded?.code == .misuse)
-        #expect(try control("seed_checkpoint_request_id", "41") == 41)
-        #expect(try control("next_checkpoint_request_id", .null) == 42)
-        #expect(try control("current_checkpoint_request_id", .null) == 42)
-        #expect(try bench.store.firstCheckpointRequest() == 42)
-        #expect(throws: SQLiteError.self) { try control("seed_checkpoint_request_id", 0) }
     }
 }

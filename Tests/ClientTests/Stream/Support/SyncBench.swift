@@ -84,6 +84,7 @@ extension [SyncEffect] {
             case .log(let severity, _): "log \(severity)"
             case .fetchCredentials(let expired): expired ? "fetch expired" : "fetch"
             case .completed(let id): id.map { "completed \($0)" } ?? "completed"
+            case .diagnostics: "diagnostics"
             case .close(let reason): "close \(reason.name)"
             }
         }
@@ -104,7 +105,7 @@ extension [SyncEffect] {
 
     /// The request to open, if there is one.
     var request: SyncStreamRequest? {
-        for case .open(let request) in self { return request }
+        for case .open(let request, _) in self { return request }
         return nil
     }
 }

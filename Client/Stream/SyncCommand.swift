@@ -1,0 +1,97 @@
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// One call of `powersync_control`, its payload checked (client-core 6.1).
+enum SyncCommand {
+    case start(SyncStart, rawTables: [RawTableDefinition])
+    case stop
+    case lineText(String)
+    case lineBinary([UInt8])
+    case event(SyncEvent)
+    case subscriptions(SubscriptionChange)
+    case seedCheckpointRequest(Int64)
+    case nextCheckpointRequest
+    case currentCheckpointRequest
+    /// Nil reads the target.
+    case target(Int64?)
+
+    /// Reads a command.
+    ///
+    /// - Throws: `SyncError` with `.invalidArgument` for an operation or payload that is not known.
+    init(_ operation: String, payload: SQLiteValue) throws {
+        switch operation {
+        case "start":
+            guard let text = payload.text else {
+                self = .start(SyncStart(parameters: nil), rawTables: [])
+                return
+            }
+            self = try SyncPayload(text).start()
+        case "stop": self = .stop
+        case "line_text":
+            guard let text = payload.text else { throw Self.invalid("Second argument must be a string") }
+            self = .lineText(text)
+        case "line_binary":
+            guard case .blob(let bytes) = payload else {
+                throw Self.invalid("Second argument must be a byte array")
+            }
+            self = .lineBinary(bytes)
+        case "connection":
+            switch payload.text {
+            case "established": self = .event(.connectionEstablished)
+            case "end": self = .event(.connectionEnded)
+            default: throw Self.invalid("unknown connection event")
+            }
+        case "refreshed_token": self = .event(.tokenRefreshed)
+        case "completed_upload": self = .event(.uploadCompleted)
+        case "update_subscriptions":
+            let streams = try SyncPayload(payload.text ?? "").streams()
+            self = .event(.subscriptionsChanged(active: streams))
+        case "subscriptions": self = .subscriptions(try SyncPayload(payload.text ?? "").subscriptionChange())
+        case "seed_checkpoint_request_id":
+            guard let id = Self.integer(payload) else {
+                throw Self.invalid("checkpoint request id must be an integer or integer string")
+            }
+            self = .seedCheckpointRequest(id)
+        case "next_checkpoint_request_id": self = .nextCheckpointRequest
+        case "current_checkpoint_request_id": self = .currentCheckpointRequest
+        case "target_checkpoint_request_id":
+            guard payload != .null else {
+                self = .target(nil)
+                return
+            }
+            guard let id = Self.integer(payload) else {
+                throw Self.invalid(
+                    "target checkpoint request id must be an integer, integer string, or null")
+            }
+            self = .target(id)
+        default: throw Self.invalid("Unknown operation")
+        }
+    }
+
+    static func invalid(_ message: String) -> SyncError { SyncError(.invalidArgument, message) }
+
+    private static func integer(_ value: SQLiteValue) -> Int64? {
+        switch value {
+        case .integer(let integer): integer
+        case .text(let text): Int64(text)
+        case .null, .real, .blob: nil
+        }
+    }
+}
+
+/// What the command `subscriptions` does (client-core 7.1).
+enum SubscriptionChange {
+    case subscribe(StreamKey, timeToLive: Int64?, priority: Int?)
+    case unsubscribe(StreamKey)
+}
+
+extension SyncStore {
+    /// Does what the command says.
+    func perform(_ change: SubscriptionChange) throws {
+        switch change {
+        case .subscribe(let stream, let timeToLive, let priority):
+            try subscribe(stream, timeToLive: timeToLive, priority: priority)
+        case .unsubscribe(let stream): try unsubscribe(stream)
+        }
+    }
+}
