@@ -94,6 +94,41 @@ import Testing
         #expect(try TableDump(of: connection) == before)
     }
 
+    @Test(arguments: [true, false])
+    func aBinaryLineCutAnywhereLeavesTheStoreAsItWas(isTuned: Bool) throws {
+        let connection = try SQLiteConnection(path: ":memory:")
+        try SyncBench.prepare(connection)
+        var iteration = SyncIteration(tuning: isTuned ? .standard : .plain)
+        func feed(_ event: SyncEvent) throws {
+            _ = try iteration.feed(event, on: connection, now: SteppedClock.start)
+            try iteration.flush(on: connection, now: SteppedClock.start)
+        }
+        try feed(.start(SyncStart()))
+        for line in [Self.checkpoint, Self.first] {
+            let document = try SyncLine(parsing: Array(line.utf8)).encodedBSON()
+            try feed(.line(try SyncLine(parsingBSON: document), size: document.count))
+        }
+        let before = try TableDump(of: connection)
+        let whole = try SyncLine(parsing: Array(Self.rest.utf8)).encodedBSON()
+        for length in 0..<whole.count {
+            let cut = Array(whole[..<length])
+            // The length at its beginning may agree with what is left: a text or an end is missing then.
+            for bytes in [cut, Self.withItsLength(cut)] {
+                #expect(throws: WireError.self, "cut behind \(length) bytes") {
+                    try feed(.line(try SyncLine(parsingBSON: bytes), size: bytes.count))
+                }
+            }
+        }
+        #expect(try TableDump(of: connection) == before)
+        try feed(.line(try SyncLine(parsingBSON: whole), size: whole.count))
+        #expect(try TableDump(of: connection) != before)
+    }
+
+    private static func withItsLength(_ document: [UInt8]) -> [UInt8] {
+        guard document.count >= 4 else { return document }
+        return withUnsafeBytes(of: Int32(document.count).littleEndian) { Array($0) } + document.dropFirst(4)
+    }
+
     @Test(arguments: ["x", "{\"data\":{\"bucket\":\"", "{\"checkpoint_complete\":{}}\n{\"data\":\""])
     func aLineWithoutEndIsGivenUpAtTheLimit(beginning: String) async throws {
         let limit = 1 << 20
