@@ -25,19 +25,22 @@ final class SyncRig: Sendable {
     }
 
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
-    // and uploading empties the queue.
+    // and uploading empties the queue. `report` gets each status at the moment it is delivered.
     init(
         schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
         fetch: @escaping @Sendable (Int) async throws -> SyncCredentials? = {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
-        upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil
+        upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
+        path: String = ":memory:",
+        report: @escaping @Sendable (SyncStatusSnapshot) -> Void = { _ in }
     ) async throws {
         let shared = Shared()
         state = shared
         self.transport = transport
-        let pool = try await SQLitePool.open(path: ":memory:", readers: 0) { connection, _ in
+        let pool = try await SQLitePool.open(path: path, readers: 0) { connection, _ in
+            if path != ":memory:" { try connection.execute("PRAGMA journal_mode = WAL") }
             try SyncBench.prepare(connection, schema: schema)
         }
         self.pool = pool
@@ -64,6 +67,7 @@ final class SyncRig: Sendable {
         let stored = try await database.write { try $0.offlineStatus() }
         let hub = SyncStatusHub(SyncStatusSnapshot(iteration: stored)) { snapshot in
             shared.state.withLock { $0.snapshots.append(snapshot) }
+            report(snapshot)
         }
         coordinator = SyncCoordinator(
             database: database, backend: backend, transport: transport, options: options, status: hub,
