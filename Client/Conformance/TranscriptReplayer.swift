@@ -7,6 +7,8 @@ package final class TranscriptReplayer {
     private let connection: SQLiteConnection
     private let transcript: Transcript
     private let tuning: SyncTuning
+    private let usesFunctions: Bool
+    private var schema: JSON?
     private var iteration: SyncIteration
     private var clock: Int64 = 1_740_823_200_000_000
     private var lastRecorded: JSON?
@@ -18,10 +20,15 @@ package final class TranscriptReplayer {
     ///   - transcript: the session.
     ///   - connection: an empty database with the core installed.
     ///   - tuning: how lines are stored.
-    package init(_ transcript: Transcript, on connection: SQLiteConnection, tuning: SyncTuning = .standard) {
+    ///   - usesFunctions: whether steps go through `powersync_control`, where no line waits.
+    package init(
+        _ transcript: Transcript, on connection: SQLiteConnection, tuning: SyncTuning = .standard,
+        usesFunctions: Bool = false
+    ) {
         self.transcript = transcript
         self.connection = connection
         self.tuning = tuning
+        self.usesFunctions = usesFunctions
         iteration = SyncIteration(tuning: tuning)
     }
 
@@ -30,6 +37,9 @@ package final class TranscriptReplayer {
     /// - Returns: where this client differs from the recording.
     /// - Throws: `SQLiteError` if the database cannot be prepared or read.
     package func run() throws -> [TranscriptDifference] {
+        if usesFunctions {
+            try SyncFunctions.register(on: connection) { [weak self] in self?.clock ?? 0 }
+        }
         try connection.transaction {
             _ = try connection.one("SELECT powersync_init()") { $0.text(0) }
             try connection.run(
@@ -101,8 +111,12 @@ package final class TranscriptReplayer {
 
     private func perform(_ step: Transcript.Step) throws -> JSON? {
         let fields = step.fields
+        if usesFunctions, let command = try TranscriptCommand(step, schema: schema) {
+            return try command.run(on: connection)
+        }
         switch step.action {
         case "replace_schema":
+            schema = fields["schema"]
             return try call("powersync_replace_schema", SQLiteValue(fields["schema"]?.text))
         case "clear": return try call("powersync_clear", SQLiteValue(fields["flags"]?.int64Value))
         case "sql":
@@ -178,17 +192,8 @@ package final class TranscriptReplayer {
 
     /// The recordings write parameters with blanks behind colons and commas, which is part of their identity.
     private func key(of json: JSON) -> StreamKey {
-        let parameters = json["params"].flatMap { $0.isNull ? nil : spaced($0) }
+        let parameters = json["params"].flatMap { $0.isNull ? nil : TranscriptCommand.spaced($0) }
         return StreamKey(name: json["name"]?.stringValue ?? "", parameters: parameters)
-    }
-
-    private func spaced(_ json: JSON) -> String {
-        switch json {
-        case .array(let elements): "[" + elements.map(spaced).joined(separator: ", ") + "]"
-        case .object(let members):
-            "{" + members.map { "\(JSON.quoted($0.name)): \(spaced($0.value))" }.joined(separator: ", ") + "}"
-        case .null, .bool, .number, .string: json.text
-        }
     }
 
     private func subscribe(_ payload: JSON) throws {

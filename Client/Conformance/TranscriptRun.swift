@@ -15,12 +15,17 @@ package struct TranscriptRun: Sendable {
     ///   - transcript: the recording.
     ///   - path: a file that does not exist yet; it stays for whoever wants to look into it.
     ///   - tuning: how lines are stored.
+    ///   - usesFunctions: whether steps go through `powersync_control`, where no line waits.
     /// - Throws: `SQLiteError` if the database cannot be opened or read.
-    package init(_ transcript: Transcript, path: String, tuning: SyncTuning = .standard) throws {
+    package init(
+        _ transcript: Transcript, path: String, tuning: SyncTuning = .standard, usesFunctions: Bool = false
+    ) throws {
         let connection = try SQLiteConnection(path: path)
         defer { connection.close() }
         try DatabaseOpener.setUp(connection, isWriter: true)
-        var differences = try TranscriptReplayer(transcript, on: connection, tuning: tuning).run()
+        var differences = try TranscriptReplayer(
+            transcript, on: connection, tuning: tuning, usesFunctions: usesFunctions
+        ).run()
         let damage = try connection.query("PRAGMA integrity_check") { $0.string(0) }.filter { $0 != "ok" }
         if !damage.isEmpty {
             differences.append(

@@ -15,9 +15,10 @@ import Testing
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 99) }
 
-    enum Way: CaseIterable { case asShipped, plain, walking }
+    enum Way: CaseIterable { case asShipped, plain, walking, functions }
 
-    /// With the settings that ship, without coalescing and fast paths, and with a walk for the smallest change.
+    /// With the settings that ship, without coalescing and fast paths, with a walk for the smallest change, and through
+    /// `powersync_control`.
     @Test(arguments: files, Way.allCases)
     func answersAsTheOfficialCoreDoes(_ file: String, _ way: Way) throws {
         let transcript = try Transcript(
@@ -26,7 +27,9 @@ import Testing
         defer { folder.remove() }
         var tuning = way == .plain ? SyncTuning.plain : .standard
         if way == .walking { tuning.walkedRows = 1 }
-        let run = try TranscriptRun(transcript, path: folder.path + "/replay.db", tuning: tuning)
+        let run = try TranscriptRun(
+            transcript, path: way == .functions ? ":memory:" : folder.path + "/replay.db", tuning: tuning,
+            usesFunctions: way == .functions)
         for failure in run.failures { Issue.record("\(file): \(failure)") }
         // An exception that is no longer needed must go.
         #expect(run.unused.isEmpty)
