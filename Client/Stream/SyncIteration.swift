@@ -65,7 +65,7 @@ package struct SyncIteration: Sendable {
     ) throws -> [SyncEffect] {
         var next = state
         // The reducer marks the stream as connected and asks for the line to be saved, which is what waiting means.
-        _ = try SyncReducer.reduce(&next, event)
+        let asked = try SyncReducer.reduce(&next, event)
         var position =
             try positions[line.bucket]
             ?? WaitingPosition(stored: store(connection, now).position(ofBucket: line.bucket))
@@ -76,6 +76,9 @@ package struct SyncIteration: Sendable {
         waiting.append(WaitingLine(line: line, size: size))
         waitingBytes += size
         return effects
+            + asked.filter {
+                if case .perform = $0 { false } else { true }
+            }
     }
 
     private func store(_ connection: SQLiteConnection, _ now: Int64) -> SyncStore {
