@@ -5,6 +5,7 @@ struct Uploader: Sendable {
     let credentials: CredentialsCache
     let transport: any SyncTransport
     let http: SyncHTTP
+    let checkpointRequests: CheckpointRequests
     let options: SyncOptions
     let status: SyncStatusHub
     let environment: SyncEnvironment
@@ -45,8 +46,11 @@ struct Uploader: Sendable {
             do {
                 guard let front = try await database.write({ try $0.frontOfUploadQueue() }) else {
                     await status.setUploading(false)
-                    guard try await updateWriteCheckpoint() else { continue }
-                    await status.clearUploadError()
+                    switch try await updateWriteCheckpoint() {
+                    case .overtaken: continue
+                    case .known: await status.clearUploadError()
+                    case .unknown: break
+                    }
                     return
                 }
                 if front == previous {
@@ -72,21 +76,42 @@ struct Uploader: Sendable {
         await status.setUploading(false)
     }
 
-    /// Obtains a write checkpoint if local writes wait for one (client-api 3.6).
-    ///
-    /// - Returns: false if there were other writes meanwhile, which come first.
-    private func updateWriteCheckpoint() async throws -> Bool {
+    private enum WriteCheckpoint {
+        /// Nothing waits for one without a number.
+        case known
+        /// There were other writes meanwhile, which come first.
+        case overtaken
+        /// The stream over which it could be asked for is gone; the first line of the next one triggers again.
+        case unknown
+    }
+
+    /// Obtains a write checkpoint if local writes wait for one (client-core 8.2, 8.4).
+    private func updateWriteCheckpoint() async throws -> WriteCheckpoint {
         let wanted = try await database.write { store in
             try store.writeAwaitingCheckpoint().map {
                 ($0, try CoreExtension.of(store.connection).clientID())
             }
         }
-        guard let (write, clientID) = wanted else { return true }
+        guard let (write, clientID) = wanted else { return .known }
+        let id: Int64
+        switch options.start.checkpointMode {
+        case .legacy: id = try await writeCheckpoint(clientID)
+        case .requests:
+            guard let next = try await checkpointRequests.next(clientID: clientID) else { return .unknown }
+            id = next
+        }
+        guard try await database.write({ try $0.setTarget(id, ifLastWriteIs: write) }) else {
+            return .overtaken
+        }
+        checkpointRequests.sent.raise()
+        return .known
+    }
+
+    private func writeCheckpoint(_ clientID: String) async throws -> Int64 {
         let credentials = try await credentials.credentials()
         let response = try await transport.send(http.writeCheckpoint(clientID: clientID, with: credentials))
         if response.status == 401 { await self.credentials.invalidate(credentials) }
-        let id = try SyncHTTP.writeCheckpoint(from: response)
-        return try await database.write { try $0.setTarget(id, ifLastWriteIs: write) }
+        return try SyncHTTP.writeCheckpoint(from: response)
     }
 
     private func isAllowed() async -> Bool {

@@ -37,18 +37,27 @@ extension SyncCoordinator {
     private func stream() async throws -> SyncCloseReason {
         var start = options.start
         start.activeStreams = activeStreams()
-        var request: SyncStreamRequest?
+        var opening: (request: SyncStreamRequest, checkpoint: CheckpointRequest?)?
         for effect in try await step([.start(start)]) {
-            if case .open(let opened, _) = effect { request = opened }
+            if case .open(let request, let checkpoint) = effect { opening = (request, checkpoint) }
         }
-        guard let request else { throw SyncError(.invalidState, "The iteration did not begin") }
+        guard let (request, checkpoint) = opening else {
+            throw SyncError(.invalidState, "The iteration did not begin")
+        }
         let prefetch = Signal()
         let inlet = mailbox.open()
         defer { mailbox.close() }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.read(request, into: inlet) }
             group.addTask { await self.prefetchCredentials(on: prefetch) }
-            defer { group.cancelAll() }
+            if let checkpoint {
+                checkpointRequests.seed.set(.waiting)
+                group.addTask { await self.requestCheckpoints(from: checkpoint, of: inlet) }
+            }
+            defer {
+                checkpointRequests.seed.set(.closed)
+                group.cancelAll()
+            }
             return try await self.handle(inlet, prefetch: prefetch)
         }
     }
@@ -171,6 +180,17 @@ extension SyncCoordinator {
             if Task.isCancelled { return }
             // Cancellation while it waits to be handled: the iteration is over then.
             try? await inlet.put(.failed(error))
+        }
+    }
+
+    /// Asks for checkpoints as long as the stream is open; a stream whose first request fails is of no use.
+    private nonisolated func requestCheckpoints(
+        from first: CheckpointRequest, of inlet: SyncMailbox.Inlet
+    ) async {
+        do {
+            try await checkpointRequests.run(from: first)
+        } catch {
+            if !Task.isCancelled { inlet.fail(error) }
         }
     }
 

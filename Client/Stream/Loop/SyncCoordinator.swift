@@ -11,6 +11,7 @@ package actor SyncCoordinator {
     nonisolated let log: SyncLog
     nonisolated let credentials: CredentialsCache
     nonisolated let http: SyncHTTP
+    nonisolated let checkpointRequests: CheckpointRequests
     nonisolated let mailbox = SyncMailbox()
     nonisolated let uploads = Signal()
     nonisolated let activeStreams: @Sendable () -> [StreamKey]
@@ -45,6 +46,9 @@ package actor SyncCoordinator {
         self.log = log
         credentials = CredentialsCache(fetch: backend.fetchCredentials)
         http = SyncHTTP(userAgent: options.userAgent)
+        checkpointRequests = CheckpointRequests(
+            database: database, credentials: credentials, transport: transport, http: http,
+            environment: environment, log: log)
         retry = RetryPolicy(base: options.retryDelay)
     }
 
@@ -70,8 +74,8 @@ package actor SyncCoordinator {
     private func run() async {
         let uploader = Uploader(
             database: database, upload: backend.uploadData, credentials: credentials, transport: transport,
-            http: http, options: options, status: status, environment: environment, log: log,
-            trigger: uploads,
+            http: http, checkpointRequests: checkpointRequests, options: options, status: status,
+            environment: environment, log: log, trigger: uploads,
             roundEnded: { [mailbox] in mailbox.post(.uploadCompleted) })
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await uploader.run() }

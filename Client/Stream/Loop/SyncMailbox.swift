@@ -50,6 +50,14 @@ final class SyncMailbox: Sendable {
             try await handled.wait()
         }
 
+        /// Ends the stream with an error, whatever the reader brings; never blocks.
+        func fail(_ error: any Error) {
+            mailbox.state.withLock { state in
+                if state.inlet === self { state.failure = error }
+            }
+            mailbox.arrived.raise()
+        }
+
         /// Says that the last piece is handled.
         func finish() { handled.raise() }
     }
@@ -57,6 +65,7 @@ final class SyncMailbox: Sendable {
     private struct State {
         var inlet: Inlet?
         var input: Input?
+        var failure: (any Error)?
         var controls: Set<Control> = []
     }
 
@@ -69,6 +78,7 @@ final class SyncMailbox: Sendable {
         state.withLock { state in
             state.inlet = inlet
             state.input = nil
+            state.failure = nil
             state.controls.subtract([.tokenRefreshed, .pauseEnded])
         }
         return inlet
@@ -79,6 +89,7 @@ final class SyncMailbox: Sendable {
         state.withLock { state in
             state.inlet = nil
             state.input = nil
+            state.failure = nil
         }
     }
 
@@ -88,10 +99,11 @@ final class SyncMailbox: Sendable {
         arrived.raise()
     }
 
-    /// Returns what comes next, controls first; for one task at a time.
+    /// Returns what comes next, an error first, then controls; for one task at a time.
     func next() async throws -> Item {
         while true {
             let item = state.withLock { state -> Item? in
+                if let failure = state.failure.take() { return .input(.failed(failure)) }
                 if let control = Control.allCases.first(where: state.controls.contains) {
                     state.controls.remove(control)
                     return .control(control)

@@ -23,6 +23,18 @@ struct SyncHTTP: Sendable {
             headers: headers(credentials) + [SyncHTTPHeader("Accept", "application/json")])
     }
 
+    /// The request for a checkpoint that includes all uploads so far (client-core 8.4).
+    func checkpointRequest(
+        _ request: CheckpointRequest, with credentials: SyncCredentials
+    ) -> SyncHTTPRequest {
+        SyncHTTPRequest(
+            method: "POST", url: url("sync/checkpoint-request", of: credentials),
+            headers: headers(credentials) + [
+                SyncHTTPHeader("Content-Type", "application/json"),
+                SyncHTTPHeader("Accept", "application/json"),
+            ], body: request.json.utf8)
+    }
+
     /// Checks the head of a stream; 401 before the media type, since its body is plain JSON.
     static func check(
         status: Int, headers: [SyncHTTPHeader], of request: SyncHTTPRequest
@@ -43,25 +55,39 @@ struct SyncHTTP: Sendable {
 
     /// Returns the write checkpoint that a response holds.
     static func writeCheckpoint(from response: SyncHTTPResponse) throws(SyncError) -> Int64 {
+        try number("write_checkpoint", in: response, failure: "Error getting write checkpoint")
+    }
+
+    /// Returns the id that a response to a checkpoint request holds.
+    ///
+    /// - Throws: `SyncError`, also for a service without that endpoint.
+    static func checkpointRequest(from response: SyncHTTPResponse) throws(SyncError) -> Int64 {
+        if response.status == 404 {
+            throw SyncError(
+                .httpStatus, "The service knows no checkpoint requests (404); it must be 1.24 or newer",
+                status: 404)
+        }
+        return try number(
+            "checkpoint_request_id", in: response, failure: "Error sending a checkpoint request")
+    }
+
+    private static func number(
+        _ field: String, in response: SyncHTTPResponse, failure: String
+    ) throws(SyncError) -> Int64 {
         guard response.status == 200 else {
-            throw SyncError(
-                .httpStatus, "Error getting write checkpoint: \(response.status)", status: response.status)
+            throw SyncError(.httpStatus, "\(failure): \(response.status)", status: response.status)
         }
+        let answer: JSON
         do {
-            let answer = try JSON.parse(response.body)
-            let text = answer["data"]?["write_checkpoint"]
-            guard let id = text?.stringValue.flatMap({ Int64($0) }) ?? text?.int64Value else {
-                throw SyncError(
-                    .unexpectedResponse,
-                    "Error getting write checkpoint: the answer lacks data.write_checkpoint")
-            }
-            return id
-        } catch let error as SyncError {
-            throw error
+            answer = try JSON.parse(response.body)
         } catch {
-            throw SyncError(
-                .unexpectedResponse, "Error getting write checkpoint: the answer is not JSON", cause: error)
+            throw SyncError(.unexpectedResponse, "\(failure): the answer is not JSON", cause: error)
         }
+        let value = answer["data"]?[field]
+        guard let id = value?.stringValue.flatMap({ Int64($0) }) ?? value?.int64Value else {
+            throw SyncError(.unexpectedResponse, "\(failure): the answer lacks data.\(field)")
+        }
+        return id
     }
 
     private func headers(_ credentials: SyncCredentials) -> [SyncHTTPHeader] {

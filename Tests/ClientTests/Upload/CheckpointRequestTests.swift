@@ -1,0 +1,162 @@
+import PowerSync
+import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncWire
+import Testing
+
+/// Checkpoint requests of the SDK (client-core 8.4).
+@Suite(.timeLimit(.minutes(1))) struct CheckpointRequestTests {
+    private func rig(
+        _ answers: SyncHTTPResponse..., whileSending: @escaping @Sendable () async throws -> Void = {}
+    ) async throws -> SyncRig {
+        try await SyncRig(
+            transport: ScriptedTransport(answers: answers, whileSending: whileSending),
+            options: { $0.start.checkpointMode = .requests })
+    }
+
+    /// The ids that the service was sent.
+    private func ids(_ rig: SyncRig) throws -> [String] {
+        let requests = rig.transport.requests.filter { $0.url.hasSuffix("/sync/checkpoint-request") }
+        return try requests.map { request in
+            #expect(request.method == "POST")
+            let body = try JSON.parse(request.body ?? [])
+            #expect(body["client_id"] == .string("test-client"))
+            return body["checkpoint_request_id"]?.stringValue ?? "?"
+        }
+    }
+
+    private func target(_ rig: SyncRig) async throws -> Int64? {
+        try await rig.database.write { try $0.target() }
+    }
+
+    private func sync(_ rig: SyncRig, _ index: Int = 0) async throws -> ScriptedStream {
+        let stream = try await rig.stream(index)
+        stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
+        try await waitUntil("the first line is handled") { rig.isSynced }
+        return stream
+    }
+
+    @Test func aWriteIsAcknowledgedThroughARequestAboveTheSeed() async throws {
+        let rig = try await rig(.checkpointRequest(41), .checkpointRequest(42))
+        try await SyncRig.run(rig) { rig in
+            let stream = try await sync(rig)
+            try await rig.restThrottle()
+            try await rig.writeLocally()
+            try await waitUntil("the target is known") { try await target(rig) == 42 }
+            #expect(try ids(rig) == ["1", "42"])
+            #expect(!rig.transport.requests.contains { $0.method == "GET" })
+            stream.send(
+                SyncLines.diff(1, updated: [.init("b", checksum: 5)], writeCheckpoint: 42),
+                SyncLines.data("b", SyncLines.put(1, "remote", checksum: 5)), SyncLines.complete())
+            try await waitUntil("applied") { try await rig.items() == ["remote"] }
+            #expect(rig.log.contains("DEBUG Applied checkpoint request id 42"))
+        }
+    }
+
+    @Test func anUploadThatEndsBeforeTheSeedWaitsForIt() async throws {
+        let release = Signal()
+        let isFirst = Lock(true)
+        let rig = try await rig(.checkpointRequest(7), .checkpointRequest(8)) {
+            if isFirst.withLock({ first in
+                defer { first = false }; return first
+            }) {
+                try await release.wait()
+            }
+        }
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            // The stream goes on meanwhile.
+            _ = try await sync(rig)
+            try await waitUntil("the upload has ended") { rig.uploads == 1 }
+            #expect(try await target(rig) == .max)
+            #expect(try ids(rig).isEmpty)
+            release.raise()
+            try await waitUntil("the target is known") { try await target(rig) == 8 }
+            #expect(try ids(rig) == ["1", "8"])
+        }
+    }
+
+    @Test func aFailedSeedFailsTheIterationAndSaysWhy() async throws {
+        let rig = try await rig(.status(404), .status(401), .checkpointRequest(1))
+        try await SyncRig.run(rig) { rig in
+            _ = try await rig.stream(0)
+            #expect(try await rig.pause() == .seconds(5))
+            let error = try #require(await rig.status.downloadError as? SyncError)
+            #expect(error.status == 404)
+            #expect(error.message.contains("1.24"))
+            #expect(await !rig.status.connected)
+            rig.clock.advance(by: .seconds(5))
+            try await waitUntil("the second failure") {
+                await (rig.status.downloadError as? SyncError)?.status == 401
+            }
+            #expect(try await rig.pause() == .seconds(5))
+            rig.clock.advance(by: .seconds(5))
+            _ = try await sync(rig, 2)
+            // The credentials that were refused are not used again.
+            #expect(rig.fetches == 2)
+            #expect(await rig.status.downloadError == nil)
+        }
+    }
+
+    @Test func aRequestThatDoesNotShowIsSentAgain() async throws {
+        let rig = try await rig(
+            .checkpointRequest(1), .checkpointRequest(2), .status(500), .checkpointRequest(2))
+        try await SyncRig.run(rig) { rig in
+            let stream = try await sync(rig)
+            try await rig.restThrottle()
+            try await rig.writeLocally()
+            try await waitUntil("the target is known") { try await target(rig) == 2 }
+            for count in [3, 4] {
+                try await waitUntil("patience") { rig.clock.waiting.contains(.seconds(10)) }
+                rig.clock.advance(by: .seconds(10))
+                try await waitUntil("sent again") { try ids(rig).count == count }
+            }
+            #expect(try ids(rig) == ["1", "2", "2", "2"])
+            #expect(rig.log.contains { $0.hasPrefix("WARNING Repeating a checkpoint request has failed") })
+            try await waitUntil("patience") { rig.clock.waiting.contains(.seconds(10)) }
+            stream.send(SyncLines.checkpoint(0, [], writeCheckpoint: 2), SyncLines.complete(0))
+            try await waitUntil("applied") { rig.log.contains("DEBUG Applied checkpoint request id 2") }
+            rig.clock.advance(by: .seconds(10))
+            try await waitUntil("nothing to wait for") { rig.clock.waiting.isEmpty }
+            #expect(try ids(rig).count == 4)
+        }
+    }
+
+    @Test func anAnswerAboveTheIdRaisesTheCounter() async throws {
+        let rig = try await rig(.checkpointRequest(1), .checkpointRequest(90), .checkpointRequest(91))
+        try await SyncRig.run(rig) { rig in
+            _ = try await sync(rig)
+            try await rig.restThrottle()
+            try await rig.writeLocally()
+            try await waitUntil("the target is known") { try await target(rig) == 90 }
+            try await waitUntil("the throttle") { rig.clock.waiting.contains(.seconds(1)) }
+            rig.clock.advance(by: .seconds(1))
+            try await rig.writeLocally("second")
+            try await waitUntil("the next target") { try await target(rig) == 91 }
+            #expect(try ids(rig) == ["1", "2", "91"])
+        }
+    }
+
+    @Test func withoutAStreamNoIdIsAllocated() async throws {
+        let rig = try await SyncRig(
+            transport: ScriptedTransport(statuses: [500], answers: [.checkpointRequest(1)]),
+            options: {
+                $0.start.checkpointMode = .requests
+                $0.uploadsWhileDisconnected = true
+            })
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            try await waitUntil("uploaded") { rig.uploads == 1 }
+            try await waitUntil("the round is over") { rig.clock.waiting.contains(.seconds(1)) }
+            #expect(try await target(rig) == .max)
+            #expect(await rig.status.uploadError == nil)
+        }
+    }
+}
+
+extension SyncHTTPResponse {
+    /// The answer to a checkpoint request.
+    fileprivate static func checkpointRequest(_ id: Int) -> SyncHTTPResponse {
+        SyncHTTPResponse(status: 200, body: Array("{\"data\":{\"checkpoint_request_id\":\"\(id)\"}}".utf8))
+    }
+}
