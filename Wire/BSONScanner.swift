@@ -12,7 +12,7 @@ struct BSONScanner {
     private var depth = 0
     private let limits: JSONLimits
 
-    /// Reads from the beginning of a buffer that holds one document and nothing else.
+    /// Reads from the beginning of a buffer, which one document begins.
     init(_ bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits = .standard) {
         self.bytes = bytes
         self.limits = limits
@@ -34,11 +34,6 @@ struct BSONScanner {
         static let int32: UInt8 = 16
         static let timestamp: UInt8 = 17
         static let int64: UInt8 = 18
-    }
-
-    /// Requires that nothing is behind the document.
-    func finish() throws(WireError) {
-        if position < bytes.count { throw malformed("the end of the bytes") }
     }
 
     @inline(never)

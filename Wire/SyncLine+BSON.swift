@@ -3,8 +3,8 @@ extension SyncLine {
     ///
     /// A name ends at its first NUL, so a key of an unknown line that holds one is cut there.
     ///
-    /// - Parameter wideIntegers: false: numbers as JavaScript writes them, 32 bits if they fit, else a double;
-    ///   true: all of them in 64 bits.
+    /// - Parameter wideIntegers: false: numbers as JavaScript writes them, 32 bits if they fit, else a double if
+    ///   that is exact, else 64 bits; true: all of them in 64 bits.
     /// - Returns: one document.
     package func encodedBSON(wideIntegers: Bool = false) -> [UInt8] {
         var writer = BSONWriter(wideIntegers: wideIntegers)
@@ -83,15 +83,15 @@ private struct BSONWriter {
     }
 
     mutating func integer(_ name: String, _ number: Int64) {
-        if wideIntegers {
-            self.name(name, type: 18)
-            raw(number)
-        } else if let narrow = Int32(exactly: number) {
+        if !wideIntegers, let narrow = Int32(exactly: number) {
             self.name(name, type: 16)
             raw(narrow)
-        } else {
+        } else if !wideIntegers, let double = Double(exactly: number) {
             self.name(name, type: 1)
-            raw(Double(number).bitPattern)
+            raw(double.bitPattern)
+        } else {
+            self.name(name, type: 18)
+            raw(number)
         }
     }
 

@@ -15,18 +15,16 @@ extension SyncLine {
 
     /// Reads one line of a stream in BSON.
     ///
-    /// It says the same as a line in JSON; only keys behind a known one are passed unread, whatever they are, as the
-    /// official core does here.
+    /// It says the same as a line in JSON; only keys behind a known one, whatever they are, and bytes behind the
+    /// document are passed unread, as in the official core.
     ///
     /// - Parameter document: the document with its length.
-    /// - Throws: `WireError` for bytes that are not one document, and for what a line in JSON may not be either.
+    /// - Throws: `WireError` for bytes that no whole document begins, and for what a line in JSON may not be either.
     package init(parsingBSON document: [UInt8]) throws(WireError) {
         let result = document.withUnsafeBufferPointer { buffer -> Result<SyncLine, WireError> in
             var scanner = BSONScanner(buffer)
             do throws(WireError) {
-                let line = try SyncLine(from: &scanner)
-                try scanner.finish()
-                return .success(line)
+                return .success(try SyncLine(from: &scanner))
             } catch {
                 return .failure(error)
             }

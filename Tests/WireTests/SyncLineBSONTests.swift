@@ -71,4 +71,15 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [0, -1, Int64(Int32.max) + 1, 1 << 53, 1 << 53 + 1, .max, .min])
+    func writesEveryCountSoThatItIsReadAgain(count: Int64) throws {
+        let line = SyncLine.checkpointDiff(
+            CheckpointDiff(
+                lastOpID: 1,
+                updatedBuckets: [BucketChecksum(bucket: "b", checksum: Checksum(signed: -1), count: count)],
+                removedBuckets: []))
+        #expect(try SyncLine(parsingBSON: line.encodedBSON()) == line)
+        #expect(try SyncLine(parsingBSON: line.encodedBSON(wideIntegers: true)) == line)
+    }
 }
