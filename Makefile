@@ -7,7 +7,7 @@ SHELL := bash
 ARGS ?=
 DEBUG := .build/debug
 
-.PHONY: help setup demo up build test test-unit lint format bench release clean
+.PHONY: help setup demo up build test test-unit lint format bench fuzz release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -49,6 +49,9 @@ format: ## Format all Swift files in place
 
 bench: setup ## Run the benchmarks of a release build
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
+
+fuzz: ## Feed the decoders of sync lines with mutated lines for ten minutes (FUZZ_SECONDS=60 for one)
+	@Scripts/fuzz.sh $(ARGS)
 
 release: setup ## Build small, static executables into .build/dist
 	@Scripts/release.sh

@@ -164,6 +164,12 @@ if let only = Context.environment["POWERSYNC_ONLY"], !only.isEmpty {
     chosen = targets.filter { wanted.contains($0.name) }
 }
 
+// libFuzzer brings its own main, so the target that it drives is there for `Scripts/fuzz.sh` alone.
+if Context.environment["POWERSYNC_FUZZ"] == "1" {
+    chosen =
+        targets.filter { $0.name == full("Wire") } + [command("Fuzzing", "Tests/Fuzzing", ["Wire"])]
+}
+
 let products: [(product: Product, target: String)] = [
     (.library(name: "PowerSync", targets: ["PowerSync"]), "PowerSync"),
     (.executable(name: "powersync-stack", targets: ["PowerSyncStackCommand"]), "PowerSyncStackCommand"),

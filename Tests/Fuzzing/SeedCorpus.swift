@@ -1,0 +1,74 @@
+import Foundation
+import PowerSyncWire
+
+/// The first inputs: every line of the fixtures, in both formats, alone and several in a stream.
+enum SeedCorpus {
+    /// Writes one file for each input.
+    ///
+    /// - Returns: how many there are.
+    static func write(linesOf fixtures: URL, to folder: URL) throws -> Int {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        var inputs: Set<[UInt8]> = []
+        let files = FileManager.default.enumerator(at: fixtures, includingPropertiesForKeys: nil)
+        while let file = files?.nextObject() as? URL {
+            // The service wrote bare NaN into nested data there, so that the recording is no JSON (service 3.14, D5).
+            guard file.pathExtension == "json", file.lastPathComponent != "types-nested-without-raw.json"
+            else {
+                continue
+            }
+            let recording = try JSON.parse([UInt8](Data(contentsOf: file)), limits: JSONLimits(depth: 512))
+            var found = Found()
+            found.collect(recording)
+            inputs.formUnion(found.inputs)
+        }
+        // Sorted, so that a seed of libFuzzer gives the same run again.
+        for (number, input) in inputs.sorted(by: { $0.lexicographicallyPrecedes($1) }).enumerated() {
+            try Data(input).write(to: folder.appending(path: "\(number)"))
+        }
+        return inputs.count
+    }
+
+    private struct Found {
+        private var lines: [[UInt8]] = []
+        private var documents: [[UInt8]] = []
+
+        /// Takes every object that is a line or stands where one does, however deep.
+        mutating func collect(_ json: JSON) {
+            if let text = json["line"]?.utf8 { add(text) }
+            if let text = json["text"]?.stringValue { add(Array(text.utf8)) }
+            if let text = json["base64"]?.stringValue, let data = Data(base64Encoded: text) {
+                documents.append([UInt8](data))
+            }
+            switch json {
+            case .array(let elements): for element in elements { collect(element) }
+            case .object(let members):
+                if members.count == 1, let line = try? SyncLine(parsing: json.utf8) {
+                    if case .unknown = line {} else { add(json.utf8) }
+                }
+                for member in members { collect(member.value) }
+            case .null, .bool, .number, .string: break
+            }
+        }
+
+        private mutating func add(_ text: [UInt8]) {
+            lines.append(text)
+            // What is no line goes in as JSON alone.
+            if let line = try? SyncLine(parsing: text) { documents.append(line.encodedBSON()) }
+        }
+
+        var inputs: [[UInt8]] {
+            lines.map { [0] + $0 } + documents.map { [1] + $0 } + streams(of: lines.map { $0 + [0x0A] }, 2)
+                + streams(of: documents, 3)
+        }
+
+        /// Streams are short, so that most of them stay below the largest input.
+        private func streams(of pieces: [[UInt8]], _ choice: UInt8) -> [[UInt8]] {
+            var streams: [[UInt8]] = []
+            for start in stride(from: 0, to: pieces.count, by: 8) {
+                let chunks = UInt8(streams.count % 4)
+                streams.append([choice, chunks] + pieces[start...].prefix(4).joined())
+            }
+            return streams
+        }
+    }
+}
