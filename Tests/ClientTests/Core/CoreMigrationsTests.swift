@@ -10,7 +10,8 @@ struct CoreMigrationsTests {
             .map { $0.joined(separator: " ") }
     }
 
-    @Test func aFreshFileHasTheLayoutOfTheContract() throws {
+    @Test("51: a fresh file has the layout of the contract")
+    func aFreshFileHasTheLayoutOfTheContract() throws {
         let database = try CoreDatabase()
         let expected: [String: [String]] = [
             "ps_migration": ["id INTEGER 0 null 1", "down_migrations TEXT 0 null 0"],
@@ -82,21 +83,6 @@ struct CoreMigrationsTests {
         }
     }
 
-    @Test(arguments: 1...14) func leadsFromEveryVersionToTheSameLayout(_ version: Int) throws {
-        let database = try CoreDatabase(version: version)
-        try database.migrate(to: 14)
-        #expect(try database.layout() == CoreDatabase().layout())
-        #expect(try database.column("SELECT count(*) FROM ps_migration") == ["14"])
-    }
-
-    @Test(arguments: 2...13) func leadsBackToTheLayoutOfEveryVersion(_ version: Int) throws {
-        let database = try CoreDatabase()
-        try database.migrate(to: version)
-        #expect(try database.layout() == CoreDatabase(version: version).layout())
-        try database.migrate(to: 14)
-        #expect(try database.layout() == CoreDatabase().layout())
-    }
-
     @Test(arguments: [10, 13, 14]) func managedViewsDoNotStandInTheWay(_ version: Int) throws {
         let database = try CoreDatabase(tables: CoreDatabase.items)
         try database.execute("INSERT INTO items(id, col) VALUES ('a', 'x')")
@@ -108,47 +94,5 @@ struct CoreMigrationsTests {
         try database.apply([CoreDatabase.items])
         #expect(try database.rows("SELECT * FROM items") == [["a", "x"]])
         #expect(try database.entries().count == 1)
-    }
-
-    @Test func runsWhatIsStoredAndNotWhatItKnows() throws {
-        let database = try CoreDatabase()
-        try database.execute(
-            """
-            CREATE TABLE extra(a);
-            INSERT INTO ps_migration(id, down_migrations) VALUES
-                (15, '[{"sql":"DROP TABLE extra","params":[]},{"sql":"SELECT 1"},{"sql":"DELETE FROM ps_migration WHERE id >= 15"}]');
-            """)
-        try database.migrate(to: 14)
-        #expect(try database.layout() == CoreDatabase().layout())
-    }
-
-    @Test(arguments: ["'[]'", "NULL", "'[{\"sql\":\"SELECT 1\"}]'"])
-    func aStoredWayThatLeadsNowhereIsReported(_ stored: String) throws {
-        let database = try CoreDatabase()
-        try database.execute("INSERT INTO ps_migration(id, down_migrations) VALUES (15, \(stored))")
-        let error = sqliteError {
-            try database.connection.transaction { try database.connection.run("SELECT powersync_init()") }
-        }
-        #expect(error?.extendedCode == 4)
-        #expect(error?.message == "powersync_init: Down migration failed - version not updated from 15")
-    }
-
-    @Test func quotedKeysOfEarlySDKsAreRepairedOnce() throws {
-        let database = try CoreDatabase()
-        try database.execute(
-            """
-            INSERT INTO ps_oplog(bucket, op_id, row_type, row_id, key, hash) VALUES
-                (1, 1, 'foo', 'bar', 'foo/bar/"baz"', 0), (1, 2, 'foo', 'bar', 'foo/bar/null', 0)
-            """)
-        try database.migrate(to: 14)
-        #expect(
-            try database.column("SELECT key FROM ps_oplog ORDER BY op_id") == ["foo/bar/baz", "foo/bar/null"])
-        #expect(
-            try database.column("SELECT value FROM ps_kv WHERE key = 'powersync_js_migrated_subkeys'") == [
-                "1"
-            ])
-        try database.execute("UPDATE ps_oplog SET key = 'foo/bar/\"baz\"' WHERE op_id = 1")
-        try database.migrate(to: 14)
-        #expect(try database.column("SELECT key FROM ps_oplog WHERE op_id = 1") == ["foo/bar/\"baz\""])
     }
 }

@@ -22,41 +22,6 @@ struct CrudTablesTests {
 
     private let closed = [["target_checkpoint_request_id", "9223372036854775807"]]
 
-    @Test func queuesAnEntryWithItsTransactionID() throws {
-        try insert()
-        let rows = try database.rows("SELECT id, tx_id, data, typeof(data) FROM ps_crud")
-        #expect(
-            rows == [["1", "1", #"{"op":"PUT","id":"foo","type":"users","data":{"my":"value"}}"#, "text"]])
-    }
-
-    @Test func marksTheRowAndClosesTheGate() throws {
-        try database.execute(
-            """
-            INSERT INTO ps_kv(key, value) VALUES ('last_seen_checkpoint_request_id', 6),
-                ('last_applied_checkpoint_request_id', 5)
-            """)
-        try insert()
-        #expect(try database.rows("SELECT row_type, row_id FROM ps_updated_rows") == [["users", "foo"]])
-        #expect(try database.rows("SELECT * FROM ps_buckets").isEmpty)
-        #expect(try gate() == closed)
-    }
-
-    @Test func writesTheMembersOfAnEntryInOrder() throws {
-        try database.execute(
-            """
-            INSERT INTO powersync_crud(op, id, type) VALUES ('DELETE', 'foo', 'users');
-            INSERT INTO powersync_crud(op, id, type, metadata) VALUES ('DELETE', 'foo', 'users', 'my metadata');
-            INSERT INTO powersync_crud(op, id, type, data, old_values)
-                VALUES ('PATCH', 'foo', 'users', '{"a":2}', '{"a":1}');
-            """)
-        #expect(
-            try database.entries() == [
-                #"{"op":"DELETE","id":"foo","type":"users"}"#,
-                #"{"op":"DELETE","id":"foo","type":"users","metadata":"my metadata"}"#,
-                #"{"op":"PATCH","id":"foo","type":"users","data":{"a":2},"old":{"a":1}}"#,
-            ])
-    }
-
     @Test func aTransactionHasOneID() throws {
         try database.connection.transaction {
             try insert("a")

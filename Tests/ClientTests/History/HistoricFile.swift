@@ -38,6 +38,11 @@ struct HistoricFile {
         plain.close()
     }
 
+    /// Opens an empty file of a version, with the core and nothing else done.
+    static func empty(_ version: Int) throws -> CoreDatabase {
+        try HistoricFile("v\(version)", onlyLayout: true).open()
+    }
+
     /// Opens it with the core and nothing else done.
     func open() throws -> CoreDatabase { try CoreDatabase(path: path, keeping: folder) }
 

@@ -4,7 +4,8 @@ import Testing
 
 @testable import PowerSync
 
-struct TrackingTests {
+/// Vectors of client-core 9.2 on previous values, metadata and empty updates.
+struct TrackingVectorTests {
     private func open(_ options: String) throws -> CoreDatabase {
         try CoreDatabase(tables: CoreDatabase.table("test", ["name", "name2"], options))
     }
@@ -22,12 +23,15 @@ struct TrackingTests {
         return try database.queue().map { [$0.entry["data"]?.text, $0.entry["old"]?.text] }
     }
 
-    @Test(arguments: ["", #""include_old":false"#, #""include_old":null"#])
+    @Test(
+        "22: previous values are left out by default",
+        arguments: ["", #""include_old":false"#, #""include_old":null"#])
     func previousValuesAreLeftOutByDefault(_ options: String) throws {
         #expect(try track(options) == [[#"{"name":"name."}"#, nil], [nil, nil]])
     }
 
-    @Test func previousValuesOfAllColumns() throws {
+    @Test("23: previous values of all columns")
+    func previousValuesOfAllColumns() throws {
         #expect(
             try track(#""include_old":true"#) == [
                 [#"{"name":"name."}"#, #"{"name":"name","name2":"name2"}"#],
@@ -35,31 +39,35 @@ struct TrackingTests {
             ])
     }
 
-    @Test func previousValuesOfSomeColumns() throws {
+    @Test("24: previous values of some columns")
+    func previousValuesOfSomeColumns() throws {
         #expect(
             try track(#""include_old":["name"]"#) == [
                 [#"{"name":"name."}"#, #"{"name":"name"}"#], [nil, #"{"name":"name."}"#],
             ])
     }
 
-    @Test func previousValuesOfChangedColumns() throws {
+    @Test("25: previous values of changed columns")
+    func previousValuesOfChangedColumns() throws {
         let options = #""include_old":true,"include_old_only_when_changed":true"#
         #expect(try track(options)[0] == [#"{"name":"name."}"#, #"{"name":"name"}"#])
     }
 
-    @Test func noneOfTheFilteredColumnsChanged() throws {
+    @Test("26: none of the filtered columns changed")
+    func noneOfTheFilteredColumnsChanged() throws {
         let options = #""include_old":["name2"],"include_old_only_when_changed":true"#
         #expect(try track(options)[0] == [#"{"name":"name."}"#, "{}"])
     }
 
-    @Test(arguments: ["", #""include_metadata":false"#])
+    @Test("27: metadata needs the option", arguments: ["", #""include_metadata":false"#])
     func metadataNeedsTheOption(_ options: String) throws {
         let database = try open(options)
         #expect(
             sqliteError { try database.execute("INSERT INTO test(id, _metadata) VALUES ('a', 'x')") } != nil)
     }
 
-    @Test func metadataTravelsWithTheWrite() throws {
+    @Test("28: metadata travels with the write, not with a plain delete")
+    func metadataTravelsWithTheWrite() throws {
         let database = try open(#""include_metadata":true"#)
         try database.execute(
             """
@@ -72,7 +80,8 @@ struct TrackingTests {
         #expect(entries[0]["data"]?.text == #"{"name":"name"}"#)
     }
 
-    @Test func aDeleteWithMetadataIsAnUpdate() throws {
+    @Test("29: a delete with metadata is an update")
+    func aDeleteWithMetadataIsAnUpdate() throws {
         let database = try open(#""include_metadata":true,"include_old":true"#)
         try database.execute(
             """
@@ -87,7 +96,9 @@ struct TrackingTests {
         #expect(try database.entries().count == 2)
     }
 
-    @Test(arguments: [("", 2), (#""ignore_empty_update":true"#, 1)])
+    @Test(
+        "30: an update that changes nothing is queued unless the table ignores it",
+        arguments: [("", 2), (#""ignore_empty_update":true"#, 1)])
     func updatesThatChangeNothing(_ options: String, _ expected: Int) throws {
         let database = try open(options)
         try database.execute(
