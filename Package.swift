@@ -118,7 +118,9 @@ let targets: [Target] = [
     tests("YAML", ["YAML"]),
     tests("Compression", ["Compression"]),
     tests("CommandLine", ["CommandLine", "System"]),
-    tests("Client", ["Client", "SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto", "System", "Wire"]),
+    tests(
+        "Client",
+        ["Client", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto", "System", "Wire"]),
     tests(
         "Backend",
         [

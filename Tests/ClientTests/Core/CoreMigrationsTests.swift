@@ -73,16 +73,6 @@ struct CoreMigrationsTests {
                 == ["1"])
     }
 
-    @Test func everyVersionButTheFirstStoresItsWayBack() throws {
-        let rows = try CoreDatabase().rows("SELECT id, down_migrations FROM ps_migration ORDER BY id")
-        #expect(rows.map { $0[0] } == (1...14).map { "\($0)" })
-        #expect(rows[0][1] == "null")
-        for row in rows.dropFirst() {
-            let steps = try #require(try JSON.parse(row[1]).arrayValue)
-            #expect(steps.last?["sql"]?.stringValue == "DELETE FROM ps_migration WHERE id >= \(row[0])")
-        }
-    }
-
     @Test(arguments: [10, 13, 14]) func managedViewsDoNotStandInTheWay(_ version: Int) throws {
         let database = try CoreDatabase(tables: CoreDatabase.items)
         try database.execute("INSERT INTO items(id, col) VALUES ('a', 'x')")
