@@ -62,6 +62,8 @@ package enum SyncReducer {
         case .checkpoint(let line): return follow(&state, checkpoint: line)
         case .checkpointDiff(let diff): return try follow(&state, diff: diff)
         case .data(let line):
+            // Before anything of the line is stored, whoever the caller is and whatever becomes of his transaction.
+            guard line.operations.entries.allSatisfy(\.namesItsRow) else { throw .rowWithoutName }
             // Told behind the outcome of saving, which comes first.
             let seen = state.diagnostics?.look(at: line) ?? []
             return [.perform(.save(line, size: size))] + seen.map { .diagnostics($0) }
@@ -170,4 +172,9 @@ package enum SyncReducer {
         state.status.downloading?[route.priority].downloadedOperations += operations
         for stream in route.streams { state.status.streams[stream].downloadedOperations += operations }
     }
+}
+
+extension OperationList.Entry {
+    /// Whether it can be stored: a PUT needs the type and the id of its row (client-core 10, Q4).
+    fileprivate var namesItsRow: Bool { kind != .put || !(objectType.isAbsent || objectID.isAbsent) }
 }

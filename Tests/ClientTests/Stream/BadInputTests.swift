@@ -94,6 +94,22 @@ import Testing
         #expect(try TableDump(of: connection) == before)
     }
 
+    /// Whoever commits although the function failed must not commit half a line.
+    @Test(arguments: BadLine.all.filter(\.reachesSQL))
+    func aBadLineLeavesNothingInATransactionThatIsCommittedAllTheSame(_ bad: BadLine) throws {
+        let bench = try ControlBench()
+        try bench.begin()
+        try bench.line(Self.checkpoint, Self.first)
+        let before = try TableDump(of: bench.connection)
+        try bench.connection.transaction {
+            let text = SQLiteValue.text(String(decoding: bad.bytes, as: UTF8.self))
+            #expect(throws: SQLiteError.self) {
+                try bench.connection.run("SELECT powersync_control('line_text', ?1)", [text])
+            }
+        }
+        #expect(try TableDump(of: bench.connection) == before)
+    }
+
     @Test(arguments: [true, false])
     func aBinaryLineCutAnywhereLeavesTheStoreAsItWas(isTuned: Bool) throws {
         let connection = try SQLiteConnection(path: ":memory:")

@@ -117,6 +117,10 @@ import Testing
             Row(
                 "data", text(SyncLines.data("a", SyncLines.put(1, "r"))), idle: none,
                 before: "perform save", after: "perform save"),
+            Row(
+                "data with a PUT without type or id",
+                text(SyncLines.data("a", SyncLines.put(1, "r"), BadLine.putWithoutID)), idle: none,
+                before: "protocol-violation", after: "protocol-violation"),
             Row("saved", .saved(bucket: "a", count: 1), idle: none, before: "", after: "status"),
             Row(
                 "checkpoint complete", text(SyncLines.complete()), idle: none,

@@ -31,6 +31,9 @@ struct BadLine: Sendable, CustomStringConvertible {
         String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
 
+    /// Whether `powersync_control` can be handed it: a text in UTF-8, whose size the caller answers for.
+    var reachesSQL: Bool { bytes.count <= Self.limit && String(validating: bytes, as: UTF8.self) != nil }
+
     static let all: [BadLine] = [
         BadLine("no JSON", "{\"data\":", .malformedJSON),
         BadLine("no object", "[]"),
@@ -55,13 +58,14 @@ struct BadLine: Sendable, CustomStringConvertible {
             .malformedJSON),
         BadLine(
             "a line over the limit", data(SyncLines.put(3, String(repeating: "x", count: limit))), .tooLarge),
-        BadLine(
-            "a PUT without a type",
-            data("{\"op_id\":\"3\",\"op\":\"PUT\",\"object_id\":\"r\",\"checksum\":1,\"data\":\"{}\"}")),
-        BadLine(
-            "a PUT without an id",
-            data(
-                "{\"op_id\":\"3\",\"op\":\"PUT\",\"object_type\":\"items\",\"object_id\":null,\"checksum\":1}"
-            )),
+        BadLine("a PUT without a type", data(putWithoutType)),
+        BadLine("a PUT without an id", data(putWithoutID)),
     ]
+
+    static let putWithoutType = """
+        {"op_id":"3","op":"PUT","object_id":"r","checksum":1,"data":"{}"}
+        """
+    static let putWithoutID = """
+        {"op_id":"3","op":"PUT","object_type":"items","object_id":null,"checksum":1}
+        """
 }
