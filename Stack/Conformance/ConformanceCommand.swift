@@ -51,6 +51,9 @@ enum ConformanceCommand {
             Option(
                 "--plain",
                 help: "Store each line in a transaction of its own, without coalescing and fast paths."),
+            Option(
+                "--sql",
+                help: "Go through the SQL function powersync_control, as programs without this SDK do."),
             Option("--verbose", help: "Print a line for each file that passes, too."),
         ], arguments: ["DIR"]
     ) { arguments in
@@ -62,6 +65,7 @@ enum ConformanceCommand {
         let isTerminal = isatty(1) == 1
         var run = CoreConformance { line in StandardOutput.print((isTerminal ? eraseLine : "") + line) }
         if arguments.flag("--plain") { run.tuning = .plain }
+        run.usesFunctions = arguments.flag("--sql")
         run.isVerbose = arguments.flag("--verbose")
         if isTerminal {
             run.progress = { done, total, next in

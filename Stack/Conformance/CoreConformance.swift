@@ -11,6 +11,8 @@ import PowerSyncSystem
 package struct CoreConformance: Sendable {
     /// How lines are stored.
     package var tuning = SyncTuning.standard
+    /// Whether steps go through the SQL function `powersync_control`, as programs without this SDK drive the core.
+    package var usesFunctions = false
     /// Whether files that pass get a line too.
     package var isVerbose = false
     /// Receives each line of the report.
@@ -50,7 +52,8 @@ package struct CoreConformance: Sendable {
     private func passes(_ file: String, database: String) -> Bool {
         do {
             let transcript = try Transcript(parsing: Array(TextFile.read(file).utf8))
-            let run = try TranscriptRun(transcript, path: database, tuning: tuning)
+            let run = try TranscriptRun(
+                transcript, path: database, tuning: tuning, usesFunctions: usesFunctions)
             for failure in run.failures { print("\(file): \(failure)") }
             if isVerbose, run.failures.isEmpty { print("\(file): passed\(Self.note(run))") }
             return run.failures.isEmpty
