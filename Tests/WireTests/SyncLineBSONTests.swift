@@ -82,4 +82,22 @@ import Testing
         #expect(try SyncLine(parsingBSON: line.encodedBSON()) == line)
         #expect(try SyncLine(parsingBSON: line.encodedBSON(wideIntegers: true)) == line)
     }
+
+    @Test func writesLinesAsTheServiceDoes() {
+        // The samples of service 1.6.
+        #expect(
+            SyncLine.tokenExpiresIn(20).encodedBSON()
+                == hexadecimal(
+                    "1b00000010746f6b656e5f657870697265735f696e001400000000"))
+        #expect(
+            SyncLine.checkpointComplete(lastOpID: 2).encodedBSON()
+                == hexadecimal(
+                    "3100000003636865636b706f696e745f636f6d706c6574650017000000026c6173745f6f705f6964000200000032000000"
+                ))
+    }
+
+    private func hexadecimal(_ text: String) -> [UInt8] {
+        let digits = text.compactMap(\.hexDigitValue)
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
 }
