@@ -44,11 +44,16 @@ private final class LoggingStream: SyncResponseStream {
 
     private let stream: any SyncResponseStream
     private let lines: RequestLogLines
-    private let splitter = Lock<LineSplitter?>(LineSplitter(limit: lineLimit))
+    private let splitter: Lock<LineSplitter?>
 
     init(stream: any SyncResponseStream, lines: RequestLogLines) {
         self.stream = stream
         self.lines = lines
+        // Lines in BSON are no text that could be logged.
+        let isBinary = stream.headers.contains {
+            $0.name.lowercased() == "content-type" && $0.value.hasPrefix(SyncLineFormat.bson.mediaType)
+        }
+        splitter = Lock(isBinary ? nil : LineSplitter(limit: Self.lineLimit))
     }
 
     var status: Int { stream.status }

@@ -64,21 +64,22 @@ extension SyncCoordinator {
 
     /// Handles what arrives until the reducer closes the stream.
     private func handle(_ inlet: SyncMailbox.Inlet, prefetch: Signal) async throws -> SyncCloseReason {
-        var splitter = LineSplitter(limit: options.lineLimit)
+        var lines = SyncLineReader(.json, limit: options.lineLimit)
         var isFirstLine = true
         while true {
             let effects: [SyncEffect]
             switch try await mailbox.next() {
-            case .input(.opened):
+            case .input(.opened(let format)):
+                lines = SyncLineReader(format, limit: options.lineLimit)
                 effects = try await step([.connectionEstablished])
                 inlet.finish()
             case .input(.chunk(let bytes)):
-                splitter.append(bytes)
-                if let reason = try await handleLines(&splitter, &isFirstLine, prefetch) { return reason }
+                lines.append(bytes)
+                if let reason = try await handleLines(&lines, &isFirstLine, prefetch) { return reason }
                 inlet.finish()
                 continue
             case .input(.ended):
-                guard !splitter.hasPartialLine else {
+                guard !lines.hasPartialLine else {
                     throw SyncError(.unexpectedResponse, "The stream ended in the middle of a line")
                 }
                 effects = try await step([.connectionEnded])
@@ -95,19 +96,20 @@ extension SyncCoordinator {
 
     /// Handles all whole lines that are there; neighbouring data lines share a transaction.
     private func handleLines(
-        _ splitter: inout LineSplitter, _ isFirstLine: inout Bool, _ prefetch: Signal
+        _ lines: inout SyncLineReader, _ isFirstLine: inout Bool, _ prefetch: Signal
     ) async throws -> SyncCloseReason? {
         var batch: [SyncEvent] = []
         while true {
             let line: SyncLine
             do {
-                guard let bytes = try splitter.next() else { break }
-                line = try SyncLine(parsing: bytes)
-                batch.append(.line(line, size: bytes.count))
+                guard let next = try lines.next() else { break }
+                line = next.line
+                batch.append(.line(line, size: next.size))
             } catch {
                 // Whole lines before a broken one are stored, so that the next request goes on behind them.
                 _ = await perform(try await steps(batch), prefetch)
-                throw SyncError(.protocolViolation, "invalid text line", cause: error)
+                let kind = lines.format == .json ? "text" : "binary"
+                throw SyncError(.protocolViolation, "invalid \(kind) line", cause: error)
             }
             if case .data = line, batch.count < 64 { continue }
             if let reason = await perform(try await steps(batch), prefetch) { return reason }
@@ -172,8 +174,9 @@ extension SyncCoordinator {
             let response = try await transport.open(request)
             defer { response.cancel() }
             if response.status == 401 { await self.credentials.invalidate(credentials) }
-            try SyncHTTP.check(status: response.status, headers: response.headers, of: request)
-            try await inlet.put(.opened)
+            let format = try SyncHTTP.format(
+                status: response.status, headers: response.headers, of: request)
+            try await inlet.put(.opened(format))
             while let chunk = try await response.next() { try await inlet.put(.chunk(chunk)) }
             try await inlet.put(.ended)
         } catch {

@@ -45,7 +45,7 @@ package actor SyncCoordinator {
         self.environment = environment
         self.log = log
         credentials = CredentialsCache(fetch: backend.fetchCredentials)
-        http = SyncHTTP(userAgent: options.userAgent)
+        http = SyncHTTP(userAgent: options.userAgent, prefersBinaryLines: options.prefersBinaryLines)
         checkpointRequests = CheckpointRequests(
             database: database, credentials: credentials, transport: transport, http: http,
             environment: environment, log: log)

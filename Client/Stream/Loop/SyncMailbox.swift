@@ -1,4 +1,5 @@
 import PowerSyncSystem
+import PowerSyncWire
 
 /// Where everything that happens to a sync iteration queues up for the one loop that handles it.
 ///
@@ -7,8 +8,8 @@ import PowerSyncSystem
 final class SyncMailbox: Sendable {
     /// What the reader of the stream brings.
     enum Input: Sendable {
-        /// The service answered as expected.
-        case opened
+        /// The service answered as expected, with lines in this format.
+        case opened(SyncLineFormat)
         /// Bytes of the stream.
         case chunk([UInt8])
         /// The orderly end of the stream.

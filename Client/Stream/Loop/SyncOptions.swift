@@ -12,6 +12,8 @@ package struct SyncOptions: Sendable {
     package var uploadsWhileDisconnected = false
     /// The largest line of a stream in bytes; a row of 16 MiB doubles when it is escaped.
     package var lineLimit = 48 << 20
+    /// Whether the service is asked for lines in BSON; what it answers is taken either way.
+    package var prefersBinaryLines = false
     /// Who we say we are.
     package var userAgent = UserAgent.current()
 

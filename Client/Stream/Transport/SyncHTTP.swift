@@ -4,12 +4,16 @@ import PowerSyncWire
 struct SyncHTTP: Sendable {
     /// Who we say we are.
     var userAgent: String
+    /// Whether streams are asked for lines in BSON.
+    var prefersBinaryLines = false
 
     /// The request that opens a stream.
     func stream(_ request: SyncStreamRequest, with credentials: SyncCredentials) -> SyncHTTPRequest {
         var headers = headers(credentials)
         headers.append(SyncHTTPHeader("Content-Type", "application/json"))
-        headers.append(SyncHTTPHeader("Accept", "application/x-ndjson"))
+        let (json, bson) = (SyncLineFormat.json.mediaType, SyncLineFormat.bson.mediaType)
+        headers.append(
+            SyncHTTPHeader("Accept", prefersBinaryLines ? "\(bson);q=0.9,\(json);q=0.8" : json))
         return SyncHTTPRequest(
             method: "POST", url: url("sync/stream", of: credentials), headers: headers,
             body: request.json.utf8)
@@ -36,9 +40,11 @@ struct SyncHTTP: Sendable {
     }
 
     /// Checks the head of a stream; 401 before the media type, since its body is plain JSON.
-    static func check(
+    ///
+    /// - Returns: how the lines of the body are spelled.
+    static func format(
         status: Int, headers: [SyncHTTPHeader], of request: SyncHTTPRequest
-    ) throws(SyncError) {
+    ) throws(SyncError) -> SyncLineFormat {
         guard status == 200 else {
             throw SyncError(
                 .httpStatus, "\(request.method) \(request.url) failed with status code \(status)",
@@ -46,11 +52,12 @@ struct SyncHTTP: Sendable {
         }
         let type = headers.first { $0.name.lowercased() == "content-type" }?.value ?? "none"
         let media = type.prefix { $0 != ";" && $0 != " " }.lowercased()
-        guard media == "application/x-ndjson" else {
+        guard let format = SyncLineFormat(mediaType: media) else {
             throw SyncError(
                 .unexpectedResponse,
                 "Invalid sync lines response: expected application/x-ndjson, got \(media)")
         }
+        return format
     }
 
     /// Returns the write checkpoint that a response holds.
