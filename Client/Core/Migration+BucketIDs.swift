@@ -2,18 +2,24 @@ import PowerSyncSQLite
 
 /// Version 5: buckets get integer ids, and the oplog keeps current PUT operations alone (client-core 1.4).
 extension Migration {
-    static let createBucketsV5 = """
+    static let createBucketsV5 = createBuckets(targetOp: "  target_op INTEGER NOT NULL DEFAULT 0,\n")
+    /// What version 14 starts from.
+    static let createBucketsV14 = createBuckets(targetOp: "")
+
+    private static func createBuckets(targetOp: String) -> String {
+        """
         CREATE TABLE ps_buckets(
           id INTEGER PRIMARY KEY,
           name TEXT NOT NULL,
           last_applied_op INTEGER NOT NULL DEFAULT 0,
           last_op INTEGER NOT NULL DEFAULT 0,
-          target_op INTEGER NOT NULL DEFAULT 0,
+        \(targetOp)\
           add_checksum INTEGER NOT NULL DEFAULT 0,
           op_checksum INTEGER NOT NULL DEFAULT 0,
           pending_delete INTEGER NOT NULL DEFAULT 0
         ) STRICT
         """
+    }
 
     static let createBucketIndexV5 = "CREATE UNIQUE INDEX ps_buckets_name ON ps_buckets(name)"
 

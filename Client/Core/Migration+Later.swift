@@ -41,10 +41,26 @@ extension Migration {
         ]
     }
 
+    /// Statements that put `ps_buckets` into another shape and copy these columns beside the common ones.
+    private static func recreateBuckets(
+        from version: Int, _ create: [String], copying columns: [String]
+    ) -> [String] {
+        let old = "ps_buckets_\(version)"
+        let common = [
+            "id", "name", "last_applied_op", "last_op", "add_checksum", "op_checksum", "pending_delete",
+        ]
+        let all = (common + columns).joined(separator: ", ")
+        return moveAside("ps_buckets", old) + [create[0], createBucketIndexV5] + create.dropFirst() + [
+            "INSERT INTO ps_buckets(\(all)) SELECT \(all) FROM \(old)",
+            "DROP TABLE \(old)",
+        ]
+    }
+
     /// Statements that leave the rows of a table in another one alone.
     ///
-    /// A RENAME would make SQLite read every trigger of the file again: it fails where the modules that they name
-    /// are missing, and takes along the triggers of version 9 and before, which write to `ps_buckets` themselves.
+    /// RENAME and DROP COLUMN would make SQLite read every view and trigger of the file again. That fails if one of
+    /// the app's no longer works, or where the modules are missing that ours name; and a RENAME takes along the
+    /// triggers of version 9 and before, which write to `ps_buckets` themselves.
     private static func moveAside(_ table: String, _ other: String) -> [String] {
         ["CREATE TABLE \(other) AS SELECT * FROM \(table)", "DROP TABLE \(table)"]
     }
@@ -76,10 +92,7 @@ extension Migration {
             down: recreateSyncState(createSyncStateV7, from: 8, "priority, last_synced_at FROM OLD")),
         Migration(
             9, up: addCountersV9,
-            down: [
-                "ALTER TABLE ps_buckets DROP COLUMN count_at_last",
-                "ALTER TABLE ps_buckets DROP COLUMN count_since_last",
-            ]),
+            down: recreateBuckets(from: 9, [createBucketsV5], copying: ["target_op"])),
         // Nothing to do: from here on triggers may use `powersync_crud`, which older libraries lack.
         Migration(10, up: [], down: [dropManagedViews]),
         Migration(
@@ -100,7 +113,11 @@ extension Migration {
                 ) STRICT
                 """
             ], down: ["DROP TABLE ps_stream_subscriptions"]),
-        Migration(12, up: [addSizeV12], down: ["ALTER TABLE ps_buckets DROP COLUMN downloaded_size"]),
+        Migration(
+            12, up: [addSizeV12],
+            down: recreateBuckets(
+                from: 12, [createBucketsV5] + addCountersV9,
+                copying: ["target_op", "count_at_last", "count_since_last"])),
         Migration(
             13,
             up: [
@@ -158,27 +175,15 @@ extension Migration {
             SELECT '\(key)', \(column) FROM ps_buckets WHERE name = '$local' AND \(column) > 0
             """
         } + [
-            "DELETE FROM ps_buckets WHERE name = '$local'",
-            "ALTER TABLE ps_buckets DROP COLUMN target_op",
+            "DELETE FROM ps_buckets WHERE name = '$local'"
         ]
+        + recreateBuckets(from: 13, [createBucketsV14] + addCountersV9 + [addSizeV12], copying: addedColumns)
+
+    private static let addedColumns = ["count_at_last", "count_since_last", "downloaded_size"]
 
     /// Version 14 down: the gate moves back; the keys stay for a later upgrade.
     private static let gateToBucket =
-        moveAside("ps_buckets", "ps_buckets_14") + [
-            createBucketsV5,
-            createBucketIndexV5,
-        ] + addCountersV9 + [
-            addSizeV12,
-            """
-            INSERT INTO ps_buckets(
-              id, name, last_applied_op, last_op, add_checksum, op_checksum, pending_delete,
-              count_at_last, count_since_last, downloaded_size)
-            SELECT
-              id, name, last_applied_op, last_op, add_checksum, op_checksum, pending_delete,
-              count_at_last, count_since_last, downloaded_size
-            FROM ps_buckets_14
-            """,
-            "DROP TABLE ps_buckets_14",
+        recreateBuckets(from: 14, [createBucketsV5] + addCountersV9 + [addSizeV12], copying: addedColumns) + [
             """
             INSERT INTO ps_buckets(name, pending_delete, last_op, last_applied_op, target_op)
             SELECT '$local', 1,
@@ -191,6 +196,6 @@ extension Migration {
               last_op = excluded.last_op,
               last_applied_op = excluded.last_applied_op,
               target_op = excluded.target_op
-            """,
+            """
         ]
 }

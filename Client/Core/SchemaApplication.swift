@@ -22,22 +22,11 @@ package enum SchemaApplication {
     }
 
     private static func applyTables(_ tables: [TableDefinition], _ connection: SQLiteConnection) throws {
-        var obsolete = Set(try DataTable.all(on: connection))
-        var existing = obsolete
-        for table in tables {
-            let data = table.dataTable
-            obsolete.remove(data)
-            guard existing.insert(data).inserted else { continue }
-            try connection.run(ViewSQL.createTable(data))
-            if !data.isLocal {
-                let target = SQLText.identifier(data.internalName)
-                try connection.run(
-                    "INSERT INTO \(target)(id, data) SELECT id, data FROM ps_untyped WHERE type = ?",
-                    [.text(data.name)])
-                try connection.run("DELETE FROM ps_untyped WHERE type = ?", [.text(data.name)])
-            }
-        }
-        for table in obsolete.sorted(by: { $0.internalName < $1.internalName }) {
+        var existing = Set(try DataTable.all(on: connection))
+        // First what goes: SQLite takes names for equal that differ in case alone, the service does not.
+        for table in existing.subtracting(tables.map(\.dataTable)).sorted(by: {
+            $0.internalName < $1.internalName
+        }) {
             let source = SQLText.identifier(table.internalName)
             if !table.isLocal {
                 try connection.run(
@@ -45,6 +34,15 @@ package enum SchemaApplication {
                     [.text(table.name)])
             }
             try connection.run("DROP TABLE \(source)")
+        }
+        for data in tables.map(\.dataTable) where existing.insert(data).inserted {
+            try connection.run(ViewSQL.createTable(data))
+            if data.isLocal { continue }
+            let target = SQLText.identifier(data.internalName)
+            try connection.run(
+                "INSERT INTO \(target)(id, data) SELECT id, data FROM ps_untyped WHERE type = ?",
+                [.text(data.name)])
+            try connection.run("DELETE FROM ps_untyped WHERE type = ?", [.text(data.name)])
         }
     }
 
@@ -55,13 +53,11 @@ package enum SchemaApplication {
         try connection.forEach(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND name GLOB 'ps_data_*'"
         ) { existing[$0.string(0)] = $0.string(1) }
-        for index in wanted {
-            let found = existing.removeValue(forKey: index.name)
-            if found == index.sql { continue }
-            if found != nil { try dropIndex(index.name, connection) }
-            try connection.run(index.sql)
+        let expected = Dictionary(wanted.map { ($0.name, $0.sql) }, uniquingKeysWith: { $1 })
+        for (name, sql) in existing.sorted(by: { $0.key < $1.key }) where expected[name] != sql {
+            try dropIndex(name, connection)
         }
-        for name in existing.keys.sorted() { try dropIndex(name, connection) }
+        for index in wanted where existing[index.name] != index.sql { try connection.run(index.sql) }
     }
 
     private static func dropIndex(_ name: String, _ connection: SQLiteConnection) throws {

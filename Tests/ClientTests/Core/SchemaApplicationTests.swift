@@ -77,4 +77,57 @@ struct SchemaApplicationTests {
         try database.apply([], raw: [#"{"name":"users","table_name":"users"}"#])
         #expect(try DataTable.all(on: database.connection).isEmpty)
     }
+
+    @Test func namesThatChangeTheirCaseAreOtherNames() throws {
+        let index = #""indexes":[{"name":"by_x","columns":[{"name":"x","ascending":true,"type":"text"}]}]"#
+        let table = CoreDatabase.table("users", ["x"], index)
+        let database = try CoreDatabase(tables: table)
+        try database.execute(#"INSERT INTO ps_data__users(id, data) VALUES ('a', '{"x":"y"}')"#)
+        try database.apply([table.replacing("by_x", with: "By_X")])
+        #expect(
+            try database.column(
+                "SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB 'ps_data_*'")
+                == ["ps_data__users__By_X"])
+        // Rows of a type that the schema no longer has wait for it.
+        try database.apply([table.replacing("users", with: "Users")])
+        #expect(try database.rows("SELECT type, id FROM ps_untyped") == [["users", "a"]])
+        #expect(try DataTable.all(on: database.connection).map(\.name) == ["Users"])
+        #expect(try database.rows("SELECT * FROM Users").isEmpty)
+        try database.apply([table])
+        #expect(try database.rows("SELECT * FROM users") == [["a", "y"]])
+    }
+
+    @Test func viewsCanSwapTheirNames() throws {
+        func tables(_ first: String, _ second: String) -> [String] {
+            [
+                CoreDatabase.table("one", ["x"], #""view_name":"\#(first)""#),
+                CoreDatabase.table("two", ["y"], #""view_name":"\#(second)""#),
+            ]
+        }
+        let database = try CoreDatabase(version: 0)
+        try database.apply(tables("a", "b"))
+        try database.execute("INSERT INTO a(id, x) VALUES ('1', 'one')")
+        try database.apply(tables("b", "a"))
+        #expect(try database.rows("SELECT id, x FROM b") == [["1", "one"]])
+        #expect(try database.rows("SELECT id, y FROM a").isEmpty)
+    }
+
+    @Test func aTableOfTheAppInPlaceOfAViewIsReportedAndKept() throws {
+        let database = try CoreDatabase(tables: CoreDatabase.table("other", ["x"]))
+        try database.execute("CREATE TABLE items(id); INSERT INTO items VALUES (7)")
+        let before = try database.layout()
+        let error = sqliteError { try database.apply([CoreDatabase.items]) }
+        #expect(error?.code == .error)
+        #expect(error?.message == "use DROP TABLE to delete table items")
+        #expect(try database.layout() == before)
+        #expect(try database.rows("SELECT id FROM items") == [["7"]])
+    }
+
+    @Test func aViewOfTheAppGivesWay() throws {
+        let database = try CoreDatabase(version: 0)
+        try database.execute("CREATE VIEW items AS SELECT 1 AS id")
+        try database.apply([CoreDatabase.items])
+        try database.execute("INSERT INTO items(id, col) VALUES ('a', 'x')")
+        #expect(try database.rows("SELECT * FROM items") == [["a", "x"]])
+    }
 }

@@ -94,6 +94,64 @@ struct ViewTests {
             try database.rows("INSERT INTO items(id, col) VALUES ('b', 'r') RETURNING id, col") == [
                 ["b", "r"]
             ])
-        #expect(try database.queue().map { $0.entry["op"] } == ["PUT", "PUT", "PUT"])
+        try database.execute("INSERT OR IGNORE INTO items(id, col) VALUES ('b', 's')")
+        #expect(try database.rows("SELECT id, col FROM items") == [["a", "z"], ["b", "r"]])
+        #expect(try database.queue().map { $0.entry["op"] } == ["PUT", "PUT", "PUT", "PUT"])
+    }
+
+    @Test func theWidestTableKeepsPreviousValues() throws {
+        let columns = (0..<1999).map { "c\($0)" }
+        let database = try CoreDatabase(
+            tables: CoreDatabase.table(
+                "items", columns,
+                #""include_old":true,"include_old_only_when_changed":true,"ignore_empty_update":true"#))
+        try database.execute(
+            "INSERT INTO items(id, c0, c1998) VALUES ('a', 'x', 'y'); UPDATE items SET c1998 = 'z', c5 = 1")
+        try database.execute("UPDATE items SET c0 = 'x'; DELETE FROM items")
+        let queue = try database.queue().map(\.entry)
+        #expect(queue.count == 3)
+        #expect(queue[1]["data"]?.text == #"{"c1998":"z","c5":"1"}"#)
+        #expect(queue[1]["old"]?.text == #"{"c1998":"y","c5":null}"#)
+        #expect(queue[2]["old"]?.objectMembers?.count == 1999)
+    }
+
+    @Test func doublesReachTheTableAndTheQueueAsTheyWereWritten() throws {
+        let database = try CoreDatabase(tables: #"{"name":"t","columns":[{"name":"col","type":"real"}]}"#)
+        let values: [Double] = [
+            1e300, -2.5e-7, 1e15, 123456789.125, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -0.5,
+        ]
+        for (index, value) in values.enumerated() {
+            try database.connection.run(
+                "INSERT INTO t(id, col) VALUES (?, ?)", [.text("\(index)"), .real(value)])
+        }
+        #expect(try database.connection.query("SELECT col FROM t ORDER BY id") { $0.double(0) } == values)
+        #expect(
+            try database.connection.query("SELECT data ->> '$.data.col' FROM ps_crud ORDER BY id") {
+                $0.double(0)
+            } == values)
+        // Integral values stay doubles, as SQLite of today writes them.
+        #expect(
+            try database.column("SELECT typeof(data ->> '$.col') FROM ps_data__t")
+                == values.map { _ in "real" })
+    }
+
+    @Test(arguments: [
+        #"a"b"#, #"back\slash"#, #"both\"of"#, #"\"#, #"""#, "it's", "with space", "ümlaut", "🙂", "a/b",
+    ])
+    func aColumnOfAnyNameIsReadAndWritten(_ name: String) throws {
+        let column = JSON.object([
+            JSONMember("name", .string(name)), JSONMember("type", .string("text")),
+        ]).text
+        let index =
+            #"[{"name":"i","columns":[{"name":\#(JSON.quoted(name)),"ascending":true,"type":"text"}]}]"#
+        let database = try CoreDatabase(
+            tables: #"{"name":"t","columns":[\#(column)],"indexes":\#(index)}"#)
+        let quoted = SQLText.identifier(name)
+        let synced = JSON.object([JSONMember(name, .string("synced"))]).text
+        try database.connection.run("INSERT INTO ps_data__t(id, data) VALUES ('1', ?)", [.text(synced)])
+        #expect(try database.column("SELECT \(quoted) FROM t") == ["synced"])
+        try database.execute("INSERT INTO t(id, \(quoted)) VALUES ('2', 'x'); UPDATE t SET \(quoted) = 'y'")
+        #expect(try database.column("SELECT \(quoted) FROM t WHERE \(quoted) = 'y'") == ["y", "y"])
+        #expect(try database.queue().map { $0.entry["data"]?[name] } == ["x", "y", "y"])
     }
 }

@@ -180,6 +180,27 @@ struct HistoricFileTests {
         #expect(try core.column("PRAGMA integrity_check") == ["ok"])
     }
 
+    @Test func hashesThatAnOldLibraryStoredWithoutSignCountAsTheyShould() throws {
+        let core = try HistoricFile("v3").open()
+        try core.execute("UPDATE ps_oplog SET hash = hash & 4294967295")
+        try core.migrate(to: 14)
+        #expect(
+            try core.column("SELECT op_checksum FROM ps_buckets ORDER BY name") == ["3573495787", "46"])
+        let bench = SyncBench(prepared: core.connection)
+        try bench.start()
+        let bucket = SyncLines.Bucket(
+            #"lists["u1"]"#, checksum: (3_573_495_787 + 4_000_000_000) % 4_294_967_296)
+        try bench.line(SyncLines.checkpoint(8, [bucket]))
+        try bench.line(
+            SyncLines.data(
+                #"lists["u1"]"#,
+                SyncLines.put(8, "l2", checksum: 4_000_000_000, type: "lists", subkey: "k1", data: "{}")))
+        #expect(try bench.line(SyncLines.complete(8)).names.contains { $0.hasPrefix("close") } == false)
+        #expect(
+            try core.rows("SELECT add_checksum, op_checksum FROM ps_buckets WHERE last_op = 8")
+                == [["3573495687", "\(100 + 4_000_000_000)"]])
+    }
+
     /// Version, layout and health of a file that our client has opened.
     private func expectLatest(_ core: CoreDatabase) throws {
         #expect(try core.column("SELECT id FROM ps_migration ORDER BY id") == (1...14).map { "\($0)" })

@@ -116,7 +116,7 @@ struct WayBackTests {
             """)
         core.connection.close()
 
-        let older = try olderLibrary(folder.file(), hasModules: version < 12)
+        let older = try olderLibrary(folder.file())
         try older.transaction {
             while let step = try older.one(
                 "SELECT id, down_migrations FROM ps_migration WHERE id > \(version) ORDER BY id DESC LIMIT 1",
@@ -148,20 +148,9 @@ struct WayBackTests {
         #expect(try rows("PRAGMA integrity_check") == [["ok"]])
     }
 
-    /// Plain SQLite with what every official core has: one function, and the two modules that triggers name.
-    ///
-    /// The modules are needed where a step drops a column, which makes SQLite read every trigger again.
-    private func olderLibrary(_ path: String, hasModules: Bool) throws -> SQLiteConnection {
+    /// Plain SQLite with the one function that every official core has.
+    private func olderLibrary(_ path: String) throws -> SQLiteConnection {
         let older = try SQLiteConnection(path: path)
-        for (name, columns) in hasModules
-            ? [
-                ("powersync_crud", "op, id, type, data, old_values, metadata, options HIDDEN"),
-                ("powersync_crud_", "data, options HIDDEN"),
-            ] : []
-        {
-            try older.createModule(
-                SQLiteInsertModule(name: name, columns: columns, begin: {}, insert: { _ in }))
-        }
         try older.createFunction("powersync_drop_view", argumentCount: 1, flags: []) { [unowned older] call in
             try older.execute("DROP VIEW IF EXISTS \(SQLText.identifier(call.text(0) ?? ""))")
             return ""
