@@ -23,13 +23,15 @@ enum CoreError {
     /// The error of a function, which begins with its name; that of a statement within it keeps its code.
     static func described(_ error: SQLiteError, in function: String) -> SQLiteError {
         guard let sql = error.sql else {
-            return SQLiteError(extendedCode: error.extendedCode, message: "\(function): \(error.message)")
+            return SQLiteError(
+                extendedCode: error.extendedCode, message: "\(function): \(error.message)",
+                context: error.context)
         }
         return SQLiteError(
             extendedCode: error.extendedCode,
             message: """
                 \(function): statement \(sql): internal SQLite call returned \(name(of: error.code)): \(error.message)
-                """)
+                """, context: error.context)
     }
 
     /// The name of a primary code as in sqlite3.h, without SQLITE_.

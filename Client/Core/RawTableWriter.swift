@@ -47,7 +47,7 @@ package struct RawTableWriter {
     /// - Parameters:
     ///   - id: Its id.
     ///   - data: Its JSON, as received.
-    /// - Throws: the error of the statement, with the row's type and id in the message.
+    /// - Throws: the error of the statement, with the row as its context.
     package func put(id: String, data: String) throws {
         try inContext("replacing into \(name), id = \(id), data = \(data)") {
             try put.statement.run(try Self.values(put.parameters, id: id, data: data))
@@ -57,7 +57,7 @@ package struct RawTableWriter {
     /// Removes one row.
     ///
     /// - Parameter id: Its id.
-    /// - Throws: the error of the statement, with the row's type and id in the message.
+    /// - Throws: the error of the statement, with the row as its context.
     package func delete(id: String) throws {
         try inContext("deleting from \(name), id = \(id)") {
             try delete.statement.run(delete.parameters.map { _ in .text(id) })
@@ -106,11 +106,12 @@ package struct RawTableWriter {
         return .text(JSON.object(sorted.map { JSONMember($0.key, $0.value) }).text)
     }
 
-    private func inContext(_ context: String, _ body: () throws -> Void) throws {
+    private func inContext(_ context: @autoclosure () -> String, _ body: () throws -> Void) throws {
         do { try body() } catch let error as SQLiteError {
             throw SQLiteError(
-                extendedCode: error.extendedCode, message: "\(error.message) (context: \(context))",
-                offset: error.offset, sql: error.sql)
+                extendedCode: error.extendedCode, message: error.message, offset: error.offset,
+                sql: error.sql,
+                context: context())
         }
     }
 }

@@ -94,7 +94,8 @@ struct CommandIteration {
     }
 
     private static func isRetryable(_ error: any Error) -> Bool {
-        guard let error = error as? SQLiteError else { return false }
+        // Writing a row of a raw table is the app's own SQL, which may have done anything before it failed.
+        guard let error = error as? SQLiteError, error.context == nil else { return false }
         return error.code == .busy || error.code == .locked
     }
 }

@@ -2,8 +2,8 @@ import CPowerSyncSQLite
 
 /// A failure reported by SQLite or by this bridge.
 ///
-/// `description` holds the message alone; the SQL text is for `debugDescription`, and bound values appear
-/// nowhere.
+/// `description` holds the message alone; the SQL text is for `debugDescription`, as is the row that somebody above
+/// names as `context`. Bound values appear nowhere else.
 package struct SQLiteError: Error, Equatable {
     /// A primary result code of SQLite.
     package struct Code: RawRepresentable, Sendable, Hashable {
@@ -59,6 +59,8 @@ package struct SQLiteError: Error, Equatable {
     package let offset: Int32?
     /// The SQL text, if the failure belongs to a statement.
     package let sql: String?
+    /// What was done with which row, for `debugDescription` alone: it may hold an app's data.
+    package let context: String?
 
     /// Creates an error of this bridge or of a function written in Swift.
     package init(code: Code, message: String, sql: String? = nil) {
@@ -66,11 +68,14 @@ package struct SQLiteError: Error, Equatable {
     }
 
     /// Creates an error with an extended code.
-    package init(extendedCode: Int32, message: String, offset: Int32? = nil, sql: String? = nil) {
+    package init(
+        extendedCode: Int32, message: String, offset: Int32? = nil, sql: String? = nil, context: String? = nil
+    ) {
         self.extendedCode = extendedCode
         self.message = message
         self.offset = offset
         self.sql = sql
+        self.context = context
     }
 
     /// The general text of the code (`sqlite3_errstr`).
@@ -97,9 +102,10 @@ extension SQLiteError: CustomStringConvertible, CustomDebugStringConvertible {
     /// The code and the message.
     package var description: String { "SQLite error \(extendedCode): \(message)" }
 
-    /// The description with the SQL text and the place in it.
+    /// The description with the SQL text, the place in it, and the context.
     package var debugDescription: String {
         var text = description
+        if let context { text += " (context: \(context))" }
         if let offset { text += " at offset \(offset)" }
         if let sql { text += " in: \(sql)" }
         return text

@@ -179,7 +179,7 @@ struct RawTableTests {
         )
         let error = sqliteError { try users.put(id: "my_user", data: "{}") }
         #expect(error?.extendedCode == 1299)
-        #expect(error?.message.hasSuffix("(context: replacing into users, id = my_user, data = {})") == true)
+        #expect(error?.context == "replacing into users, id = my_user, data = {}")
         try users.put(id: "my_user", data: #"{"name":"x"}"#)
         try users.delete(id: "my_user")
         #expect(try database.rows("SELECT * FROM users").isEmpty)

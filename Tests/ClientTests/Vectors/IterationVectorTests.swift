@@ -244,6 +244,40 @@ import Testing
         #expect(try bench.control("stop").isEmpty)
     }
 
+    @Test("6.3: a raw table that is locked ends the iteration, and its row is not in the message")
+    func lockedRawTable() throws {
+        let folder = try TemporaryDirectory(prefix: "vectors")
+        defer { folder.remove() }
+        let bench = try ControlBench()
+        let other = try SQLiteConnection(path: folder.path + "/other.db")
+        try other.execute("CREATE TABLE rows(id TEXT PRIMARY KEY)")
+        try bench.run("ATTACH '\(folder.path)/other.db' AS other")
+        try bench.begin(
+            """
+            {"schema":{"tables":[],"raw_tables":[{"name":"raw",
+            "put":{"sql":"INSERT INTO other.rows(id) VALUES (?)","params":["Id"]},
+            "delete":{"sql":"DELETE FROM other.rows WHERE id = ?","params":["Id"]}}]}}
+            """)
+        // The first row makes the layout of the other file known: only writing meets the lock then.
+        try bench.line(
+            SyncLines.checkpoint(1, [.init("a")]),
+            SyncLines.data("a", SyncLines.put(1, "first", type: "raw")),
+            SyncLines.complete(), SyncLines.data("a", SyncLines.put(2, "secret", type: "raw")))
+        try other.execute("BEGIN EXCLUSIVE")
+        let error = bench.failure {
+            // A transaction that begins as a writer would meet the lock at once.
+            try bench.run("BEGIN")
+            try bench.connection.run(
+                "SELECT powersync_control('line_text', ?1)", [.text(SyncLines.complete())])
+        }
+        bench.connection.rollBack()
+        #expect(error?.code == .busy)
+        #expect(error?.message.contains("INSERT INTO other.rows") == true)
+        #expect(error?.message.contains("secret") == false)
+        try other.execute("ROLLBACK")
+        #expect(try bench.control("stop").isEmpty)
+    }
+
     @Test("88: triggers know that rows come from the service", arguments: LineEncoding.allCases)
     func triggersKnow(_ encoding: LineEncoding) throws {
         let bench = try ControlBench(encoding)
