@@ -19,7 +19,8 @@ struct StreamReference: SyncStream {
 
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription {
         let wish = StreamRegistry.Wish(
-            timeToLive: ttl.map { Int64(max(0, $0)) }, priority: priority.map { Int($0.priorityCode) })
+            timeToLive: ttl.map { Int64(min(max(0, $0), TimeInterval(SyncStore.longestTimeToLive))) },
+            priority: priority.map { Int($0.priorityCode) })
         let generation = try await database.subscribe(key, wish: wish)
         return StreamHandle(
             name: name, parameters: parameters, key: key, generation: generation, database: database)

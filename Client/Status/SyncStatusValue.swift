@@ -78,7 +78,8 @@ struct DownloadProgress: SyncDownloadProgress {
     private func sum(through priority: Int) -> OperationCount {
         let counted = priorities.filter { $0.priority <= priority }
         return OperationCount(
-            counted.reduce(0) { $0 + $1.totalOperations }, counted.reduce(0) { $0 + $1.downloadedOperations })
+            counted.reduce(0) { $0.addingSaturated($1.totalOperations) },
+            counted.reduce(0) { $0.addingSaturated($1.downloadedOperations) })
     }
 }
 

@@ -32,7 +32,7 @@ extension SyncReducer {
         var streamsOfBucket: [String: [Int]] = [:]
         for (name, bucket) in checkpoint.buckets {
             let counters = outcome.counters[name] ?? BucketCounters(atLast: 0, sinceLast: 0)
-            let total = (bucket.count ?? 0) - counters.atLast
+            let total = (bucket.count ?? 0).subtractingSaturated(counters.atLast)
             let priority = bucket.effectivePriority
             progress[
                 priority,
@@ -48,7 +48,7 @@ extension SyncReducer {
             streamsOfBucket[name] = Array(Set(rows))
             for row in Set(rows) {
                 streams[row].priority = max(streams[row].priority ?? priority, priority)
-                streams[row].totalOperations += total
+                streams[row].totalOperations = streams[row].totalOperations.addingSaturated(total)
                 streams[row].downloadedOperations += counters.sinceLast
             }
         }
@@ -175,7 +175,7 @@ extension SyncReducer {
 
 extension PriorityProgress {
     fileprivate mutating func add(total: Int64, downloaded: Int64) {
-        totalOperations += total
+        totalOperations = totalOperations.addingSaturated(total)
         downloadedOperations += downloaded
     }
 }

@@ -9,7 +9,7 @@ extension SyncStore {
         var counters = try counters(of: checkpoint)
         let hasShrunk = checkpoint.buckets.values.contains { bucket in
             guard let counter = counters[bucket.bucket] else { return false }
-            return (bucket.count ?? 0) < counter.atLast + counter.sinceLast
+            return (bucket.count ?? 0) < counter.atLast.addingSaturated(counter.sinceLast)
         }
         if hasShrunk {
             // A bucket that was compacted makes the counters worthless: all begin again.

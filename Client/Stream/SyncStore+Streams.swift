@@ -5,6 +5,8 @@ import PowerSyncWire
 extension SyncStore {
     /// How long a subscription lasts without being in use unless said otherwise: a day.
     package static let defaultTimeToLive: Int64 = 86400
+    /// The longest time to live in seconds, some 30,000 years: what is longer ends then.
+    package static let longestTimeToLive: Int64 = 1_000_000_000_000
 
     /// Stores a subscription, or renews it.
     ///
@@ -14,7 +16,8 @@ extension SyncStore {
     ///   - priority: a priority other than the stream's own; the more urgent of two wins.
     /// - Throws: `SQLiteError`.
     package func subscribe(_ stream: StreamKey, timeToLive: Int64? = nil, priority: Int? = nil) throws {
-        let seconds = timeToLive ?? Self.defaultTimeToLive
+        let longest = Self.longestTimeToLive
+        let seconds = max(-longest, min(timeToLive ?? Self.defaultTimeToLive, longest))
         try connection.run(
             """
             INSERT INTO ps_stream_subscriptions(stream_name, local_priority, local_params, ttl, expires_at)

@@ -99,6 +99,7 @@ extension SyncStore {
         guard let last = try key(.lastRequested) else {
             throw SyncError(.invalidState, "Checkpoint request state has not been seeded")
         }
+        guard last < .max else { throw SyncError(.invalidState, "No checkpoint request id is left") }
         try setKey(.lastRequested, to: last + 1)
         return last + 1
     }

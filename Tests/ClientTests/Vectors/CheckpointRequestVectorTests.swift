@@ -79,6 +79,13 @@ import Testing
         #expect(try bench.value("seed_checkpoint_request_id", 1) == 1)
     }
 
+    @Test("8.4: the last of all ids has no successor") func lastOfAllIDs() throws {
+        let bench = try ControlBench()
+        _ = try request(bench)
+        try bench.value("seed_checkpoint_request_id", .integer(.max))
+        #expect(bench.failure { try bench.value("next_checkpoint_request_id") }?.extendedCode == 21)
+    }
+
     @Test("111: the target is read, set and cleared") func target() throws {
         let bench = try ControlBench()
         func target(_ value: SQLiteValue) throws -> SQLiteValue {

@@ -68,6 +68,17 @@ import Testing
         #expect(try counters(bench) == [[0, 0]])
     }
 
+    @Test("6.10: counts beyond all sense do no harm", arguments: LineEncoding.allCases)
+    func hugeCounts(_ encoding: LineEncoding) throws {
+        let bench = try ControlBench(encoding)
+        try bench.begin()
+        // The largest integer that a double holds without rounding up to 2^63.
+        let huge = 9_223_372_036_854_774_784
+        #expect(try track(bench, ("a", 3, huge), ("b", 3, huge)) == ["prio_3": "0/\(Int64.max)"])
+        try bench.line(ControlBench.put("a", 1, "1"), SyncLines.complete(20))
+        #expect(try track(bench, ("a", 3, huge), ("b", 3, -huge))?["prio_3"] != nil)
+    }
+
     @Test("123: two priorities", arguments: LineEncoding.allCases)
     func twoPriorities(_ encoding: LineEncoding) throws {
         let bench = try ControlBench(encoding)

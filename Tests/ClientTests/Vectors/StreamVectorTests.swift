@@ -225,6 +225,15 @@ import Testing
         #expect(requested(try bench.begin()) == .array([]))
     }
 
+    @Test("7.2: a time to live without end", arguments: [Int64.max, .min]) func endlessTimeToLive(
+        _ ttl: Int64
+    ) throws {
+        let bench = try ControlBench()
+        try bench.subscribe(#"{"subscribe":{"stream":{"name":"s"},"ttl":\#(ttl)}}"#)
+        #expect(requested(try bench.begin(#"{"active_streams":[{"name":"s"}]}"#)) != nil)
+        #expect(try expiry(bench).map { ($0 > bench.now) == (ttl > 0) } != false)
+    }
+
     @Test("144: without default streams") func withoutDefaults() throws {
         let streams = try ControlBench().begin(#"{"include_defaults":false}"#).streamRequest?["streams"]
         #expect(streams?["include_defaults"] == .bool(false))
