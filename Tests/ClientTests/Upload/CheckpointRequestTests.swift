@@ -139,7 +139,7 @@ import Testing
 
     @Test func withoutAStreamNoIdIsAllocated() async throws {
         let rig = try await SyncRig(
-            transport: ScriptedTransport(statuses: [500], answers: [.checkpointRequest(1)]),
+            transport: ScriptedTransport(answers: [.status(503)]),
             options: {
                 $0.start.checkpointMode = .requests
                 $0.uploadsWhileDisconnected = true

@@ -144,6 +144,30 @@ import Testing
         #expect(try bench.control("stop").isEmpty)
     }
 
+    @Test("Q3, Q5: a table of the schema goes before a raw table of its name")
+    func tableBeforeRawTable() throws {
+        let bench = try ControlBench()
+        try bench.run(
+            "CREATE TABLE own(id TEXT PRIMARY KEY, n); CREATE TABLE other(id TEXT PRIMARY KEY, n)")
+        func raw(_ name: String, _ table: String) -> String {
+            """
+            {"name":"\(name)","put":{"sql":"INSERT INTO \(table)(id, n) VALUES (?, ?)","params":["Id",
+            {"Column":"n"}]},"delete":{"sql":"DELETE FROM \(table) WHERE id = ?","params":["Id"]}}
+            """
+        }
+        try bench.begin(
+            "{\"schema\":{\"tables\":[],\"raw_tables\":[\(raw("items", "own")),\(raw("numbers", "other"))]}}")
+        let data = "{\"n\":9007199254740993}"
+        try bench.line(
+            SyncLines.checkpoint(2, [.init("a")]),
+            SyncLines.data(
+                "a", SyncLines.put(1, "x", data: data), SyncLines.put(2, "y", type: "numbers", data: data)),
+            SyncLines.complete(2))
+        #expect(try bench.items() == ["x"])
+        #expect(try bench.rows("SELECT * FROM own").isEmpty)
+        #expect(try bench.rows("SELECT * FROM other") == [["y", 9_007_199_254_740_993]])
+    }
+
     @Test("Q11: data of a bucket that the checkpoint does not name is kept and shown")
     func bucketOutsideTheCheckpoint() throws {
         let bench = try ControlBench()
