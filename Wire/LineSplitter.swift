@@ -32,7 +32,7 @@ package struct LineSplitter: Sendable {
     /// - Returns: the bytes of a line that is not blank.
     /// - Throws: `WireError` with `.tooLarge` for a line over the limit, finished or not.
     package mutating func next() throws(WireError) -> [UInt8]? {
-        while let end = buffer[scanned...].firstIndex(of: 0x0A) {
+        while let end = lineEnd() {
             var line = buffer[start..<end]
             start = end + 1
             scanned = start
@@ -43,6 +43,23 @@ package struct LineSplitter: Sendable {
         scanned = buffer.count
         try check(scanned - start)
         return nil
+    }
+
+    /// Returns where the first LF is that has not been seen, looking at eight bytes at a time.
+    private func lineEnd() -> Int? {
+        buffer.withUnsafeBytes { bytes in
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            var index = scanned
+            while index + 8 <= bytes.count {
+                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                let others = UInt64(littleEndian: word) ^ (ones &* 0x0A)
+                // The lowest byte that is zero here is an LF there; a borrow disturbs only bytes above it.
+                let hits = (others &- ones) & ~others & UTF8Check.highBits
+                if hits != 0 { return index + (hits.trailingZeroBitCount >> 3) }
+                index += 8
+            }
+            return bytes[index...].firstIndex(of: 0x0A)
+        }
     }
 
     /// Whether bytes of an unfinished line are waiting.
