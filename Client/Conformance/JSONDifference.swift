@@ -49,29 +49,46 @@ package enum JSONDifference {
         var counts: [JSON: Int] = [:]
         for row in recorded { counts[row, default: 0] += 1 }
         for row in replayed { counts[row, default: 0] -= 1 }
-        let changed = counts.flatMap { row, count in
-            Array(repeating: (row: row, isRecorded: count > 0), count: abs(count))
-        }
-        guard changed.isEmpty else {
-            return sideBySide(changed, column: 0).map { line($0.isRecorded ? "-" : "+", path, $0.row) }
+        guard counts.allSatisfy({ $0.value == 0 }) else {
+            return changes(
+                recorded: excess(of: recorded) { counts[$0] ?? 0 },
+                replayed: excess(of: replayed) { -(counts[$0] ?? 0) }
+            ).map { line($0.sign, path, $0.row) }
         }
         let moved = zip(recorded, replayed).enumerated().first { $1.0 != $1.1 }
         return ["the same rows in another order, from row \(moved?.offset ?? 0) on"]
     }
 
-    /// Orders rows by their columns from the left, until two that could be one row before and after are alone.
-    private static func sideBySide(
-        _ rows: [(row: JSON, isRecorded: Bool)], column: Int
-    ) -> [(row: JSON, isRecorded: Bool)] {
-        let recorded = rows.filter(\.isRecorded)
-        let isLast = rows.allSatisfy { column >= $0.row.arrayValue?.count ?? 0 }
-        if isLast || (recorded.count <= 1 && rows.count - recorded.count <= 1) {
-            return recorded + rows.filter { !$0.isRecorded }
+    /// The rows that one side has more often than the other, in their order.
+    private static func excess(of rows: [JSON], _ count: (JSON) -> Int) -> [JSON] {
+        var taken: [JSON: Int] = [:]
+        return rows.filter { row in
+            guard taken[row, default: 0] < count(row) else { return false }
+            taken[row, default: 0] += 1
+            return true
         }
-        let groups = Dictionary(grouping: rows) { row in
-            row.row.arrayValue.flatMap { $0.indices.contains(column) ? $0[column].text : nil } ?? ""
+    }
+
+    /// Puts beside each recorded row the replayed one that is most like it, and the rest behind all.
+    private static func changes(recorded: [JSON], replayed: [JSON]) -> [(sign: String, row: JSON)] {
+        guard recorded.count * replayed.count <= comparablePairs else {
+            return recorded.map { ("-", $0) } + replayed.map { ("+", $0) }
         }
-        return groups.sorted { $0.key < $1.key }.flatMap { sideBySide($0.value, column: column + 1) }
+        var rest = replayed
+        var changes: [(sign: String, row: JSON)] = []
+        for row in recorded {
+            changes.append(("-", row))
+            let best = rest.enumerated().map { ($0.offset, likeness(row, $0.element)) }.max { $0.1 < $1.1 }
+            if let (position, likeness) = best, likeness > 0 {
+                changes.append(("+", rest.remove(at: position)))
+            }
+        }
+        return changes + rest.map { ("+", $0) }
+    }
+
+    /// The number of columns that are equal.
+    private static func likeness(_ first: JSON, _ second: JSON) -> Int {
+        zip(first.arrayValue ?? [], second.arrayValue ?? []).count { $0 == $1 }
     }
 
     /// Elements in order; those that were replaced by one of their kind are compared in depth.

@@ -1,4 +1,3 @@
-import PowerSyncCrypto
 import PowerSyncSQLite
 import PowerSyncWire
 
@@ -81,9 +80,6 @@ package final class TranscriptReplayer {
                 differences.append(difference("instructions", ["- no target before", "+ \(answer.text)"]))
             }
         } catch {
-            // What came before a failure is stored, as it would be line by line.
-            try iteration.flush(on: connection, now: clock)
-            iteration = SyncIteration(tuning: tuning)
             if !step.expectsError { differences.append(difference("error", ["- no error", "+ \(error)"])) }
         }
         if let dump = step.dump {
@@ -111,8 +107,8 @@ package final class TranscriptReplayer {
 
     private func perform(_ step: Transcript.Step) throws -> JSON? {
         let fields = step.fields
-        if usesFunctions, let command = try TranscriptCommand(step, schema: schema) {
-            return try command.run(on: connection)
+        if let command = try TranscriptCommand(step, schema: schema) {
+            return usesFunctions ? try command.run(on: connection) : try run(command)
         }
         switch step.action {
         case "replace_schema":
@@ -133,50 +129,46 @@ package final class TranscriptReplayer {
             return try TranscriptDump.rows(
                 fields["sql"]?.stringValue ?? "", connection,
                 (fields["args"]?.arrayValue ?? []).map(TranscriptDump.value))
-        case "start":
-            return try feed(
-                .start(
-                    SyncStart(
-                        parameters: fields["parameters"] ?? .object([]),
-                        includeDefaults: fields["include_defaults"]?.boolValue ?? true,
-                        activeStreams: streams(fields["active_streams"]))))
-        case "connection":
-            let isOpen = fields["event"]?.stringValue == "established"
-            return try feed(isOpen ? .connectionEstablished : .connectionEnded)
-        case "line": return try feed(line: (fields["line"] ?? .null).utf8)
-        case "line_text": return try feed(line: Array((fields["text"]?.stringValue ?? "").utf8))
-        case "line_binary":
-            guard let bytes = Base64.decode(fields["base64"]?.stringValue ?? "") else {
-                throw WireError(.invalidField, "a binary line must be base64")
-            }
-            let line = try SyncLine(parsingBSON: bytes)
-            return try feed(.line(line, size: bytes.count))
-        case "uploads_completed": return try feed(.uploadCompleted)
-        case "token_refreshed": return try feed(.tokenRefreshed)
-        case "stop": return try feed(.stop)
-        case "update_subscriptions":
-            return try feed(.subscriptionsChanged(active: streams(fields["active"])))
-        case "subscriptions":
-            try connection.transaction { try subscribe(fields["payload"] ?? .null) }
-            return .array([])
-        case "set_write_checkpoint_target":
-            let previous = try connection.transaction {
-                try store.setTarget(fields["id"]?.int64Value ?? 0)
-            }
-            return previous.map { .integer($0) }
         default: return nil
         }
     }
 
     private var store: SyncStore { SyncStore(connection: connection, now: clock) }
 
-    private func feed(line bytes: [UInt8]) throws -> JSON {
-        try feed(.line(try SyncLine(parsing: bytes), size: bytes.count))
+    /// Does a command as the SDK does it, with lines that wait.
+    private func run(_ command: TranscriptCommand) throws -> JSON? {
+        switch try SyncCommand(command.operation, payload: command.payload) {
+        case .start(let start, _): return try feed { .start(start) }
+        case .stop: return try feed { .stop }
+        case .lineText(let text):
+            let bytes = Array(text.utf8)
+            return try feed { .line(try SyncLine(parsing: bytes), size: bytes.count) }
+        case .lineBinary(let bytes):
+            return try feed { .line(try SyncLine(parsingBSON: bytes), size: bytes.count) }
+        case .event(let event): return try feed { event }
+        case .subscriptions(let change):
+            try connection.transaction { try store.perform(change) }
+            return .array([])
+        case .target(let id?):
+            return try connection.transaction { try store.setTarget(id) }.map { .integer($0) }
+        case .target(nil), .seedCheckpointRequest, .nextCheckpointRequest, .currentCheckpointRequest:
+            return nil
+        }
     }
 
-    private func feed(_ event: SyncEvent) throws -> JSON {
-        let effects = try iteration.feed(event, on: connection, now: clock)
-        return .array(TranscriptComparison.masked(SyncInstructions.json(effects)))
+    private func feed(_ event: () throws -> SyncEvent) throws -> JSON {
+        let core = try CoreExtension.of(connection)
+        // Clearing softly and resyncing are refused as long as an iteration counts on what is stored.
+        defer { core.isIterationActive = iteration.state.isActive }
+        do {
+            let effects = try iteration.feed(try event(), on: connection, now: clock)
+            return .array(TranscriptComparison.masked(SyncInstructions.json(effects)))
+        } catch {
+            // What came before a failure is stored, as it would be line by line; the iteration is over.
+            try iteration.flush(on: connection, now: clock)
+            iteration = SyncIteration(tuning: tuning)
+            throw error
+        }
     }
 
     private func call(_ function: String, _ argument: SQLiteValue) throws -> JSON? {
@@ -184,25 +176,5 @@ package final class TranscriptReplayer {
             _ = try connection.one("SELECT \(function)(?1)", [argument]) { $0.text(0) }
         }
         return nil
-    }
-
-    private func streams(_ json: JSON?) -> [StreamKey] {
-        (json?.arrayValue ?? []).map { key(of: $0) }
-    }
-
-    /// The recordings write parameters with blanks behind colons and commas, which is part of their identity.
-    private func key(of json: JSON) -> StreamKey {
-        let parameters = json["params"].flatMap { $0.isNull ? nil : TranscriptCommand.spaced($0) }
-        return StreamKey(name: json["name"]?.stringValue ?? "", parameters: parameters)
-    }
-
-    private func subscribe(_ payload: JSON) throws {
-        if let subscription = payload["subscribe"] {
-            try store.subscribe(
-                key(of: subscription["stream"] ?? .null), timeToLive: subscription["ttl"]?.int64Value,
-                priority: subscription["priority"]?.int64Value.map { Int($0) })
-        } else if let stream = payload["unsubscribe"] {
-            try store.unsubscribe(key(of: stream))
-        }
     }
 }

@@ -37,13 +37,17 @@ import Testing
                 ])
     }
 
-    @Test func rowsOfOneGroupAreToldApartByTheirNextColumn() throws {
+    @Test func aRowStandsBesideTheOneThatIsMostLikeIt() throws {
         #expect(
             try lines(
                 "[[\"b\",1,\"x\"],[\"b\",2,\"x\"]]", "[[\"b\",1,\"a\"],[\"b\",2,\"a\"],[\"b\",3,\"a\"]]") == [
                     "- [\"b\",1,\"x\"]", "+ [\"b\",1,\"a\"]", "- [\"b\",2,\"x\"]", "+ [\"b\",2,\"a\"]",
                     "+ [\"b\",3,\"a\"]",
                 ])
+    }
+
+    @Test func aRowThatIsThereTwiceInsteadOfOnceIsShownOnce() throws {
+        #expect(try lines("[[1,2]]", "[[1,2],[1,2]]") == ["+ [1,2]"])
     }
 
     @Test func saysThatRowsAreInAnotherOrder() throws {
