@@ -36,11 +36,10 @@ struct CommandIteration {
             self.rawTables = rawTables
             return try feed(on: store) { .start(start) }
         case .stop: return try feed(on: store) { .stop }
-        case .lineText(let text):
+        case .lineText(let bytes):
             try requireIteration()
             return try feed(on: store, isLine: true) {
-                .line(
-                    try Self.line("text") { try SyncLine(parsing: Array(text.utf8)) }, size: text.utf8.count)
+                .line(try Self.line("text") { try SyncLine(parsing: bytes) }, size: bytes.count)
             }
         case .lineBinary(let bytes):
             try requireIteration()

@@ -5,7 +5,7 @@ import PowerSyncWire
 enum SyncCommand {
     case start(SyncStart, rawTables: [RawTableDefinition])
     case stop
-    case lineText(String)
+    case lineText([UInt8])
     case lineBinary([UInt8])
     case event(SyncEvent)
     case subscriptions(SubscriptionChange)
@@ -17,8 +17,22 @@ enum SyncCommand {
 
     /// Reads a command.
     ///
+    /// - Parameter call: the operation and its payload.
     /// - Throws: `SyncError` with `.invalidArgument` for an operation or payload that is not known.
-    init(_ operation: String, payload: SQLiteValue) throws {
+    init(_ call: SQLiteFunctionCall) throws {
+        guard case .text(let operation) = call[0] else {
+            throw Self.invalid("First argument must be a string")
+        }
+        if operation == "line_text" {
+            // As it came: a text that is no UTF-8 must be refused, not repaired.
+            guard let text = call.utf8(1) else { throw Self.invalid("Second argument must be a string") }
+            self = .lineText(text)
+        } else {
+            try self.init(operation, payload: call[1])
+        }
+    }
+
+    private init(_ operation: String, payload: SQLiteValue) throws {
         switch operation {
         case "start":
             guard let text = payload.text else {
@@ -27,9 +41,6 @@ enum SyncCommand {
             }
             self = try SyncPayload(text).start()
         case "stop": self = .stop
-        case "line_text":
-            guard let text = payload.text else { throw Self.invalid("Second argument must be a string") }
-            self = .lineText(text)
         case "line_binary":
             guard case .blob(let bytes) = payload else {
                 throw Self.invalid("Second argument must be a byte array")

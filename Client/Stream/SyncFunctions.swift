@@ -26,10 +26,7 @@ package enum SyncFunctions {
             do {
                 let core = try CoreExtension.of(connection)
                 try core.requireTransaction()
-                guard case .text(let operation) = call[0] else {
-                    throw SyncError(.invalidArgument, "First argument must be a string")
-                }
-                let command = try SyncCommand(operation, payload: call[1])
+                let command = try SyncCommand(call)
                 // A copy: what the store does looks at the iteration of the core.
                 var iteration = core.commandIteration
                 defer { core.commandIteration = iteration }

@@ -34,6 +34,12 @@ package struct SQLiteFunctionCall {
     /// Returns an argument as text, nil for NULL; converts as SQLite does.
     package func text(_ index: Int) -> String? { PowerSyncSQLite.text(of: argument(index)) }
 
+    /// Returns the bytes of an argument that is text, whether or not they are UTF-8; nil for anything else.
+    package func utf8(_ index: Int) -> [UInt8]? {
+        guard isText(index), let start = sqlite3_value_text(argument(index)) else { return nil }
+        return [UInt8](UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument(index)))))
+    }
+
     /// Whether an argument is text.
     package func isText(_ index: Int) -> Bool { sqlite3_value_type(argument(index)) == SQLITE_TEXT }
 

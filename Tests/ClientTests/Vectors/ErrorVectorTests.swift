@@ -61,6 +61,20 @@ import Testing
         #expect(bench.failure { try bench.line(SyncLines.complete()) }?.extendedCode == 21)
     }
 
+    @Test("65: a line that is no UTF-8 is refused and not repaired") func lineThatIsNoUTF8() throws {
+        let bench = try ControlBench()
+        try bench.begin()
+        let bytes = Array(ControlBench.put("a", 1, "?").utf8).map { $0 == UInt8(ascii: "?") ? 0xff : $0 }
+        let error = bench.failure {
+            try bench.connection.transaction {
+                try bench.connection.run(
+                    "SELECT powersync_control('line_text', CAST(?1 AS TEXT))", [.blob(bytes)])
+            }
+        }
+        #expect(error?.extendedCode == 4)
+        #expect(try bench.buckets().isEmpty)
+    }
+
     @Test("66: lines that need a checkpoint", arguments: LineEncoding.allCases)
     func linesThatNeedACheckpoint(_ encoding: LineEncoding) throws {
         let bench = try ControlBench(encoding)
