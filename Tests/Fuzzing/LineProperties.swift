@@ -4,6 +4,7 @@ import PowerSyncWire
 enum LineProperties {
     /// Written in either format and read again, a line is the same.
     static func check(_ line: SyncLine) {
+        if case .data(let data) = line { checkTexts(data.operations) }
         let json = read { () throws(WireError) in try SyncLine(parsing: line.encoded()) }
         guard json == withoutGaps(line) else { fatalError("JSON that was written says something else") }
         // A name in BSON cannot hold a NUL.
@@ -13,6 +14,17 @@ enum LineProperties {
                 try SyncLine(parsingBSON: line.encodedBSON(wideIntegers: wideIntegers))
             }
             guard bson == line else { fatalError("BSON that was written says something else") }
+        }
+    }
+
+    /// Texts lie within the buffer and are UTF-8; the store takes them as they are.
+    private static func checkTexts(_ operations: OperationList) {
+        for entry in operations.entries {
+            for text in [entry.objectType, entry.objectID, entry.subkey, entry.data] where !text.isAbsent {
+                guard text.range.upperBound <= operations.bytes.count,
+                    String(validating: operations.bytes[text.range], as: UTF8.self) != nil
+                else { fatalError("a text that is not UTF-8") }
+            }
         }
     }
 
