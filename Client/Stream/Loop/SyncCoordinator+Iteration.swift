@@ -24,8 +24,9 @@ extension SyncCoordinator {
                 failure = SyncError(.checksumMismatch, message)
             }
         }
-        if state.isActive {
-            state = SyncState()
+        batch = LineBatch()
+        if iteration.state.isActive {
+            iteration = SyncIteration(tuning: options.tuning)
             // Shielded from the cancellation of this task, which ends most iterations.
             let database = database
             await Task { await database.endIteration() }.value
@@ -38,13 +39,14 @@ extension SyncCoordinator {
         var start = options.start
         start.activeStreams = activeStreams()
         var opening: (request: SyncStreamRequest, checkpoint: CheckpointRequest?)?
-        for effect in try await step([.start(start)]) {
+        for effect in try await step(.start(start)) {
             if case .open(let request, let checkpoint) = effect { opening = (request, checkpoint) }
         }
         guard let (request, checkpoint) = opening else {
             throw SyncError(.invalidState, "The iteration did not begin")
         }
         let prefetch = Signal()
+        let waiting = Signal()
         let inlet = mailbox.open()
         defer { mailbox.close() }
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -54,16 +56,19 @@ extension SyncCoordinator {
                 checkpointRequests.seed.set(.waiting)
                 group.addTask { await self.requestCheckpoints(from: checkpoint, of: inlet) }
             }
+            group.addTask { await self.watchLines(waiting) }
             defer {
                 checkpointRequests.seed.set(.closed)
                 group.cancelAll()
             }
-            return try await self.handle(inlet, prefetch: prefetch)
+            return try await self.handle(inlet, prefetch: prefetch, waiting: waiting)
         }
     }
 
     /// Handles what arrives until the reducer closes the stream.
-    private func handle(_ inlet: SyncMailbox.Inlet, prefetch: Signal) async throws -> SyncCloseReason {
+    private func handle(
+        _ inlet: SyncMailbox.Inlet, prefetch: Signal, waiting: Signal
+    ) async throws -> SyncCloseReason {
         var lines = SyncLineReader(.json, limit: options.lineLimit)
         var isFirstLine = true
         while true {
@@ -71,79 +76,95 @@ extension SyncCoordinator {
             switch try await mailbox.next() {
             case .input(.opened(let format)):
                 lines = SyncLineReader(format, limit: options.lineLimit)
-                effects = try await step([.connectionEstablished])
+                effects = try await step(.connectionEstablished)
                 inlet.finish()
             case .input(.chunk(let bytes)):
                 lines.append(bytes)
+                let wasEmpty = batch.isEmpty
                 if let reason = try await handleLines(&lines, &isFirstLine, prefetch) { return reason }
+                if wasEmpty, !batch.isEmpty { waiting.raise() }
                 inlet.finish()
                 continue
             case .input(.ended):
                 guard !lines.hasPartialLine else {
+                    _ = await perform(try await step(), prefetch)
                     throw SyncError(.unexpectedResponse, "The stream ended in the middle of a line")
                 }
-                effects = try await step([.connectionEnded])
-            case .input(.failed(let error)): throw error
-            case .control(.tokenRefreshed): effects = try await step([.tokenRefreshed])
+                effects = try await step(.connectionEnded)
+            case .input(.failed(let error)):
+                _ = await perform(try await step(), prefetch)
+                throw error
+            case .control(.tokenRefreshed): effects = try await step(.tokenRefreshed)
             case .control(.subscriptionsChanged):
-                effects = try await step([.subscriptionsChanged(active: activeStreams())])
-            case .control(.uploadCompleted): effects = try await step([.uploadCompleted])
+                effects = try await step(.subscriptionsChanged(active: activeStreams()))
+            case .control(.uploadCompleted): effects = try await step(.uploadCompleted)
+            case .control(.lull):
+                if batch.isEmpty { continue }
+                guard batch.isDue(now: environment.uptime(), cost: storingTime) else {
+                    waiting.raise()
+                    continue
+                }
+                effects = try await step()
             case .control(.pauseEnded): continue
             }
             if let reason = await perform(effects, prefetch) { return reason }
         }
     }
 
-    /// Handles all whole lines that are there; neighbouring data lines share a transaction.
+    /// Handles all whole lines that are there; data lines may only be kept to be stored with others.
     private func handleLines(
         _ lines: inout SyncLineReader, _ isFirstLine: inout Bool, _ prefetch: Signal
     ) async throws -> SyncCloseReason? {
-        var batch: [SyncEvent] = []
-        while true {
-            let line: SyncLine
-            do {
-                guard let next = try lines.next() else { break }
-                line = next.line
-                batch.append(.line(line, size: next.size))
-            } catch {
-                // Whole lines before a broken one are stored, so that the next request goes on behind them.
-                _ = await perform(try await steps(batch), prefetch)
-                let kind = lines.format == .json ? "text" : "binary"
-                throw SyncError(.protocolViolation, "invalid \(kind) line", cause: error)
+        while let (line, size) = try await nextLine(&lines, prefetch) {
+            let event = SyncEvent.line(line, size: size)
+            let effects: [SyncEffect]
+            if case .data = line {
+                batch.append(event, size: size, now: environment.uptime())
+                effects = batch.bytes < options.tuning.coalescedBytes ? [] : try await step()
+            } else {
+                effects = try await step(event)
             }
-            if case .data = line, batch.count < 64 { continue }
-            if let reason = await perform(try await steps(batch), prefetch) { return reason }
-            batch = []
+            if let reason = await perform(effects, prefetch) { return reason }
             var triggersUpload = isFirstLine
             if case .tokenExpiresIn = line { triggersUpload = true }
             if triggersUpload { uploads.raise() }
             isFirstLine = false
         }
-        guard !batch.isEmpty else { return nil }
-        let reason = await perform(try await steps(batch), prefetch)
-        if isFirstLine { uploads.raise() }
-        isFirstLine = false
-        return reason
+        return nil
     }
 
-    /// Feeds lines in one transaction; if one of them cannot be stored, those before it in one each.
-    private func steps(_ lines: [SyncEvent]) async throws -> [SyncEffect] {
+    private func nextLine(
+        _ lines: inout SyncLineReader, _ prefetch: Signal
+    ) async throws -> (line: SyncLine, size: Int)? {
         do {
-            return try await step(lines)
-        } catch let error as SyncError where lines.count > 1 && error.code == .protocolViolation {
-            for line in lines { _ = try await step([line]) }
-            throw error
+            return try lines.next()
+        } catch {
+            // Whole lines before a broken one are stored, so that the next request goes on behind them.
+            _ = await perform(try await step(), prefetch)
+            let kind = lines.format == .json ? "text" : "binary"
+            throw SyncError(.protocolViolation, "invalid \(kind) line", cause: error)
         }
     }
 
-    /// Feeds events to the reducer in one transaction; the state changes only with the commit.
-    private func step(_ events: [SyncEvent]) async throws -> [SyncEffect] {
+    /// Stores the lines that wait, then feeds another event to the reducer; the state changes only with the commit.
+    private func step(_ event: SyncEvent? = nil) async throws -> [SyncEffect] {
+        let events = batch.take() + (event.map { [$0] } ?? [])
         guard !events.isEmpty else { return [] }
-        let result = try await database.step(events, from: state)
-        state = result.state
+        let start = environment.uptime()
+        let result = try await database.step(events, iteration)
+        storingTime = environment.uptime() - start
+        iteration = result.iteration
+        // Of several lines that were committed together only what they come to is told.
+        var last: SyncIterationStatus?
         for effect in result.effects {
-            if case .status(let iteration) = effect { await status.show(iteration) }
+            guard case .status(let status) = effect else {
+                if let status = last { await self.status.show(status) }
+                last = nil
+                continue
+            }
+            last = status
         }
+        if let last { await status.show(last) }
         return result.effects
     }
 
@@ -165,6 +186,19 @@ extension SyncCoordinator {
     }
 
     // MARK: Children of an iteration
+
+    /// Says from time to time, while lines wait, that they may have waited enough.
+    private nonisolated func watchLines(_ waiting: Signal) async {
+        do {
+            while true {
+                try await waiting.wait()
+                try await environment.lull()
+                mailbox.post(.lull)
+            }
+        } catch {
+            // Cancelled: the iteration is over.
+        }
+    }
 
     /// Opens the stream and hands over what it brings.
     private nonisolated func read(_ body: SyncStreamRequest, into inlet: SyncMailbox.Inlet) async {

@@ -28,21 +28,34 @@ package struct SyncDatabase: Sendable {
         }
     }
 
-    /// Feeds events to an iteration in one transaction.
+    /// Feeds events to an iteration and stores all lines that wait then, in one lease of the writer.
     ///
-    /// - Returns: the iteration after it and what is left to do.
-    /// - Throws: as ``write(_:)`` and `SyncTransaction`; nothing is stored then.
-    func step(_ events: [SyncEvent], from state: SyncState) async throws -> (
-        state: SyncState, effects: [SyncEffect]
+    /// Data lines side by side share transactions, anything else has one of its own. What the effects tell is
+    /// committed when this returns.
+    ///
+    /// - Returns: the iteration after it and what is left to do; events behind one that closes it are left out.
+    /// - Throws: as ``SyncIteration/feed(_:on:now:)``. Lines before the one that failed are stored then, unless storing
+    ///   is what failed; the iteration must be given up.
+    func step(_ events: [SyncEvent], _ iteration: SyncIteration) async throws -> (
+        iteration: SyncIteration, effects: [SyncEffect]
     ) {
         let now = environment.now()
         return try await pool.write { connection in
-            let result = try connection.transaction {
-                try SyncTransaction.run(events, from: state, on: SyncStore(connection: connection, now: now))
+            var iteration = iteration
+            var effects: [SyncEffect] = []
+            do {
+                for event in events {
+                    effects += try iteration.feed(event, on: connection, now: now)
+                    if !iteration.state.isActive { break }
+                }
+            } catch let error as SyncError {
+                try iteration.flush(on: connection, now: now)
+                throw error
             }
+            try iteration.flush(on: connection, now: now)
             // Clearing softly and resyncing are refused as long as an iteration counts on what is stored.
-            try CoreExtension.of(connection).isIterationActive = result.state.isActive
-            return result
+            try CoreExtension.of(connection).isIterationActive = iteration.state.isActive
+            return (iteration, effects)
         }
     }
 

@@ -8,16 +8,24 @@ package struct SyncEnvironment: Sendable {
     package var sleep: @Sendable (Duration) async throws -> Void
     /// Returns a number from 0 to 1.
     package var random: @Sendable () -> Double
+    /// Waits for the moment after which a stream that brought nothing counts as quiet; throws `CancellationError`.
+    ///
+    /// Lines wait that long for others to be stored with; nothing that is stored or told depends on it.
+    package var lull: @Sendable () async throws -> Void
 
     /// Makes an environment of its parts.
     package init(
         now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Duration,
-        sleep: @escaping @Sendable (Duration) async throws -> Void, random: @escaping @Sendable () -> Double
+        sleep: @escaping @Sendable (Duration) async throws -> Void, random: @escaping @Sendable () -> Double,
+        lull: @escaping @Sendable () async throws -> Void = {
+            try await ContinuousClock().sleep(for: .milliseconds(10))
+        }
     ) {
         self.now = now
         self.uptime = uptime
         self.sleep = sleep
         self.random = random
+        self.lull = lull
     }
 
     /// The system's clocks and random numbers.

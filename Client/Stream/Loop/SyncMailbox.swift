@@ -28,6 +28,8 @@ final class SyncMailbox: Sendable {
         case uploadCompleted
         /// A pause is over.
         case pauseEnded
+        /// Lines wait since a moment ago.
+        case lull
     }
 
     enum Item: Sendable {
@@ -80,7 +82,7 @@ final class SyncMailbox: Sendable {
             state.inlet = inlet
             state.input = nil
             state.failure = nil
-            state.controls.subtract([.tokenRefreshed, .pauseEnded])
+            state.controls.subtract([.tokenRefreshed, .pauseEnded, .lull])
         }
         return inlet
     }

@@ -14,6 +14,8 @@ package struct SyncOptions: Sendable {
     package var lineLimit = 48 << 20
     /// Whether the service is asked for lines in BSON; what it answers is taken either way.
     package var prefersBinaryLines = false
+    /// How much of what comes is stored at once.
+    package var tuning = SyncTuning.standard
     /// Who we say we are.
     package var userAgent = UserAgent.current()
 
