@@ -69,7 +69,7 @@ package struct SyncIteration: Sendable {
         var position =
             try positions[line.bucket]
             ?? WaitingPosition(stored: store(connection, now).position(ofBucket: line.bucket))
-        let count = try position.admit(line.operations)
+        let count = position.admit(line.operations)
         let effects = try SyncReducer.reduce(&next, .saved(bucket: line.bucket, count: count))
         state = next
         positions[line.bucket] = position

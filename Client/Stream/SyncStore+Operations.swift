@@ -16,7 +16,7 @@ extension SyncStore {
     package func save(_ line: DataLine, size: Int) throws -> Int {
         if tuning.usesFastPaths {
             var position = WaitingPosition(stored: try position(ofBucket: line.bucket))
-            let count = try position.admit(line.operations)
+            let count = position.admit(line.operations)
             try save([WaitingLine(line: line, size: size)], expecting: [:])
             return count
         }

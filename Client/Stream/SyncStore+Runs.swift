@@ -16,13 +16,9 @@ struct WaitingPosition: Sendable {
     /// Takes in a line.
     ///
     /// - Returns: the number of its operations that are new.
-    /// - Throws: `SyncError` for a new row without type or id; the position is unusable then.
-    mutating func admit(_ operations: OperationList) throws(SyncError) -> Int {
+    mutating func admit(_ operations: OperationList) -> Int {
         var count = 0
         for operation in operations.entries where operation.id > last {
-            if operation.kind == .put, operation.objectType.isAbsent || operation.objectID.isAbsent {
-                throw .rowWithoutName
-            }
             last = operation.id
             count += 1
         }
