@@ -101,6 +101,7 @@ let targets: [Target] = [
     command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
     command("MockServiceCommand", "MockService/Executable", ["MockService", "CommandLine"]),
     command("StackCommand", "Stack/Executable", ["Stack", "CommandLine"]),
+    command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
     command(
         "Benchmarks", "Benchmarks",
         ["Client", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "CommandLine", "System", "Wire"]),
@@ -120,7 +121,11 @@ let targets: [Target] = [
     tests("CommandLine", ["CommandLine", "System"]),
     tests(
         "Client",
-        ["Client", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto", "System", "Wire"]),
+        [
+            "Client", "CrashChild", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto",
+            "System",
+            "Wire",
+        ]),
     tests(
         "Backend",
         [

@@ -1,0 +1,109 @@
+import Foundation
+import PowerSync
+
+/// A program that syncs and writes until it is killed.
+///
+/// Arguments: the database, the endpoint of the service, the file of ``SharedProgress``, the file for uploads.
+package enum CrashChild {
+    /// Rows of each local transaction.
+    package static let rowsOfTransaction = 3
+
+    static func main() async {
+        do {
+            try await run(CommandLine.arguments)
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    private static func run(_ arguments: [String]) async throws {
+        guard arguments.count == 5, let progress = SharedProgress(path: arguments[3]) else {
+            throw Failure(message: "usage: DATABASE ENDPOINT PROGRESS UPLOADS")
+        }
+        StatementWatch.start(progress)
+        let database = PowerSyncDatabase(
+            schema: schema, dbFilename: arguments[1], logger: DefaultLogger(minSeverity: .error))
+        let connector = try Connector(endpoint: arguments[2], uploads: arguments[4])
+        try await database.connect(
+            connector: connector, options: ConnectOptions(crudThrottle: 0.001, retryDelay: 0.05))
+        var number = try await database.get("SELECT ifnull(max(number), 0) FROM journal") {
+            try $0.getInt64(index: 0)
+        }
+        while true {
+            for _ in 0..<Int64.random(in: 1...6) {
+                number += 1
+                try await write(number, to: database)
+                progress.committed = number
+            }
+            try await letSyncPublish(database)
+        }
+    }
+
+    private static func write(_ number: Int64, to database: any PowerSyncDatabaseProtocol) async throws {
+        try await database.writeTransaction { transaction in
+            _ = try transaction.execute(
+                sql: "INSERT INTO journal (id, number) VALUES (?, ?)",
+                parameters: ["j\(number)", number])
+            for part in 0..<rowsOfTransaction {
+                _ = try transaction.execute(
+                    sql: "INSERT INTO parts (id, number, part) VALUES (?, ?, ?)",
+                    parameters: ["\(number)-\(part)", number, part])
+            }
+        }
+    }
+
+    /// Waits a moment for a checkpoint to get through: nothing is published while local writes wait.
+    private static func letSyncPublish(_ database: any PowerSyncDatabaseProtocol) async throws {
+        let before = try await version(database)
+        for _ in 0..<500 where try await version(database) == before {
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    private static func version(_ database: any PowerSyncDatabaseProtocol) async throws -> Int64 {
+        try await database.get("SELECT ifnull(max(version), 0) FROM lefts") { try $0.getInt64(index: 0) }
+    }
+
+    /// `lefts` and `rights` always change together, `urgents` before them; the others are the app's own.
+    private static let schema = Schema(
+        Table(name: "lefts", columns: [.integer("version")]),
+        Table(name: "rights", columns: [.integer("version")]),
+        Table(name: "urgents", columns: [.integer("version")]),
+        Table(name: "parts", columns: [.integer("number"), .integer("part")]),
+        Table(name: "journal", columns: [.integer("number")], localOnly: true))
+}
+
+/// Writes each transaction that it uploads into a file, which is the backend.
+private final class Connector: PowerSyncBackendConnectorProtocol {
+    private let endpoint: String
+    private let uploads: Int32
+
+    init(endpoint: String, uploads path: String) throws {
+        self.endpoint = endpoint
+        uploads = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        guard uploads >= 0 else { throw Failure(message: "cannot open \(path)") }
+    }
+
+    func fetchCredentials() async throws -> PowerSyncCredentials? {
+        PowerSyncCredentials(endpoint: endpoint, token: "token")
+    }
+
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        guard let transaction = try await database.getNextCrudTransaction() else { return }
+        let lines = transaction.crud.map { entry in
+            "\(entry.clientId) \(entry.transactionId ?? 0) \(entry.op.rawValue) \(entry.table) \(entry.id)\n"
+        }
+        let bytes = Array(lines.joined().utf8)
+        // One call: a file never holds half a transaction.
+        guard Foundation.write(uploads, bytes, bytes.count) == bytes.count else {
+            throw Failure(message: "cannot write down an upload")
+        }
+        try await transaction.complete()
+    }
+}
+
+private struct Failure: Error, CustomStringConvertible {
+    let message: String
+    var description: String { message }
+}

@@ -1,0 +1,1 @@
+await CrashChild.main()
