@@ -140,8 +140,7 @@ package final class TranscriptReplayer {
         switch try SyncCommand(command.operation, payload: command.payload) {
         case .start(let start, _): return try feed { .start(start) }
         case .stop: return try feed { .stop }
-        case .lineText(let text):
-            let bytes = Array(text.utf8)
+        case .lineText(let bytes):
             return try feed { .line(try SyncLine(parsing: bytes), size: bytes.count) }
         case .lineBinary(let bytes):
             return try feed { .line(try SyncLine(parsingBSON: bytes), size: bytes.count) }

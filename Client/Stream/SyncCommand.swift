@@ -23,17 +23,22 @@ enum SyncCommand {
         guard case .text(let operation) = call[0] else {
             throw Self.invalid("First argument must be a string")
         }
-        if operation == "line_text" {
+        if operation == "line_text", let text = call.utf8(1) {
             // As it came: a text that is no UTF-8 must be refused, not repaired.
-            guard let text = call.utf8(1) else { throw Self.invalid("Second argument must be a string") }
             self = .lineText(text)
         } else {
             try self.init(operation, payload: call[1])
         }
     }
 
-    private init(_ operation: String, payload: SQLiteValue) throws {
+    /// Reads a command whose parts have been read.
+    ///
+    /// - Throws: as above.
+    init(_ operation: String, payload: SQLiteValue) throws {
         switch operation {
+        case "line_text":
+            guard let text = payload.text else { throw Self.invalid("Second argument must be a string") }
+            self = .lineText(Array(text.utf8))
         case "start":
             guard let text = payload.text else {
                 self = .start(SyncStart(parameters: nil), rawTables: [])
