@@ -47,10 +47,10 @@ lint: ## Check format, documentation, arrows between parts, compose file, and th
 format: ## Format all Swift files in place
 	@swift format --in-place --recursive --parallel $(wildcard *.swift Wire Platform Client Backend MockService Stack Tests Benchmarks Examples)
 
-bench: setup ## Run the benchmarks of a release build
+bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about ten minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
 
-fuzz: ## Feed the decoders of sync lines with mutated lines for ten minutes (FUZZ_SECONDS=60 for one)
+fuzz: setup ## Feed the decoders of sync lines with mutated lines for ten minutes (FUZZ_SECONDS=60 for one)
 	@Scripts/fuzz.sh $(ARGS)
 
 release: setup ## Build small, static executables into .build/dist
