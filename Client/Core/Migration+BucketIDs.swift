@@ -23,6 +23,15 @@ extension Migration {
 
     static let createBucketIndexV5 = "CREATE UNIQUE INDEX ps_buckets_name ON ps_buckets(name)"
 
+    /// Statements that leave the rows of a table in another one alone.
+    ///
+    /// RENAME and DROP COLUMN would make SQLite read every view and trigger of the file again. That fails if one of
+    /// the app's no longer works, or where the modules are missing that ours name; and a RENAME takes along the
+    /// triggers of version 9 and before, which write to `ps_buckets` themselves.
+    static func moveAside(_ table: String, _ other: String) -> [String] {
+        ["CREATE TABLE \(other) AS SELECT * FROM \(table)", "DROP TABLE \(table)"]
+    }
+
     /// Drops every managed view; the inner query is complete before the first one goes.
     static let dropManagedViews =
         "SELECT powersync_drop_view(name) FROM (\(ManagedView.query) LIMIT -1)"
@@ -37,66 +46,65 @@ extension Migration {
         for sql in bucketIDsUp { try connection.run(sql) }
     }
 
-    private static let bucketIDsUp = [
-        "ALTER TABLE ps_buckets RENAME TO ps_buckets_old",
-        "ALTER TABLE ps_oplog RENAME TO ps_oplog_old",
-        createBucketsV5,
-        createBucketIndexV5,
-        """
-        CREATE TABLE ps_oplog(
-          bucket INTEGER NOT NULL,
-          op_id INTEGER NOT NULL,
-          row_type TEXT,
-          row_id TEXT,
-          key TEXT,
-          data TEXT,
-          hash INTEGER NOT NULL
-        ) STRICT
-        """,
-        "CREATE INDEX ps_oplog_row ON ps_oplog(row_type, row_id)",
-        "CREATE INDEX ps_oplog_opid ON ps_oplog(bucket, op_id)",
-        "CREATE INDEX ps_oplog_key ON ps_oplog(bucket, key)",
-        """
-        CREATE TABLE ps_updated_rows(
-          row_type TEXT,
-          row_id TEXT,
-          PRIMARY KEY(row_type, row_id)
-        ) STRICT, WITHOUT ROWID
-        """,
-        """
-        INSERT INTO ps_buckets(name, last_applied_op, last_op, target_op, add_checksum, op_checksum, pending_delete)
-        SELECT name, last_applied_op, last_op, target_op, add_checksum, op_checksum, pending_delete
-        FROM ps_buckets_old ORDER BY rowid
-        """,
-        """
-        INSERT INTO ps_oplog(bucket, op_id, row_type, row_id, key, data, hash)
-        SELECT b.id, o.op_id, o.row_type, o.row_id, o.key, o.data, o.hash
-        FROM ps_oplog_old o JOIN ps_buckets b ON b.name = o.bucket
-        WHERE o.superseded = 0 AND o.op = 3 ORDER BY b.id, o.op_id
-        """,
-        """
-        INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id)
-        SELECT row_type, row_id FROM ps_oplog_old WHERE op <> 3
-        """,
-        """
-        UPDATE ps_buckets SET
-          add_checksum = (add_checksum + dropped.hash) & 4294967295,
-          op_checksum = (op_checksum - dropped.hash) & 4294967295
-        FROM (
-          SELECT bucket, sum(hash) AS hash FROM ps_oplog_old
-          WHERE superseded = 1 OR op <> 3 GROUP BY bucket) AS dropped
-        WHERE ps_buckets.name = dropped.bucket
-        """,
-        "DROP TABLE ps_oplog_old",
-        "DROP TABLE ps_buckets_old",
-    ]
+    private static let bucketIDsUp =
+        moveAside("ps_buckets", "ps_buckets_old")
+        + moveAside("ps_oplog", "ps_oplog_old") + [
+            createBucketsV5,
+            createBucketIndexV5,
+            """
+            CREATE TABLE ps_oplog(
+              bucket INTEGER NOT NULL,
+              op_id INTEGER NOT NULL,
+              row_type TEXT,
+              row_id TEXT,
+              key TEXT,
+              data TEXT,
+              hash INTEGER NOT NULL
+            ) STRICT
+            """,
+            "CREATE INDEX ps_oplog_row ON ps_oplog(row_type, row_id)",
+            "CREATE INDEX ps_oplog_opid ON ps_oplog(bucket, op_id)",
+            "CREATE INDEX ps_oplog_key ON ps_oplog(bucket, key)",
+            """
+            CREATE TABLE ps_updated_rows(
+              row_type TEXT,
+              row_id TEXT,
+              PRIMARY KEY(row_type, row_id)
+            ) STRICT, WITHOUT ROWID
+            """,
+            """
+            INSERT INTO ps_buckets(name, last_applied_op, last_op, target_op, add_checksum, op_checksum, pending_delete)
+            SELECT name, last_applied_op, last_op, target_op, add_checksum, op_checksum, pending_delete
+            FROM ps_buckets_old ORDER BY rowid
+            """,
+            """
+            INSERT INTO ps_oplog(bucket, op_id, row_type, row_id, key, data, hash)
+            SELECT b.id, o.op_id, o.row_type, o.row_id, o.key, o.data, o.hash
+            FROM ps_oplog_old o JOIN ps_buckets b ON b.name = o.bucket
+            WHERE o.superseded = 0 AND o.op = 3 ORDER BY b.id, o.op_id
+            """,
+            """
+            INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id)
+            SELECT row_type, row_id FROM ps_oplog_old WHERE op <> 3
+            """,
+            """
+            UPDATE ps_buckets SET
+              add_checksum = (add_checksum + dropped.hash) & 4294967295,
+              op_checksum = (op_checksum - dropped.hash) & 4294967295
+            FROM (
+              SELECT bucket, sum(hash) AS hash FROM ps_oplog_old
+              WHERE superseded = 1 OR op <> 3 GROUP BY bucket) AS dropped
+            WHERE ps_buckets.name = dropped.bucket
+            """,
+            "DROP TABLE ps_oplog_old",
+            "DROP TABLE ps_buckets_old",
+        ]
 
     private static let bucketIDsDown =
         [
-            dropManagedViews,
-            "ALTER TABLE ps_buckets RENAME TO ps_buckets_5",
-            "ALTER TABLE ps_oplog RENAME TO ps_oplog_5",
-            createBucketsV1,
+            dropManagedViews
+        ] + moveAside("ps_buckets", "ps_buckets_5") + moveAside("ps_oplog", "ps_oplog_5") + [
+            createBucketsV1
         ] + addBucketColumnsV4 + [
             """
             INSERT INTO ps_buckets(

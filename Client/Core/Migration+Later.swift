@@ -56,15 +56,6 @@ extension Migration {
         ]
     }
 
-    /// Statements that leave the rows of a table in another one alone.
-    ///
-    /// RENAME and DROP COLUMN would make SQLite read every view and trigger of the file again. That fails if one of
-    /// the app's no longer works, or where the modules are missing that ours name; and a RENAME takes along the
-    /// triggers of version 9 and before, which write to `ps_buckets` themselves.
-    private static func moveAside(_ table: String, _ other: String) -> [String] {
-        ["CREATE TABLE \(other) AS SELECT * FROM \(table)", "DROP TABLE \(table)"]
-    }
-
     static let later: [Migration] = [
         Migration(6, down: []) { connection, startsEmpty in
             if !startsEmpty { try queueDanglingRows(connection) }

@@ -18,7 +18,7 @@ struct BrokenObjectTests {
         return database
     }
 
-    @Test(arguments: 5...13) func aFileOfTheRowLayoutOpens(_ version: Int) throws {
+    @Test(arguments: 1...13) func aFileOfAnyVersionOpens(_ version: Int) throws {
         let database = try file(version)
         try database.migrate(to: 14)
         #expect(
@@ -26,10 +26,12 @@ struct BrokenObjectTests {
         #expect(
             try database.column("SELECT name FROM sqlite_schema WHERE name GLOB 'broken*' ORDER BY name")
                 == ["broken_trigger", "broken_view"])
-        #expect(try database.column("SELECT id FROM ps_buckets ORDER BY id") == ["1", "3"])
+        #expect(
+            try database.column("SELECT name FROM ps_buckets ORDER BY name")
+                == [#"lists["u1"]"#, #"todos["u1"]"#])
     }
 
-    @Test(arguments: [13, 12, 11, 10, 9, 8, 7, 6, 5]) func andGoesBackByOurSteps(_ version: Int) throws {
+    @Test(arguments: 4...13) func andGoesBackByOurSteps(_ version: Int) throws {
         let database = try CoreDatabase()
         try database.execute("CREATE VIEW broken_view AS SELECT id FROM gone")
         try database.migrate(to: version)
