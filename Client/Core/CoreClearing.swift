@@ -29,6 +29,7 @@ package enum CoreClearing {
             try connection.run("DELETE FROM \(table)")
         }
         try connection.run("DELETE FROM ps_kv WHERE key <> 'client_id'")
+        core.crud.forgetGate()
         for table in try DataTable.all(on: connection)
         where !table.isLocal || flags & includingLocalTables != 0 {
             let name = SQLText.identifier(table.internalName)

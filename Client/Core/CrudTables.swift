@@ -93,6 +93,9 @@ final class CrudTables {
             "INSERT INTO ps_crud(tx_id, data) VALUES (?, ?)", [.integer(transactionID), .text(entry)])
     }
 
+    /// To be called by whoever changes the target, so that a later write of the same transaction closes the gate.
+    func forgetGate() { isGateClosed = false }
+
     /// Raises the target to "unknown", so that nothing is applied before these writes are acknowledged.
     private func closeGate() throws {
         if isGateClosed { return }

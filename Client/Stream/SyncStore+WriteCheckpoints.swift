@@ -46,6 +46,7 @@ extension SyncStore {
         } else {
             try setKey(.target, to: id)
         }
+        try CoreExtension.of(connection).crud.forgetGate()
         return previous
     }
 

@@ -75,6 +75,18 @@ struct CrudTablesTests {
         #expect(try database.transactionIDs() == [1, 1])
     }
 
+    @Test(arguments: ["powersync_clear(0)", "powersync_control('target_checkpoint_request_id', 5)"])
+    func aGateOpenedBetweenTwoWritesOfATransactionIsClosedAgain(_ call: String) throws {
+        try SyncFunctions.register(on: database.connection)
+        try database.connection.transaction {
+            try insert("a")
+            try database.connection.run("SELECT \(call)")
+            try insert("b")
+        }
+        #expect(try gate() == closed)
+        #expect(try database.column("SELECT row_id FROM ps_updated_rows").contains("b"))
+    }
+
     @Test func aStatementThatFailsCannotReopenTheGate() throws {
         try database.apply([CoreDatabase.items])
         try database.connection.transaction {
