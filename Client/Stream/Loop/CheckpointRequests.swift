@@ -23,8 +23,12 @@ struct CheckpointRequests: Sendable {
     /// - Throws: what makes it impossible to ask for checkpoints, which is the end of the iteration: a service before
     ///   1.24 has no such endpoint and answers 404. `CancellationError`.
     func run(from first: CheckpointRequest) async throws {
-        let id = try await send(first)
-        try await database.write { try $0.seedCheckpointRequest(id) }
+        let answer = try await send(first)
+        try await database.write { store in
+            let current = try store.currentCheckpointRequest() ?? 0
+            // An upload of the stream before may have taken an id meanwhile, which must not be given out again.
+            try store.seedCheckpointRequest(current > first.id ? max(current, answer) : answer)
+        }
         seed.set(.seeded)
         while true {
             guard let waiting = try await database.write({ try $0.unappliedCheckpointRequest() }) else {

@@ -76,6 +76,24 @@ import Testing
         }
     }
 
+    @Test func anIdThatIsTakenDuringTheSeedIsNotGivenOutAgain() async throws {
+        let rig = Lock<SyncRig?>(nil)
+        let made = try await self.rig(.checkpointRequest(1)) {
+            _ = try await rig.withLock { $0 }?.database.write { store in
+                try store.seedCheckpointRequest(1)
+                return try store.nextCheckpointRequest()
+            }
+        }
+        rig.withLock { $0 = made }
+        defer { rig.withLock { $0 = nil } }
+        try await SyncRig.run(made) { made in
+            _ = try await sync(made)
+            try await waitUntil("the request is sent") { try ids(made) == ["1"] }
+            try await made.restThrottle()
+            #expect(try await made.database.write { try $0.currentCheckpointRequest() } == 2)
+        }
+    }
+
     @Test func aFailedSeedFailsTheIterationAndSaysWhy() async throws {
         let rig = try await rig(.status(404), .status(401), .checkpointRequest(1))
         try await SyncRig.run(rig) { rig in
