@@ -1,6 +1,14 @@
 import PowerSyncCommandLine
 import PowerSyncSystem
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// The command line of the benchmarks: which parts, how large, how often.
 enum BenchmarkCommand {
     private static let rows = Option(
@@ -67,6 +75,17 @@ enum BenchmarkCommand {
         let plan = Plan(
             sizes: sizes, pairs: try arguments.number(pairs.name, in: 1...99),
             writes: try arguments.number(writes.name, in: 100...1_000_000) ?? 20_000)
+        // One folder for all, so that Ctrl-C leaves no gigabytes behind.
+        let root = try TemporaryDirectory(prefix: "powersync-bench-")
+        defer { root.remove() }
+        setenv("TMPDIR", root.path, 1)
+        let ending = Task {
+            for await _ in StopSignal.stream() {
+                root.remove()
+                exit(130)
+            }
+        }
+        defer { ending.cancel() }
         var report = BenchmarkReport()
         for part in parts.isEmpty ? Part.allCases : parts { report.add(try await part.run(plan)) }
         StandardOutput.print(try report.text())

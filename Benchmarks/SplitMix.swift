@@ -20,8 +20,25 @@ struct SplitMix: RandomNumberGenerator {
 
     /// Returns a random UUID (version 4).
     mutating func uuid() -> String {
-        let digits = Array(hexadecimal() + hexadecimal())
-        let part = { (range: Range<Int>) in String(digits[range]) }
-        return "\(part(0..<8))-\(part(8..<12))-4\(part(13..<16))-8\(part(17..<20))-\(part(20..<32))"
+        var (high, low) = (next(), next())
+        high = high & ~0xF000 | 0x4000
+        low = low & ~(3 << 62) | 2 << 62
+        return String(unsafeUninitializedCapacity: 36) { buffer in
+            for (place, nibble) in Self.places.enumerated() {
+                guard nibble >= 0 else {
+                    buffer[place] = UInt8(ascii: "-")
+                    continue
+                }
+                let word = nibble < 16 ? high >> UInt64(60 - 4 * nibble) : low >> UInt64(124 - 4 * nibble)
+                let digit = UInt8(truncatingIfNeeded: word & 0xF)
+                buffer[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+            }
+            return 36
+        }
     }
+
+    /// Which of 32 digits stands where; -1 for a hyphen.
+    private static let places =
+        Array(0..<8) + [-1] + Array(8..<12) + [-1] + Array(12..<16) + [-1] + Array(16..<20) + [-1]
+        + Array(20..<32)
 }
