@@ -101,18 +101,25 @@ package indirect enum JSON: Sendable, Hashable {
 
     /// Appends a JSON string literal.
     package static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
         var text = text
-        text.withUTF8 { source in
-            var plain = 0
-            for index in source.indices {
-                guard let escape = escape(source[index]) else { continue }
-                bytes.append(contentsOf: source[plain..<index])
-                bytes.append(contentsOf: escape.utf8)
-                plain = index + 1
-            }
-            bytes.append(contentsOf: source[plain...])
+        text.withUTF8 { appendQuoted($0, to: &bytes) }
+    }
+
+    /// Appends a JSON string literal.
+    ///
+    /// - Parameters:
+    ///   - utf8: the text; what is not UTF-8 in it is taken over as it is.
+    ///   - bytes: where the literal goes.
+    package static func appendQuoted(_ utf8: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        var plain = 0
+        for index in utf8.indices {
+            guard let escape = escape(utf8[index]) else { continue }
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain..<index]))
+            bytes.append(contentsOf: escape.utf8)
+            plain = index + 1
         }
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain...]))
         bytes.append(UInt8(ascii: "\""))
     }
 

@@ -30,20 +30,21 @@ extension CoreExtension {
 
     private func registerJSONFunctions() throws(SQLiteError) {
         let flags: SQLiteFunctionFlags = [.innocuous, .deterministic, .setsSubtype]
-        try define("powersync_diff", 2, flags) { _, call in
-            guard let old = call.text(0), let new = call.text(1) else {
-                throw CoreError.argument("expected two JSON objects")
-            }
+        try defineText("powersync_diff", 2, flags) { call in
             call.resultSubtype = jsonSubtype
-            return .text(try RowDiff.diff(old, new))
+            let arguments = call
+            return try arguments.withText(0) { old in
+                try arguments.withText(1) { new in
+                    guard let old, let new else { throw CoreError.argument("expected two JSON objects") }
+                    return try RowDiff.diff(old, new)
+                }
+            }
         }
-        try define("powersync_json_merge", -1, flags) { _, call in
-            let objects = try (0..<call.count).map { index in
-                guard let text = call.text(index) else { throw CoreError.argument("Expected json object") }
-                return text
-            }
+        try defineText("powersync_json_merge", -1, flags) { call in
             call.resultSubtype = jsonSubtype
-            return .text(try RowDiff.merge(objects))
+            var merge = ObjectMerge()
+            for index in 0..<call.count { try call.withText(index) { try merge.add($0) } }
+            return merge.result
         }
         try connection.createForwardingFunction("powersync_strip_subtype", argumentCount: 1, flags: flags) {
             call in
@@ -117,6 +118,20 @@ extension CoreExtension {
         try connection.createFunction(name, argumentCount: count, flags: flags) { [unowned self] call in
             do {
                 return try body(self, &call)
+            } catch let error as SQLiteError {
+                throw CoreError.described(error, in: name)
+            }
+        }
+    }
+
+    /// Registers a function that returns text in UTF-8.
+    private func defineText(
+        _ name: String, _ count: Int, _ flags: SQLiteFunctionFlags,
+        _ body: @escaping (inout SQLiteFunctionCall) throws -> [UInt8]
+    ) throws(SQLiteError) {
+        try connection.createForwardingFunction(name, argumentCount: count, flags: flags) { call in
+            do {
+                return .utf8(try body(&call))
             } catch let error as SQLiteError {
                 throw CoreError.described(error, in: name)
             }

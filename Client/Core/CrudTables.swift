@@ -14,6 +14,7 @@ final class CrudTables {
     /// Whether `ps_tx` is known to be beyond the id.
     private var isCounted = false
     private var isGateClosed = false
+    private var writer: CrudEntryWriter?
 
     init(core: CoreExtension) {
         self.core = core
@@ -51,46 +52,48 @@ final class CrudTables {
         isCounted = true
     }
 
-    private func insert(_ values: [SQLiteValue]) throws {
+    private func insert(_ row: SQLiteInsertedRow) throws {
         if core.isApplyingSync { return }
-        let (op, id, type) = (text(values[0]), text(values[1]), text(values[2]))
-        let data = values[3].text
-        if ignoresEmptyUpdates(values[6]), op == "PATCH", data == "{}" { return }
-        var entry: [UInt8] = []
-        entry.reserveCapacity((data?.utf8.count ?? 0) + 96)
-        append("{\"op\":", quoting: op, to: &entry)
-        append(",\"id\":", quoting: id, to: &entry)
-        append(",\"type\":", quoting: type, to: &entry)
-        if let data { entry.append(contentsOf: ",\"data\":\(data)".utf8) }
-        if let old = values[4].text { entry.append(contentsOf: ",\"old\":\(old)".utf8) }
-        if let metadata = values[5].text { append(",\"metadata\":", quoting: metadata, to: &entry) }
-        entry.append(UInt8(ascii: "}"))
-        try queue(String(decoding: entry, as: UTF8.self))
-        try connection.run(
-            "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?, ?)",
-            [SQLiteValue(type), SQLiteValue(id)])
+        if ignoresEmptyUpdates(row[6]), row[0] == "PATCH", row[3] == "{}" { return }
+        let id = try countedTransactionID()
+        try withWriter { writer throws(SQLiteError) in try writer.write(row, transactionID: id) }
         try closeGate()
     }
 
-    private func insertJSON(_ values: [SQLiteValue]) throws {
+    private func insertJSON(_ row: SQLiteInsertedRow) throws {
         if core.isApplyingSync { return }
-        let data = text(values[0]) ?? "null"
-        if ignoresEmptyUpdates(values[1]) {
+        let data = CrudEntryWriter.text(row[0]) ?? "null"
+        if ignoresEmptyUpdates(row[1]) {
             let entry = try CoreError.parseArgument(data)
             if entry["op"] == .string("PATCH"), entry["data"] == .object([]) { return }
         }
-        try queue(data)
+        let id = try countedTransactionID()
+        let utf8 = Array(data.utf8)
+        try withWriter { writer throws(SQLiteError) in
+            try utf8.withUnsafeBufferPointer { bytes throws(SQLiteError) in
+                try writer.write(bytes, transactionID: id)
+            }
+        }
     }
 
-    private func queue(_ entry: String) throws {
+    /// Returns the id of the open transaction, once `ps_tx` is beyond it.
+    private func countedTransactionID() throws -> Int64 {
         guard let transactionID else { throw CoreError.state("no transaction id was taken") }
         if !isCounted {
             try connection.run(
                 "UPDATE ps_tx SET next_tx = ?1 + 1 WHERE id = 1 AND next_tx <= ?1", [.integer(transactionID)])
             isCounted = true
         }
-        try connection.run(
-            "INSERT INTO ps_crud(tx_id, data) VALUES (?, ?)", [.integer(transactionID), .text(entry)])
+        return transactionID
+    }
+
+    /// Lends the writer; who comes while it is out, from a trigger of the app on the queue, gets another one.
+    private func withWriter(_ body: (CrudEntryWriter) throws(SQLiteError) -> Void) throws(SQLiteError) {
+        let writer: CrudEntryWriter
+        if let idle = self.writer { writer = idle } else { writer = try CrudEntryWriter(on: connection) }
+        self.writer = nil
+        defer { self.writer = writer }
+        try body(writer)
     }
 
     /// To be called by whoever changes the target, so that a later write of the same transaction closes the gate.
@@ -101,10 +104,11 @@ final class CrudTables {
         if isGateClosed { return }
         let version = try connection.one("SELECT max(id) FROM ps_migration") { $0.int64(0) } ?? 0
         if version >= 14 {
+            // A gate that is closed already must not cost a write.
             try connection.run(
                 """
                 INSERT INTO ps_kv(key, value) VALUES ('target_checkpoint_request_id', 9223372036854775807) \
-                ON CONFLICT(key) DO UPDATE SET value = excluded.value
+                ON CONFLICT(key) DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value
                 """)
             try connection.run(
                 """
@@ -122,19 +126,4 @@ final class CrudTables {
     }
 
     private func ignoresEmptyUpdates(_ options: SQLiteValue) -> Bool { (options.integer ?? 0) & 16 != 0 }
-
-    private func append(_ prefix: String, quoting text: String?, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: prefix.utf8)
-        if let text { JSON.appendQuoted(text, to: &bytes) } else { bytes.append(contentsOf: "null".utf8) }
-    }
-
-    /// Returns a value as text: a virtual table gets numbers as they are, whatever its columns declare.
-    private func text(_ value: SQLiteValue) -> String? {
-        switch value {
-        case .text(let text): text
-        case .integer(let integer): String(integer)
-        case .real(let double): RowDiff.spelling(of: double)
-        case .null, .blob: nil
-        }
-    }
 }

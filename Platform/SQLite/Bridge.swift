@@ -21,6 +21,15 @@ func setResult(_ context: OpaquePointer, text: String) {
     }
 }
 
+/// Gives SQLite a text in UTF-8 as a function's result.
+func setResult(_ context: OpaquePointer, utf8 bytes: [UInt8]) {
+    bytes.withUnsafeBytes { buffer in
+        let start = buffer.baseAddress?.assumingMemoryBound(to: CChar.self)
+        sqlite3_result_text64(
+            context, start ?? emptyText, UInt64(buffer.count), transient, UInt8(SQLITE_UTF8))
+    }
+}
+
 /// Copies a text into memory that SQLite frees, for `sqlite3_vtab.zErrMsg`.
 func sqliteCopy(_ text: String) -> UnsafeMutablePointer<CChar>? {
     let bytes = Array(text.utf8) + [0]
@@ -47,6 +56,14 @@ func text(of pointer: OpaquePointer?) -> String? {
     guard let start = sqlite3_value_text(pointer) else { return nil }
     let count = Int(sqlite3_value_bytes(pointer))
     return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+}
+
+/// Lends the bytes of a passed value as text, nil for NULL; SQLite's own memory, which goes with the call.
+func withText<Result, Failure: Error>(
+    of pointer: OpaquePointer?, _ body: (UnsafeBufferPointer<UInt8>?) throws(Failure) -> Result
+) throws(Failure) -> Result {
+    guard let start = sqlite3_value_text(pointer) else { return try body(nil) }
+    return try body(UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(pointer))))
 }
 
 /// Returns the code and text by which an error of a Swift callback reaches SQL.

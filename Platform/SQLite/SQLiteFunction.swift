@@ -40,6 +40,17 @@ package struct SQLiteFunctionCall {
         return [UInt8](UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument(index)))))
     }
 
+    /// Lends the bytes of an argument as text in UTF-8; converts as SQLite does.
+    ///
+    /// - Parameters:
+    ///   - index: The argument, from 0.
+    ///   - body: The use; nil for NULL. SQLite does not check that text is UTF-8.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    package func withText<Result, Failure: Error>(
+        _ index: Int, _ body: (UnsafeBufferPointer<UInt8>?) throws(Failure) -> Result
+    ) throws(Failure) -> Result { try PowerSyncSQLite.withText(of: argument(index), body) }
+
     /// Whether an argument is text.
     package func isText(_ index: Int) -> Bool { sqlite3_value_type(argument(index)) == SQLITE_TEXT }
 
@@ -60,10 +71,12 @@ private final class FunctionBox {
     init(_ body: @escaping (inout SQLiteFunctionCall) throws -> SQLiteFunctionResult) { self.body = body }
 }
 
-/// What a function returns: a value, or one of its arguments without copying it into Swift.
+/// What a function returns: a value, text as bytes, or one of its arguments without copying it into Swift.
 package enum SQLiteFunctionResult {
     /// A value.
     case value(SQLiteValue)
+    /// Text in UTF-8.
+    case utf8([UInt8])
     /// The argument with this index; its subtype is replaced by `resultSubtype`.
     case argument(Int)
 }
@@ -122,6 +135,7 @@ private func call(_ box: FunctionBox, _ context: OpaquePointer, _ arguments: SQL
     do {
         switch try box.body(&call) {
         case .argument(let index): sqlite3_result_value(context, call.argument(index))
+        case .utf8(let bytes): setResult(context, utf8: bytes)
         case .value(.null): sqlite3_result_null(context)
         case .value(.integer(let integer)): sqlite3_result_int64(context, integer)
         case .value(.real(let double)): sqlite3_result_double(context, double)

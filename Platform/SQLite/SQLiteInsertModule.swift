@@ -1,5 +1,34 @@
 import CPowerSyncSQLite
 
+/// A row on its way into a virtual table; valid while `insert` runs.
+package struct SQLiteInsertedRow {
+    /// The number of columns.
+    package let count: Int
+    fileprivate let values: UnsafeMutablePointer<OpaquePointer?>
+
+    /// Returns the value of a column, from 0.
+    package subscript(_ column: Int) -> SQLiteValue { value(of: pointer(column)) }
+
+    /// Whether a column holds text.
+    package func isText(_ column: Int) -> Bool { sqlite3_value_type(pointer(column)) == SQLITE_TEXT }
+
+    /// Lends the bytes of a column as text in UTF-8; converts as SQLite does.
+    ///
+    /// - Parameters:
+    ///   - column: The column, from 0.
+    ///   - body: The use; nil for NULL. SQLite does not check that text is UTF-8.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    package func withText<Result, Failure: Error>(
+        _ column: Int, _ body: (UnsafeBufferPointer<UInt8>?) throws(Failure) -> Result
+    ) throws(Failure) -> Result { try PowerSyncSQLite.withText(of: pointer(column), body) }
+
+    private func pointer(_ column: Int) -> OpaquePointer? {
+        precondition(column >= 0 && column < count, "column \(column) of \(count)")
+        return values[column]
+    }
+}
+
 /// A virtual table without stored rows: each INSERT into it calls Swift.
 ///
 /// It exists in every schema under its module's name (eponymous). SELECT, UPDATE and DELETE fail with
@@ -11,8 +40,8 @@ package struct SQLiteInsertModule {
     package var columns: String
     /// Runs once a transaction, when the first statement that can write to it starts, also if no row follows.
     package var begin: () throws -> Void
-    /// Stores one row; values in the order of the columns.
-    package var insert: ([SQLiteValue]) throws -> Void
+    /// Stores one row.
+    package var insert: (SQLiteInsertedRow) throws -> Void
     /// Runs after ROLLBACK TO, or a failed statement, undid changes made since `begin`.
     package var rollbackTo: () -> Void
     /// Runs when the transaction is over, committed or not.
@@ -23,7 +52,7 @@ package struct SQLiteInsertModule {
     /// Creates a module.
     package init(
         name: String, columns: String, begin: @escaping () throws -> Void,
-        insert: @escaping ([SQLiteValue]) throws -> Void, rollbackTo: @escaping () -> Void = {},
+        insert: @escaping (SQLiteInsertedRow) throws -> Void, rollbackTo: @escaping () -> Void = {},
         end: @escaping () -> Void = {}, disconnect: @escaping () -> Void = {}
     ) {
         self.name = name
@@ -113,7 +142,7 @@ private func makeFunctions() -> sqlite3_module {
             return refuse(pointer, "can only be inserted into")
         }
         return perform(pointer) { module in
-            try module.insert((2..<Int(count)).map { value(of: arguments[$0]) })
+            try module.insert(SQLiteInsertedRow(count: Int(count) - 2, values: arguments + 2))
         }
     }
     functions.xBegin = { pointer in perform(pointer) { try $0.begin() } }

@@ -14,9 +14,9 @@ struct SQLiteInsertModuleTests {
             SQLiteInsertModule(
                 name: "sink", columns: "a TEXT, b INT HIDDEN",
                 begin: { journal.events.append("begin") },
-                insert: { values in
-                    if values[0] == "bad" { throw SQLiteError(extendedCode: 3091, message: "bad row") }
-                    journal.events.append("insert \(values[0].text ?? "-") \(values[1].integer ?? -1)")
+                insert: { row in
+                    if row[0] == "bad" { throw SQLiteError(extendedCode: 3091, message: "bad row") }
+                    journal.events.append("insert \(row[0].text ?? "-") \(row[1].integer ?? -1)")
                 },
                 rollbackTo: { journal.events.append("rollbackTo") },
                 end: { journal.events.append("end") }))
