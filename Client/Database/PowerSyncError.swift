@@ -32,3 +32,13 @@ public enum PowerSyncError: Error, LocalizedError {
         }
     }
 }
+
+extension PowerSyncError: CustomStringConvertible {
+    /// The error in one line, without row data: an error below it shows what may be logged alone.
+    public var description: String {
+        guard case .operationFailed(let message, let underlying?) = self else {
+            return errorDescription ?? "An unknown error occurred."
+        }
+        return (message.map { "\($0): " } ?? "") + String(describing: underlying)
+    }
+}
