@@ -26,11 +26,8 @@ struct RawTableTests {
         (#"{"name":"row_type"}"#, "Raw table row_type has no local name"),
         (#"{"name":"row_type","table_name":"missing"}"#, "Could not find missing in local schema."),
     ])
-    func aTableThatDoesNotFitIsReported(_ json: String, _ message: String) throws {
+    func aTableThatDoesNotFitIsReportedBeforeRowsAreWritten(_ json: String, _ message: String) throws {
         try database.execute("CREATE TABLE users(name TEXT)")
-        let error = sqliteError { try createTriggers(json) }
-        #expect(error?.extendedCode == 3091)
-        #expect(error?.message == "powersync_create_raw_table_crud_trigger: \(message)")
         let inferred = sqliteError { _ = try writer(json) }
         #expect(inferred?.message == message)
     }
@@ -45,104 +42,34 @@ struct RawTableTests {
         #expect(error?.message.hasSuffix("unexpected write type UPSERT") == true)
     }
 
-    @Test func localWritesAreQueuedUnderTheNameOfTheSync() throws {
+    @Test func anIdCannotBeUpdated() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
         try createTriggers(#"{"name":"row_type","table_name":"users"}"#)
-        try database.execute(
-            """
-            INSERT INTO users(id, name) VALUES ('id', 'name');
-            UPDATE users SET name = 'new name';
-            DELETE FROM users;
-            """)
-        #expect(
-            try database.entries() == [
-                #"{"op":"PUT","id":"id","type":"row_type","data":{"name":"name"}}"#,
-                #"{"op":"PATCH","id":"id","type":"row_type","data":{"name":"new name"}}"#,
-                #"{"op":"DELETE","id":"id","type":"row_type"}"#,
-            ])
-        #expect(try database.transactionIDs() == [1, 2, 3])
-        #expect(try database.rows("SELECT * FROM ps_updated_rows") == [["row_type", "id"]])
         try database.execute("INSERT INTO users(id) VALUES ('id')")
+        #expect(try database.rows("SELECT * FROM ps_updated_rows") == [["row_type", "id"]])
         let error = sqliteError { try database.execute("UPDATE users SET id = 'other'") }
         #expect(error?.message == "Cannot update id")
     }
 
-    @Test func anInsertOnlyTableRefusesOtherWrites() throws {
+    @Test func anInferredDeleteTakesTheRowAway() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"users","table_name":"users","insert_only":true}"#)
-        try database.execute("INSERT INTO users(id, name) VALUES ('id', 'name')")
-        #expect(try database.entries() == [#"{"op":"PUT","type":"users","id":"id","data":{"name":"name"}}"#])
-        #expect(try database.rows("SELECT * FROM ps_kv WHERE key <> 'client_id'").isEmpty)
-        for sql in ["UPDATE users SET name = 'x'", "DELETE FROM users"] {
-            let error = sqliteError { try database.execute(sql) }
-            #expect(error?.extendedCode == 1811)
-            #expect(error?.message == "Unexpected update on insert-only table")
-        }
-    }
-
-    @Test func previousValuesOfChangedColumnsAreKept() throws {
-        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT, email TEXT)")
-        try createTriggers(
-            #"{"name":"users","table_name":"users","include_old":["name"],"include_old_only_when_changed":true}"#
-        )
-        try database.execute(
-            """
-            INSERT INTO users(id, name, email) VALUES ('id', 'name', 'mail');
-            UPDATE users SET name = 'new name', email = 'other';
-            DELETE FROM users;
-            """)
-        #expect(
-            try database.queue().map { $0.entry["old"]?.text } == [
-                nil, #"{"name":"name"}"#, #"{"name":"new name"}"#,
-            ])
-    }
-
-    @Test func updatesThatChangeNothingAreLeftOutOnDemand() throws {
-        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"users","table_name":"users","ignore_empty_update":true}"#)
-        try database.execute("INSERT INTO users VALUES ('id', 'name'); UPDATE users SET name = 'name'")
-        #expect(try database.entries().count == 1)
-    }
-
-    @Test func onlySyncedColumnsAreQueued() throws {
-        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, synced_a, synced_b, local_a, local_b)")
-        try createTriggers(
-            #"{"name":"users","table_name":"users","synced_columns":["synced_a","synced_b","unknown"]}"#)
-        try database.execute(
-            """
-            INSERT INTO users VALUES ('id', 'a', 'b', 'c', 'd');
-            UPDATE users SET local_a = 'x', local_b = 'y';
-            UPDATE users SET synced_a = 'x', local_b = 'z';
-            """)
-        #expect(
-            try database.queue().map { $0.entry["data"]?.text }
-                == [#"{"synced_a":"a","synced_b":"b"}"#, #"{"synced_a":"x"}"#])
-    }
-
-    @Test func clearRunsWithoutQueueing() throws {
-        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        let json = #"{"name":"users","table_name":"users","clear":"DELETE FROM users"}"#
-        try database.apply([], raw: [json])
-        try createTriggers(json)
-        try database.execute("INSERT INTO users VALUES ('id', 'name')")
-        try database.connection.transaction { try CoreClearing.clear(flags: 2, on: database.connection) }
+        let users = try writer(#"{"name":"users","table_name":"users"}"#)
+        try users.put(id: "a", data: #"{"name":"x"}"#)
+        try users.delete(id: "a")
         #expect(try database.rows("SELECT * FROM users").isEmpty)
-        #expect(try database.entries().isEmpty)
     }
 
-    @Test func inferredStatementsLeaveLocalColumnsAlone() throws {
-        try database.execute("CREATE TABLE local_users(id TEXT PRIMARY KEY, name TEXT, local TEXT)")
-        let json = #"{"name":"users","table_name":"local_users","synced_columns":["name","email"]}"#
-        let first = try writer(json)
-        try first.put(id: "a", data: #"{"name":"x","local":"from service","email":"m"}"#)
-        #expect(try database.rows("SELECT * FROM local_users") == [["a", "x", "null"]])
+    @Test func aFailingDeleteIsNamedForDebuggingAlone() throws {
         try database.execute(
-            "UPDATE local_users SET local = 'mine'; ALTER TABLE local_users ADD COLUMN email TEXT")
-        let second = try writer(json)
-        try second.put(id: "a", data: #"{"name":"y","email":"m"}"#)
-        #expect(try database.rows("SELECT * FROM local_users") == [["a", "y", "mine", "m"]])
-        try second.delete(id: "a")
-        #expect(try database.rows("SELECT * FROM local_users").isEmpty)
+            """
+            CREATE TABLE users(id TEXT PRIMARY KEY);
+            CREATE TRIGGER keep BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'kept'); END;
+            """)
+        let users = try writer(#"{"name":"users","table_name":"users"}"#)
+        try users.put(id: "my_user", data: "{}")
+        let error = try #require(sqliteError { try users.delete(id: "my_user") })
+        #expect(error.description == "SQLite error 1811: kept")
+        #expect(error.debugDescription.contains("(context: deleting from users, id = my_user)"))
     }
 
     @Test func aTableOfIdsAloneCanBeWritten() throws {
@@ -172,19 +99,6 @@ struct RawTableTests {
                 == "expected oplog data to be an object")
     }
 
-    @Test func aFailingRowIsNamed() throws {
-        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT NOT NULL)")
-        let users = try writer(
-            #"{"name":"users","put":{"sql":"INSERT OR REPLACE INTO users(id, name) VALUES (?, ?)","params":["Id",{"Column":"name"}]},"delete":{"sql":"DELETE FROM users WHERE id = ?","params":["Id"]}}"#
-        )
-        let error = sqliteError { try users.put(id: "my_user", data: "{}") }
-        #expect(error?.extendedCode == 1299)
-        #expect(error?.context == "replacing into users, id = my_user, data = {}")
-        try users.put(id: "my_user", data: #"{"name":"x"}"#)
-        try users.delete(id: "my_user")
-        #expect(try database.rows("SELECT * FROM users").isEmpty)
-    }
-
     @Test(arguments: [
         (
             #"{"sql":"INSERT INTO users VALUES (?, ?)","params":["Id"]}"#,
@@ -204,12 +118,4 @@ struct RawTableTests {
         #expect(error?.message == message)
     }
 
-    @Test func aTransactionOfRawWritesHasOneID() throws {
-        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"users","table_name":"users"}"#)
-        try database.execute(
-            "BEGIN; INSERT INTO users VALUES ('a', 'b'); UPDATE users SET name = 'c'; DELETE FROM users; COMMIT"
-        )
-        #expect(try database.transactionIDs() == [1, 1, 1])
-    }
 }
