@@ -47,7 +47,7 @@ import Testing
             0xF3,
             0xF4, 0xF5, 0xFF,
         ]
-        let rest: [UInt8] = [0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF]
+        let rest: [UInt8] = [0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0]
         var sequences: [[UInt8]] = leads.map { [$0] }
         for lead in leads {
             for second in rest {
@@ -63,7 +63,7 @@ import Testing
             let plain = try? JSON.parse([0x22] + sequence + [0x22]).stringValue
             #expect(plain == expected, "\(sequence)")
         }
-        for sequence in sequences.shuffled().prefix(2_000) {
+        for sequence in sequences.shuffled().prefix(500) {
             for padding in [0, 3, 7, 8, 20] {
                 let literal = Array(repeating: UInt8(ascii: "a"), count: padding) + sequence
                 let expected = String(validating: literal, as: UTF8.self)
