@@ -192,7 +192,9 @@ import Testing
         #expect(try bench.begin().streamRequest?["buckets"] == .array([]))
     }
 
-    @Test("87, Q6: a line that met a locked database can be repeated", arguments: LineEncoding.allCases)
+    @Test(
+        "87: a line that met a locked database can be repeated, and tells its status then",
+        arguments: LineEncoding.allCases)
     func lockedDatabase(_ encoding: LineEncoding) throws {
         let folder = try TemporaryDirectory(prefix: "vectors")
         defer { folder.remove() }
