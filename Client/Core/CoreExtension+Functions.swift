@@ -46,13 +46,9 @@ extension CoreExtension {
             for index in 0..<call.count { try call.withText(index) { try merge.add($0) } }
             return merge.result
         }
-        try connection.createForwardingFunction("powersync_strip_subtype", argumentCount: 1, flags: flags) {
-            call in
-            guard call.isReal(0), case .real(let double) = call[0] else { return .argument(0) }
-            // As JSON text, which json_object takes digit for digit (client-core 1.7).
-            call.resultSubtype = jsonSubtype
-            return .value(.text(RowDiff.spelling(of: double)))
-        }
+        // As JSON text, which json_object takes digit for digit (client-core 1.7).
+        try connection.createStrippingFunction(
+            "powersync_strip_subtype", flags: flags, subtype: jsonSubtype, spelling: RowDiff.spelling)
     }
 
     private func registerDatabaseFunctions() throws(SQLiteError) {

@@ -130,6 +130,48 @@ extension SQLiteConnection {
     }
 }
 
+extension SQLiteConnection {
+    /// Registers a function of one argument that returns it without its subtype, doubles alone in another form.
+    ///
+    /// It costs little enough to be called for every column of every row: only doubles come to Swift.
+    ///
+    /// - Parameters:
+    ///   - name: Its SQL name.
+    ///   - flags: What SQLite may assume.
+    ///   - subtype: The subtype that the text of a double gets.
+    ///   - spelling: Returns the text of a double.
+    /// - Throws: SQLite's error.
+    package func createStrippingFunction(
+        _ name: String, flags: SQLiteFunctionFlags, subtype: UInt32, spelling: @escaping (Double) -> String
+    ) throws(SQLiteError) {
+        try checkOpen()
+        let box = FunctionBox { call in
+            call.resultSubtype = subtype
+            guard case .real(let double) = call[0] else { return .argument(0) }
+            return .value(.text(spelling(double)))
+        }
+        // SQLite releases the box when the function goes, also when this call fails.
+        let result = sqlite3_create_function_v2(
+            pointer, name, 1, SQLITE_UTF8 | flags.rawValue, Unmanaged.passRetained(box).toOpaque(),
+            { context, count, arguments in
+                guard let context, let arguments else { return }
+                guard sqlite3_value_type(arguments[0]) == SQLITE_FLOAT else {
+                    sqlite3_result_value(context, arguments[0])
+                    // The value brings its subtype along.
+                    return sqlite3_result_subtype(context, 0)
+                }
+                guard let data = sqlite3_user_data(context) else { return }
+                let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
+                call(box, context, SQLiteFunctionCall(count: Int(count), arguments: arguments))
+            }, nil, nil,
+            { data in
+                guard let data else { return }
+                Unmanaged<FunctionBox>.fromOpaque(data).release()
+            })
+        if result != SQLITE_OK { throw lastError(result, sql: nil) }
+    }
+}
+
 private func call(_ box: FunctionBox, _ context: OpaquePointer, _ arguments: SQLiteFunctionCall) {
     var call = arguments
     do {

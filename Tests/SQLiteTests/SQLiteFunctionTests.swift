@@ -15,6 +15,16 @@ struct SQLiteFunctionTests {
         }
     }
 
+    @Test func stripsSubtypesAndSpellsDoublesAnew() throws {
+        try connection.createStrippingFunction("strip", flags: [], subtype: 74) { "\($0)" }
+        for value in [SQLiteValue.null, .integer(7), .text("a\0b"), .text(""), .blob([1]), .blob([])] {
+            #expect(try connection.query("SELECT strip(?)", [value]) { $0[0] } == [value])
+        }
+        #expect(
+            try connection.query("SELECT json_array(strip(json_object()), strip(0.1 + 0.2))") { $0.text(0) }
+                == [#"["{}",0.30000000000000004]"#])
+    }
+
     @Test func takesAnyNumberOfArguments() throws {
         try connection.createFunction("join_all", argumentCount: -1) { call in
             .text((0..<call.count).map { call.text($0) ?? "-" }.joined(separator: ","))
