@@ -25,7 +25,8 @@ final class SyncRig: Sendable {
     }
 
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
-    // and uploading empties the queue. `report` gets each status at the moment it is delivered.
+    // and uploading empties the queue. `report` gets each status at the moment it is delivered. `lull` waits for the
+    // moment after which a stream counts as quiet.
     init(
         schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
@@ -33,18 +34,20 @@ final class SyncRig: Sendable {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
         upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
-        path: String = ":memory:",
+        path: String = ":memory:", lull: (@Sendable () async throws -> Void)? = nil,
         report: @escaping @Sendable (SyncStatusSnapshot) -> Void = { _ in }
     ) async throws {
         let shared = Shared()
         state = shared
+        var environment = clock.environment
+        if let lull { environment.lull = lull }
         self.transport = transport
         let pool = try await SQLitePool.open(path: path, readers: 0) { connection, _ in
             if path != ":memory:" { try connection.execute("PRAGMA journal_mode = WAL") }
             try SyncBench.prepare(connection, schema: schema)
         }
         self.pool = pool
-        database = SyncDatabase(pool: pool, environment: clock.environment)
+        database = SyncDatabase(pool: pool, environment: environment)
         var options = SyncOptions()
         options.userAgent = "test"
         change(&options)
@@ -71,7 +74,7 @@ final class SyncRig: Sendable {
         }
         coordinator = SyncCoordinator(
             database: database, backend: backend, transport: transport, options: options, status: hub,
-            activeStreams: { shared.state.withLock { $0.active } }, environment: clock.environment
+            activeStreams: { shared.state.withLock { $0.active } }, environment: environment
         ) { severity, message in
             shared.state.withLock { $0.log.append("\(severity.stringValue) \(message)") }
         }

@@ -1,0 +1,109 @@
+import PowerSync
+import PowerSyncSQLite
+import PowerSyncWire
+import Testing
+
+/// When lines that wait are stored while a stream is open (SPEC.md, "Coalescing").
+@Suite(.timeLimit(.minutes(1))) struct CoalescingTests {
+    private let checkpoint = SyncLines.checkpoint(3, [.init("b", checksum: 6, count: 3)])
+
+    private func data(_ number: Int) -> String {
+        SyncLines.data("b", SyncLines.put(number, "r\(number)", checksum: Int64(number)))
+    }
+
+    /// Sends chunks one after the other and waits until the client has taken them all.
+    private func send(_ lines: [String], to stream: ScriptedStream) async throws {
+        for line in lines { stream.send(line) }
+        try await waitUntil("all is taken") { stream.isIdle }
+    }
+
+    /// Opens a stream with a checkpoint, and lets the upload round pass that the first line starts: its end is an event
+    /// like any other.
+    private func begin(_ rig: SyncRig) async throws -> ScriptedStream {
+        let stream = try await rig.stream(0)
+        try await send([checkpoint], to: stream)
+        try await rig.restThrottle()
+        return stream
+    }
+
+    private func stored(_ rig: SyncRig) async throws -> [[SQLiteValue]] {
+        try await rig.rows("SELECT op_id FROM ps_oplog ORDER BY op_id")
+    }
+
+    @Test func linesOfSeveralChunksWaitOutsideATransactionUntilTheStreamIsQuiet() async throws {
+        let moment = Signal()
+        try await SyncRig.run(try await SyncRig(lull: { try await moment.wait() })) { rig in
+            let stream = try await begin(rig)
+            try await send([data(1), data(2)], to: stream)
+            #expect(try await stored(rig).isEmpty)
+            #expect(await rig.status.downloading?.first?.downloadedOperations == 0)
+            // Whoever writes meanwhile does not wait.
+            try await rig.pool.write { try $0.run("INSERT INTO ps_untyped VALUES ('t', 'i', '{}')") }
+            #expect(try await stored(rig).isEmpty)
+            try await waitUntil("they are stored") {
+                moment.raise()
+                return try await stored(rig) == [[1], [2]]
+            }
+            try await waitUntil("they are told") {
+                await rig.status.downloading?.first?.downloadedOperations == 2
+            }
+        }
+    }
+
+    @Test func linesOfAStreamThatGoesOnAreStoredAfterTheirTime() async throws {
+        let moment = Signal()
+        try await SyncRig.run(try await SyncRig(lull: { try await moment.wait() })) { rig in
+            let stream = try await begin(rig)
+            try await send([data(1)], to: stream)
+            // The longest that any line waits, whatever storing cost before.
+            rig.clock.advance(by: .seconds(2))
+            try await send([data(2)], to: stream)
+            moment.raise()
+            try await waitUntil("both are stored") { try await stored(rig) == [[1], [2]] }
+        }
+    }
+
+    @Test func theEndOfAStreamStoresWhatWaits() async throws {
+        for isCut in [false, true] {
+            let never = Signal()
+            try await SyncRig.run(try await SyncRig(lull: { try await never.wait() })) { rig in
+                let stream = try await begin(rig)
+                try await send([data(1)], to: stream)
+                if isCut { stream.cut() } else { stream.end() }
+                try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+                #expect(try await stored(rig) == [[1]])
+            }
+        }
+    }
+
+    @Test func linesAreStoredAtTheLimitOfBytes() async throws {
+        let never = Signal()
+        let limit = data(1).utf8.count + 1
+        let rig = try await SyncRig(
+            options: { $0.tuning.coalescedBytes = limit }, lull: { try await never.wait() })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await begin(rig)
+            try await send([data(1)], to: stream)
+            #expect(try await stored(rig).isEmpty)
+            try await send([data(2)], to: stream)
+            #expect(try await stored(rig) == [[1], [2]])
+        }
+    }
+
+    @Test func linesThatWaitWhenTheClientStopsAreAskedForAgain() async throws {
+        let never = Signal()
+        let rig = try await SyncRig(lull: { try await never.wait() })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await begin(rig)
+            try await send([data(1)], to: stream)
+        }
+        #expect(try await stored(rig).isEmpty)
+        try await SyncRig.run(rig) { rig in
+            let stream = try await rig.stream(1)
+            #expect(try rig.transport.body(1)["buckets"]?.text == "[]")
+            stream.send(checkpoint, data(1), data(2), data(3), SyncLines.complete(3))
+            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            #expect(try await rig.items() == ["r1", "r2", "r3"])
+        }
+    }
+}
