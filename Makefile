@@ -7,7 +7,7 @@ SHELL := bash
 ARGS ?=
 DEBUG := .build/debug
 
-.PHONY: help setup demo up build test test-unit lint format bench fuzz release clean
+.PHONY: help setup demo up build test test-unit lint format bench fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -52,6 +52,15 @@ bench: setup ## Measure the client beside bare loops on the same SQLite (release
 
 fuzz: setup ## Feed the decoders of sync lines with mutated lines for ten minutes (FUZZ_SECONDS=60 for one)
 	@Scripts/fuzz.sh $(ARGS)
+
+mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
+	@Scripts/mutants.sh $(ARGS)
+
+nightly: setup ## Run the long forms: 10,000 random sessions, 200 crashes, mutants, fuzzing (an hour)
+	@POWERSYNC_ONLY=Client POWERSYNC_PROPERTY_SEEDS=10000 POWERSYNC_CRASHES=200 \
+		Scripts/test.sh --filter 'SyncPropertyTests|CrashTests'
+	@Scripts/mutants.sh
+	@Scripts/fuzz.sh
 
 release: setup ## Build small, static executables into .build/dist
 	@Scripts/release.sh

@@ -56,5 +56,7 @@ import Testing
         }
         guard Self.isLong, count % 500 == 0 || count == Self.seeds.count else { return }
         print("property: \(count) of \(Self.seeds.count) sessions")
+        // Into a pipe nothing would be seen before the end.
+        fflush(nil)
     }
 }
