@@ -34,7 +34,7 @@ git ls-files -co --exclude-standard -z -- Package.swift Wire Platform Client Bac
     if [ ! -e "$file" ]; then rm "$source/$file"; fi
 done
 # A repository of its own, or git would take the patches to be meant for this one.
-git init -q -b mutants "$source"
+if [ ! -e "$source/.git" ]; then git init -q -b mutants "$source"; fi
 
 build() {
     swift build --build-tests --package-path "$source" --scratch-path "$folder/build" >>"$log" 2>&1
