@@ -41,7 +41,8 @@ package struct LineSplitter: Sendable {
             if !line.isEmpty { return Array(line) }
         }
         scanned = buffer.count
-        try check(scanned - start)
+        // A CR may be the first half of the line's end.
+        try check(scanned - start - (hasPartialLine && buffer.last == 0x0D ? 1 : 0))
         return nil
     }
 

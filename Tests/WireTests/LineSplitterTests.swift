@@ -44,6 +44,16 @@ import Testing
         #expect(throws: WireError.self) { try splitter.next() }
     }
 
+    @Test func takesALineAtTheLimitWhoseEndIsCutInTwo() throws {
+        var splitter = LineSplitter(limit: 8)
+        splitter.append(Array("12345678\r".utf8))
+        #expect(try splitter.next() == nil)
+        splitter.append(Array("\n".utf8))
+        #expect(try splitter.next() == Array("12345678".utf8))
+        splitter.append(Array("12345678\r\r".utf8))
+        #expect(throws: WireError.self) { try splitter.next() }
+    }
+
     @Test func keepsOnlyWhatIsNotYetRead() throws {
         var splitter = LineSplitter(limit: 1 << 20)
         let line = [UInt8](repeating: 0x61, count: 50_000) + [0x0A]
