@@ -56,7 +56,7 @@ fuzz: setup ## Feed the decoders of sync lines with mutated lines for ten minute
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
 	@Scripts/mutants.sh $(ARGS)
 
-nightly: setup ## Run the long forms: 10,000 random sessions, 200 crashes, mutants, fuzzing (an hour)
+nightly: setup ## Run the long forms: 10,000 random sessions, 200 crashes, mutants, fuzzing (half an hour)
 	@POWERSYNC_ONLY=Client POWERSYNC_PROPERTY_SEEDS=10000 POWERSYNC_CRASHES=200 \
 		Scripts/test.sh --filter 'SyncPropertyTests|CrashTests'
 	@Scripts/mutants.sh
