@@ -57,12 +57,13 @@ extension SyncStore {
         var runs: [String: (lists: [OperationList], size: Int)] = [:]
         for waiting in lines {
             let name = waiting.line.bucket
-            if runs[name] == nil { names.append(name) }
-            guard !waiting.line.operations.isEmpty else {
-                runs[name, default: ([], 0)].size += 0
-                continue
+            if runs[name] == nil {
+                names.append(name)
+                runs[name] = ([], 0)
             }
-            runs[name, default: ([], 0)].lists.append(waiting.line.operations)
+            // A line without operations only makes its bucket known.
+            if waiting.line.operations.isEmpty { continue }
+            runs[name]?.lists.append(waiting.line.operations)
             runs[name]?.size += waiting.size
         }
         for name in names {
