@@ -49,7 +49,7 @@ import Testing
                 SyncLines.diff(1, updated: [.init("b", checksum: 5)], writeCheckpoint: 42),
                 SyncLines.data("b", SyncLines.put(1, "remote", checksum: 5)), SyncLines.complete())
             try await waitUntil("applied") { try await rig.items() == ["remote"] }
-            #expect(rig.log.contains("DEBUG Applied checkpoint request id 42"))
+            try await waitUntil("told") { rig.log.contains("DEBUG Applied checkpoint request id 42") }
         }
     }
 

@@ -73,7 +73,7 @@ import Testing
             }
             release.raise()
             try await waitUntil("applied") { try await rig.items() == ["remote"] }
-            #expect(rig.log.contains("DEBUG Applied checkpoint request id 7"))
+            try await waitUntil("told") { rig.log.contains("DEBUG Applied checkpoint request id 7") }
         }
     }
 
