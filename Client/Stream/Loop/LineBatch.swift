@@ -5,6 +5,9 @@ struct LineBatch {
     /// However long storing takes, nothing waits longer.
     static let longestPatience = Duration.seconds(2)
 
+    /// Many small lines take more memory than their bytes say.
+    static let mostLines = 32_768
+
     private(set) var events: [SyncEvent] = []
     private(set) var bytes = 0
     private var since = Duration.zero
@@ -23,6 +26,12 @@ struct LineBatch {
         events.append(event)
         bytes += size
     }
+
+    /// Looks whether no more lines may wait.
+    ///
+    /// - Parameter limit: the most bytes.
+    /// - Returns: whether there are so many bytes, or lines, already.
+    func isFull(limit: Int) -> Bool { bytes >= limit || events.count >= Self.mostLines }
 
     /// Takes all lines out.
     mutating func take() -> [SyncEvent] {

@@ -120,7 +120,7 @@ extension SyncCoordinator {
             let effects: [SyncEffect]
             if case .data = line {
                 batch.append(event, size: size, now: environment.uptime())
-                effects = batch.bytes < options.tuning.coalescedBytes ? [] : try await step()
+                effects = batch.isFull(limit: options.tuning.coalescedBytes) ? try await step() : []
             } else {
                 effects = try await step(event)
             }

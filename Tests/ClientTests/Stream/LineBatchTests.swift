@@ -42,6 +42,15 @@ import Testing
         #expect(isDue8)
     }
 
+    @Test func bytesAndLinesHaveALimit() {
+        var batch = LineBatch()
+        for _ in 1..<LineBatch.mostLines { batch.append(event, size: 1, now: .zero) }
+        #expect(!batch.isFull(limit: LineBatch.mostLines))
+        #expect(batch.isFull(limit: LineBatch.mostLines - 1))
+        batch.append(event, size: 1, now: .zero)
+        #expect(batch.isFull(limit: .max))
+    }
+
     @Test func takingLeavesNothing() {
         var batch = LineBatch()
         batch.append(event, size: 10, now: .zero)
