@@ -42,6 +42,15 @@ struct CoreDatabase {
         try connection.transaction { try CoreMigrations.migrate(connection, to: version) }
     }
 
+    /// Makes the three triggers that queue local writes to the raw table `users`.
+    func createRawTriggers(_ json: String) throws {
+        for operation in ["INSERT", "UPDATE", "DELETE"] {
+            try connection.run(
+                "SELECT powersync_create_raw_table_crud_trigger(?, ?, ?)",
+                [.text(json), .text("users_\(operation)"), .text(operation)])
+        }
+    }
+
     func execute(_ sql: String) throws { try connection.execute(sql) }
 
     /// Returns the rows of a query, each as the texts of its columns; NULL is "null".

@@ -7,7 +7,7 @@ import Testing
 /// The fast way to compare rows says the same as the one that builds trees.
 struct FlatObjectTests {
     @Test(arguments: 1...8) func bothWaysGiveEqualResults(_ seed: UInt64) throws {
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: Int(seed))
         var flat = 0
         for _ in 0..<400 {
             let (old, new) = (Self.object(&random), Self.object(&random))
@@ -65,7 +65,7 @@ struct FlatObjectTests {
     ]
 
     /// Objects that are mostly what SQLite writes, and sometimes anything else.
-    private static func object(_ random: inout SeededGenerator) -> String {
+    private static func object(_ random: inout SeededRandom) -> String {
         let isUsual = Int.random(in: 0..<3, using: &random) > 0
         let count = Int.random(in: 0...6, using: &random)
         var names = Array(Self.names.prefix(isUsual ? 6 : Self.names.count)).shuffled(using: &random)

@@ -9,14 +9,6 @@ struct RawTableTests {
 
     init() throws { database = try CoreDatabase() }
 
-    private func createTriggers(_ json: String) throws {
-        for operation in ["INSERT", "UPDATE", "DELETE"] {
-            try database.connection.run(
-                "SELECT powersync_create_raw_table_crud_trigger(?, ?, ?)",
-                [.text(json), .text("users_\(operation)"), .text(operation)])
-        }
-    }
-
     private func writer(_ json: String) throws -> RawTableWriter {
         try RawTableWriter(try RawTableDefinition(try JSON.parse(json)), on: database.connection)
     }
@@ -44,7 +36,7 @@ struct RawTableTests {
 
     @Test func anIdCannotBeUpdated() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"row_type","table_name":"users"}"#)
+        try database.createRawTriggers(#"{"name":"row_type","table_name":"users"}"#)
         try database.execute("INSERT INTO users(id) VALUES ('id')")
         #expect(try database.rows("SELECT * FROM ps_updated_rows") == [["row_type", "id"]])
         let error = sqliteError { try database.execute("UPDATE users SET id = 'other'") }

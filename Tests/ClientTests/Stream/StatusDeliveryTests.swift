@@ -36,7 +36,7 @@ import Testing
         let path = folder.path + "/test.db"
         let witness = Witness(path: path)
         let rig = try await SyncRig(path: path, report: { witness.look(at: $0) })
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: Int(seed))
         try await SyncRig.run(rig) { rig in
             let stream = try await rig.stream(0)
             for number in 1...3 {

@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: 1...20) func endsWithTheRowsOfTheServiceWhereverTheStreamIsCut(_ seed: UInt64)
         async throws
     {
-        var random = SeededGenerator(state: seed)
+        var random = SeededRandom(seed: Int(seed))
         let service = ModelService(operations: 60, random: &random)
         try await SyncRig.run(try await SyncRig()) { rig in
             for attempt in 0... {
@@ -54,7 +54,7 @@ private struct ModelService {
     private var entries: [Entry] = []
     private var visible: [String: String] = [:]
 
-    init(operations: Int, random: inout SeededGenerator) {
+    init(operations: Int, random: inout SeededRandom) {
         for id in 1...operations {
             let bucket = Bool.random(using: &random) ? "a" : "b"
             // A row belongs to one bucket, so that its last operation decides.
@@ -94,18 +94,5 @@ private struct ModelService {
         }
         lines.append(SyncLines.complete(entries.count))
         return lines.joined(separator: "\n") + "\n"
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

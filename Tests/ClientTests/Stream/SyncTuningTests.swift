@@ -69,7 +69,7 @@ import Testing
 
     /// Makes sessions; what the checkpoints say is read from the database that plays along.
     fileprivate struct Session {
-        private var random: SeededGenerator
+        private var random: SeededRandom
         private var op: Int64 = 100
         private let buckets = ["a", "b", "c"]
 
@@ -90,7 +90,7 @@ import Testing
         }
 
         static func record(_ seed: UInt64) throws -> (Player, [Step]) {
-            var session = Session(random: SeededGenerator(state: seed))
+            var session = Session(random: SeededRandom(seed: Int(seed)))
             var player = Player(try prepared(seed), .plain)
             var steps: [Step] = []
             func play(_ step: Step) throws {
@@ -186,7 +186,7 @@ import Testing
             }
         }
 
-        private init(random: SeededGenerator) { self.random = random }
+        private init(random: SeededRandom) { self.random = random }
 
         private func line(_ text: String) throws -> Step {
             .event(.line(try SyncLine(parsing: Array(text.utf8)), size: text.utf8.count))

@@ -10,14 +10,6 @@ struct RawTableVectorTests {
 
     init() throws { database = try CoreDatabase() }
 
-    private func createTriggers(_ json: String) throws {
-        for operation in ["INSERT", "UPDATE", "DELETE"] {
-            try database.connection.run(
-                "SELECT powersync_create_raw_table_crud_trigger(?, ?, ?)",
-                [.text(json), .text("users_\(operation)"), .text(operation)])
-        }
-    }
-
     /// The value of a key of each entry of the queue.
     private func queued(_ key: String) throws -> [String?] {
         try database.queue().map { $0.entry[key]?.text }
@@ -32,7 +24,7 @@ struct RawTableVectorTests {
         ])
     func reportsATableThatDoesNotFit(_ json: String, _ message: String) throws {
         try database.execute("CREATE TABLE users(name TEXT)")
-        let error = sqliteError { try createTriggers(json) }
+        let error = sqliteError { try database.createRawTriggers(json) }
         #expect(error?.extendedCode == 3091)
         #expect(error?.message == "powersync_create_raw_table_crud_trigger: \(message)")
     }
@@ -40,7 +32,7 @@ struct RawTableVectorTests {
     @Test("40: local writes are queued under the name that the service knows")
     func queuesLocalWrites() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"row_type","table_name":"users"}"#)
+        try database.createRawTriggers(#"{"name":"row_type","table_name":"users"}"#)
         try database.execute(
             """
             INSERT INTO users(id, name) VALUES ('id', 'name');
@@ -59,7 +51,7 @@ struct RawTableVectorTests {
     @Test("41: an insert-only table refuses other writes and leaves the gate open")
     func keepsAnInsertOnlyTable() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"users","table_name":"users","insert_only":true}"#)
+        try database.createRawTriggers(#"{"name":"users","table_name":"users","insert_only":true}"#)
         try database.execute("INSERT INTO users(id, name) VALUES ('id', 'name')")
         #expect(try database.entries() == [#"{"op":"PUT","type":"users","id":"id","data":{"name":"name"}}"#])
         #expect(try database.rows("SELECT * FROM ps_kv WHERE key <> 'client_id'").isEmpty)
@@ -73,7 +65,7 @@ struct RawTableVectorTests {
     @Test("42: previous values of the chosen columns are kept where they changed")
     func keepsPreviousValues() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT, email TEXT)")
-        try createTriggers(
+        try database.createRawTriggers(
             #"{"name":"users","table_name":"users","include_old":["name"],"include_old_only_when_changed":true}"#
         )
         try database.execute(
@@ -88,7 +80,7 @@ struct RawTableVectorTests {
     @Test("43: an update that changes nothing is left out on demand")
     func leavesOutEmptyUpdates() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"users","table_name":"users","ignore_empty_update":true}"#)
+        try database.createRawTriggers(#"{"name":"users","table_name":"users","ignore_empty_update":true}"#)
         try database.execute("INSERT INTO users VALUES ('id', 'name'); UPDATE users SET name = 'name'")
         #expect(try database.entries().count == 1)
     }
@@ -98,7 +90,7 @@ struct RawTableVectorTests {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
         let json = #"{"name":"users","table_name":"users","clear":"DELETE FROM users"}"#
         try database.apply([], raw: [json])
-        try createTriggers(json)
+        try database.createRawTriggers(json)
         try database.execute("INSERT INTO users VALUES ('id', 'name')")
         try database.execute("BEGIN; SELECT powersync_clear(2); COMMIT")
         #expect(try database.rows("SELECT * FROM users").isEmpty)
@@ -108,7 +100,7 @@ struct RawTableVectorTests {
     @Test("45: only synced columns are queued, and only their changes")
     func queuesSyncedColumnsAlone() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, synced_a, synced_b, local_a, local_b)")
-        try createTriggers(
+        try database.createRawTriggers(
             #"{"name":"users","table_name":"users","synced_columns":["synced_a","synced_b","unknown"]}"#)
         try database.execute(
             """
@@ -128,7 +120,7 @@ struct RawTableVectorTests {
     @Test("129: the writes of a transaction have one id")
     func sharesTheTransactionID() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
-        try createTriggers(#"{"name":"users","table_name":"users"}"#)
+        try database.createRawTriggers(#"{"name":"users","table_name":"users"}"#)
         try database.execute(
             "BEGIN; INSERT INTO users VALUES ('a', 'b'); UPDATE users SET name = 'c'; DELETE FROM users; COMMIT"
         )
