@@ -22,7 +22,7 @@ enum MemoryBenchmark {
         let folder = try TemporaryDirectory(prefix: "powersync-bench-")
         defer { folder.remove() }
         let deadline = ContinuousClock.now + patience
-        let program = try ThisProgram.path()
+        let program = try ThisExecutable.path()
         let sender = try Child(program, [MemoryChild.marker, "send", String(count)])
         defer { sender.end() }
         let port = try sender.line(until: deadline)

@@ -40,7 +40,7 @@ enum MemoryChild {
     /// Does it; returns the exit status.
     static func run(_ role: Role) async -> Int32 {
         do {
-            try endWithParent()
+            try LifeLine.follow(grace: 0)
             switch role {
             case .send(let rows): try await send(rows)
             case .sync(let port, let rows, let folder): try await sync(port, rows, folder)
@@ -49,15 +49,6 @@ enum MemoryChild {
         } catch {
             StandardError.print("\(marker): \(error)")
             return 1
-        }
-    }
-
-    /// Ends this process as soon as its standard input does, which the parent holds open.
-    private static func endWithParent() throws {
-        try DetachedThread.start {
-            var byte: UInt8 = 0
-            while read(0, &byte, 1) > 0 {}
-            _exit(1)
         }
     }
 

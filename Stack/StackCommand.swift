@@ -1,6 +1,7 @@
 import PowerSyncBackend
 import PowerSyncCommandLine
 import PowerSyncMockService
+import PowerSyncSystem
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -32,7 +33,7 @@ package enum StackCommand {
     /// - Parameter arguments: the words behind the program's name.
     /// - Returns: the exit status.
     package static func main(_ arguments: [String]) async -> Int32 {
-        if ProcessInfo.processInfo.environment[LifeLine.variable] != nil {
+        if ProcessInfo.processInfo.environment[StackPart.lifeLineVariable] != nil {
             do {
                 try LifeLine.follow()
             } catch {

@@ -39,16 +39,7 @@ final class Listener: Sendable {
     ///
     /// - Throws: When the system refuses another descriptor.
     func accept() throws(SystemError) -> Int32? {
-        while true {
-            let descriptor = powersync_accept(channel.descriptor)
-            if descriptor >= 0 { return descriptor }
-            switch -descriptor {
-            case EAGAIN: return nil
-            // The client has left before it was accepted (accept(2), "Error handling").
-            case EINTR, ECONNABORTED, EPROTO, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, EPERM: continue
-            default: throw SystemError(.poller, "cannot accept a connection", errno: -descriptor)
-            }
-        }
+        try TCPSocket.accept(channel.descriptor)
     }
 
     func close() {

@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 /// All that is needed to start one server, the first time and again.
 struct ServerLaunch: Sendable {
     let directory: ClusterDirectory
@@ -51,7 +53,7 @@ struct ServerLaunch: Sendable {
         let memoryDeadline = ContinuousClock.now + .seconds(10)
         var portsLeft = 10
         while true {
-            let chosen = try port == 0 ? freePort() : port
+            let chosen = try port == 0 ? FreePort.find() : port
             let process = try await WatchedProcess.start(
                 user.command(
                     binaries.postgres, settings.arguments(port: chosen), interruptedWithParent: true),

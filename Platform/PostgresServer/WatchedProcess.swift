@@ -13,7 +13,7 @@ import PowerSyncSystem
     import Darwin
 #endif
 
-/// A process that ends when we end, however we end (see `WatcherScript`).
+/// A process that ends when we end, however we end (see `LifeLine.watcherScript`).
 final class WatchedProcess: Sendable {
     /// The process's id, which stays its own until `end` or until we are gone.
     let id: Int32
@@ -31,16 +31,12 @@ final class WatchedProcess: Sendable {
     /// - Throws: `PostgresServerError` when the shell cannot be started, or `CancellationError`.
     static func start(_ command: [String], folder: String) async throws -> WatchedProcess {
         // A session of its own: Ctrl-C reaches the foreground process group, and we are the one to answer it.
-        let shell = ["/bin/sh", "-c", WatcherScript.text, "powersync-watcher", folder] + command
-        let setsid = ["/usr/bin/setsid", "/bin/setsid"].first {
-            FileManager.default.isExecutableFile(atPath: $0)
-        }
-        let line = (setsid.map { [$0] } ?? []) + shell
         let watcher: ChildProcess
         do {
             watcher = try ChildProcess.spawn(
-                line[0], Array(line.dropFirst()), environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"],
-                workingDirectory: "/", input: .pipe, output: .pipe, error: .null)
+                "/bin/sh", ["-c", LifeLine.watcherScript, "powersync-watcher", folder] + command,
+                environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], workingDirectory: "/", input: .pipe,
+                output: .pipe, error: .null, ownSession: true)
         } catch {
             throw PostgresServerError(
                 .notStarted, "the shell that watches Postgres cannot be started: \(error)")

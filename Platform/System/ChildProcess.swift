@@ -50,11 +50,13 @@ package struct ChildProcess: Sendable {
     ///   - input: Where its standard input leads.
     ///   - output: Where its standard output leads.
     ///   - error: Where its standard error leads.
+    ///   - ownSession: Whether it leaves the terminal's session, so that Ctrl-C reaches this program alone.
     /// - Returns: The running program.
     /// - Throws: When it cannot be started, for example because it does not exist.
     package static func spawn(
         _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
-        workingDirectory: String? = nil, input: Stream = .null, output: Stream = .null, error: Stream = .null
+        workingDirectory: String? = nil, input: Stream = .null, output: Stream = .null, error: Stream = .null,
+        ownSession: Bool = false
     ) throws(SystemError) -> ChildProcess {
         var ends = PipeEnds()
         defer { ends.closeTheirs() }
@@ -67,7 +69,7 @@ package struct ChildProcess: Sendable {
             let status = withCStrings([executable] + arguments) { arguments in
                 withOptionalCStrings(environment?.map { "\($0.key)=\($0.value)" }) { environment in
                     powersync_spawn(
-                        &process, executable, arguments, environment, workingDirectory, streams)
+                        &process, executable, arguments, environment, workingDirectory, streams, ownSession)
                 }
             }
             if status < 0 {

@@ -10,7 +10,9 @@ import CPowerSyncSystem
 
 /// The wish of the terminal or the supervisor that the program end.
 package enum StopSignal {
-    /// Returns every SIGINT and SIGTERM that arrives from now on, each as one element.
+    /// Returns every SIGINT, SIGTERM and SIGHUP that arrives from now on, each as one element.
+    ///
+    /// SIGHUP, the end of the terminal, is left alone where it is ignored, as under `nohup`.
     ///
     /// While a stream lives, the signals do not end the program; when the last stream has ended (its consumer was
     /// cancelled or dropped it), they do so again. At most 16 streams live at a time; a further one ends at once.

@@ -28,6 +28,8 @@ package struct SystemError: Error, CustomStringConvertible {
         package static let outputTooLarge = Code(rawValue: "outputTooLarge")
         /// A file or folder could not be made, read or removed.
         package static let file = Code(rawValue: "file")
+        /// A socket could not be made, listened on or connected.
+        package static let socket = Code(rawValue: "socket")
         /// Signals could not be listened to.
         package static let signal = Code(rawValue: "signal")
     }

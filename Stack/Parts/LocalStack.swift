@@ -125,7 +125,7 @@ package actor LocalStack {
     }
 
     private func environment(_ part: Part) throws -> [String: String] {
-        let serviceURL = "http://\(FreePort.urlHost(configuration.host)):\(configuration.servicePort)"
+        let serviceURL = "http://\(configuration.urlHost):\(configuration.servicePort)"
         switch part {
         case .backend:
             var environment = [

@@ -23,6 +23,12 @@ package struct LocalStackConfiguration: Sendable {
     /// More environment for the backend, such as `JWT_TTL`.
     package var backendEnvironment: [String: String] = [:]
 
+    /// The host as it stands in a URL for clients on this machine.
+    package var urlHost: String {
+        if host == "0.0.0.0" || host == "::" || host.isEmpty { return "127.0.0.1" }
+        return host.contains(":") ? "[\(host)]" : host
+    }
+
     /// Where a sync configuration comes from; the service names a file in its errors.
     package enum SyncConfig: Sendable {
         /// The text itself.

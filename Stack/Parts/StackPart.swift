@@ -16,6 +16,9 @@ import PowerSyncWire
 
 /// One part of the stack in a process of its own: the same command that runs alone in a container.
 package final class StackPart: Sendable {
+    /// The variable that tells a child of ours that its standard input is a life-line.
+    static let lifeLineVariable = "POWERSYNC_STACK_LIFELINE"
+
     /// The name of the part: `backend` or `service`.
     package let name: String
     /// Where it answers.
@@ -42,7 +45,7 @@ package final class StackPart: Sendable {
         _ name: String, executable: String, environment: [String: String], log: Int32?, poller: Poller
     ) async throws -> StackPart {
         var all = ProcessInfo.processInfo.environment
-        all[LifeLine.variable] = "1"
+        all[lifeLineVariable] = "1"
         all.merge(environment) { $1 }
         let process = try ChildProcess.spawn(
             executable, [name, "start"], environment: all, input: .pipe, output: .pipe,

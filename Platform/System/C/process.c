@@ -64,7 +64,7 @@ static int add_stream(posix_spawn_file_actions_t *actions, int descriptor, int t
 
 int powersync_spawn(
     pid_t *process, const char *executable, char *const arguments[], char *const environment[],
-    const char *working_directory, const int streams[3]) {
+    const char *working_directory, const int streams[3], bool own_session) {
     // A source below 3 could be overwritten by an earlier dup2: such sources are moved out of the way first.
     int sources[3] = {streams[0], streams[1], streams[2]};
     int moved[3] = {-1, -1, -1};
@@ -89,6 +89,7 @@ int powersync_spawn(
 #else
     if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
 #endif
+    if (own_session) flags |= POSIX_SPAWN_SETSID;
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -158,6 +159,9 @@ static void set_action(void (*handler)(int)) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    // The terminal has gone, unless somebody (nohup) wants the program to outlive it.
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
 int powersync_stop_signals_open(int *slot) {

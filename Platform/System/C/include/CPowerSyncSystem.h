@@ -66,10 +66,10 @@ enum { POWERSYNC_SPAWN_INHERIT = -1, POWERSYNC_SPAWN_NULL = -2 };
 
 // Starts a program with default signal actions, an empty signal mask and no descriptor above 2. `streams` holds
 // three descriptors, or the constants above. A name without a slash is looked up in PATH; no environment means
-// that of this program.
+// that of this program. In a session of its own it gets no signal of the terminal.
 int powersync_spawn(
     pid_t *process, const char *executable, char *const arguments[], char *const environment[],
-    const char *working_directory, const int streams[3]);
+    const char *working_directory, const int streams[3], bool own_session);
 // Blocks until the process ended and leaves it unreaped.
 int powersync_wait_without_reaping(pid_t process);
 // Reaps an ended process. `value` is the exit status, or the signal when `signalled` becomes true.
@@ -77,7 +77,7 @@ int powersync_reap(pid_t process, int *value, bool *signalled);
 
 // MARK: Signals
 
-// Turns SIGINT and SIGTERM into bytes; returns the read end of a pipe and a slot to give back.
+// Turns SIGINT, SIGTERM and SIGHUP (unless that is ignored) into bytes; returns the read end of a pipe and a slot to give back.
 int powersync_stop_signals_open(int *slot);
 // Ends the reader with a byte of 0 and, with the last slot, gives the signals their default action back.
 void powersync_stop_signals_close(int slot);
