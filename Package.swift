@@ -33,7 +33,8 @@ func tests(_ name: String, _ dependencies: [String], resources: [Resource] = [],
     -> Target
 {
     .testTarget(
-        name: full(name) + "Tests", dependencies: dependencies.map { .target(name: full($0)) },
+        name: full(name) + "Tests",
+        dependencies: (dependencies + ["TestSupport"]).map { .target(name: full($0)) },
         path: "Tests/\(name)Tests", exclude: exclude, resources: resources, swiftSettings: strict)
 }
 
@@ -106,11 +107,18 @@ let targets: [Target] = [
         "Benchmarks", "Benchmarks",
         ["Client", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "CommandLine", "System", "Wire"]),
 
+    // What tests share; the second and third are apart so that a test of a small part builds little.
+    library("TestSupport", "Tests/TestSupport", ["System"]),
+    library(
+        "PostgresTestSupport", "Tests/PostgresTestSupport",
+        ["TestSupport", "Postgres", "PostgresServer", "System"]),
+    library("HTTPTestSupport", "Tests/HTTPTestSupport", ["TestSupport", "HTTP", "HTTPClient", "Wire"]),
+
     // Tests, one target per target.
     tests("Wire", ["Wire"]),
     tests("System", ["System", "C:System"]),
     tests("SQLite", ["SQLite", "System"]),
-    tests("Postgres", ["Postgres", "PostgresServer", "System"]),
+    tests("Postgres", ["Postgres", "PostgresServer", "PostgresTestSupport", "System"]),
     tests("PostgresServer", ["PostgresServer", "Postgres", "System"]),
     tests("HTTP", ["HTTP"]),
     tests("HTTPServer", ["HTTPServer", "HTTP", "System"]),
@@ -123,34 +131,33 @@ let targets: [Target] = [
         "Client",
         [
             "Client", "CrashChild", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto",
-            "System",
-            "Wire",
+            "System", "Wire",
         ]),
     tests(
         "Backend",
         [
-            "Backend", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto", "YAML",
-            "CommandLine", "System", "Wire",
+            "Backend", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres", "PostgresServer",
+            "PostgresTestSupport", "Crypto", "YAML", "CommandLine", "System", "Wire",
         ]),
     tests(
         "MockService",
         [
-            "MockService", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "PostgresServer", "Crypto",
-            "SQLite",
-            "YAML", "Compression", "CommandLine", "System", "Wire",
+            "MockService", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
+            "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression",
+            "CommandLine", "System", "Wire",
         ]),
     tests(
         "Stack",
         [
             "Stack", "Client", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite",
-            "System",
-            "Wire", "YAML",
+            "System", "Wire", "YAML",
         ]),
     tests(
         "EndToEnd",
         [
-            "Client", "Stack", "Backend", "MockService", "HTTP", "HTTPClient", "HTTPServer", "Postgres",
-            "PostgresServer", "Crypto", "SQLite", "System", "Wire",
+            "StackCommand", "BackendCommand", "MockServiceCommand", "Client", "Stack", "Backend",
+            "MockService", "HTTP", "HTTPClient", "HTTPServer", "HTTPTestSupport", "Postgres",
+            "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "System", "Wire",
         ]),
 ]
 

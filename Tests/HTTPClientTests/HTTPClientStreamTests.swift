@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -71,10 +72,10 @@ struct HTTPClientStreamTests {
             _ = connection.request()
             connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
             let bytes = [UInt8](repeating: 7, count: total)
-            let sent = connection.sendCounting(bytes, patience: 0.3)
+            let sent = connection.send(bytes, patience: 0.3)
             beforePause.withLock { $0 = sent }
             pausedSignal.yield(sent)
-            _ = connection.sendCounting(Array(bytes[sent...]), patience: 30)
+            _ = connection.send(Array(bytes[sent...]), patience: 30)
         }
         let client = try HTTPClient()
         defer { client.close() }
@@ -99,7 +100,7 @@ struct HTTPClientStreamTests {
             guard let request = connection.request() else { return }
             if request.hasPrefix("GET /large") {
                 connection.send("HTTP/1.1 200 OK\r\nContent-Length: 33554432\r\n\r\n")
-                _ = connection.sendCounting([UInt8](repeating: 1, count: 33_554_432), patience: 30)
+                _ = connection.send([UInt8](repeating: 1, count: 33_554_432), patience: 30)
             } else {
                 connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             }

@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

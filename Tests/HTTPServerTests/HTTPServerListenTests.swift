@@ -1,6 +1,7 @@
 import PowerSyncHTTP
 import PowerSyncHTTPServer
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 #if canImport(Darwin)

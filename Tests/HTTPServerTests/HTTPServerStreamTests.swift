@@ -1,6 +1,7 @@
 import PowerSyncHTTP
 import PowerSyncHTTPServer
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

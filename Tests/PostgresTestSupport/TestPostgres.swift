@@ -1,0 +1,26 @@
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncSystem
+import Synchronization
+
+/// One private Postgres for all suites that can share it; it ends with the test process.
+///
+/// A suite that stops, kills or configures its server, or counts what is on it, starts one of its own.
+package enum TestPostgres {
+    private static let started = Task { try await PostgresServer.start(maxReplicationSlots: 128) }
+    private static let lastNumber = Atomic(0)
+
+    /// The server.
+    package static func server() async throws -> PostgresServer { try await started.value }
+
+    /// Makes an empty database that nobody else has, and returns its URI.
+    package static func database(_ poller: Poller) async throws -> String {
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        return try await server().createDatabase("test_\(number)", poller: poller)
+    }
+
+    /// Makes an empty database and connects to it.
+    package static func connection(_ poller: Poller) async throws -> PostgresConnection {
+        try await PostgresConnection.connect(try await database(poller), poller: poller)
+    }
+}

@@ -1,0 +1,27 @@
+import Foundation
+
+/// What this run of the tests may use, by the environment (CONTRIBUTING.md, Tests).
+package enum TestOptions {
+    /// Whether tests may start databases and programs: not if `POWERSYNC_TESTS` is `unit`.
+    package static let hasDatabase = environment["POWERSYNC_TESTS"] != "unit"
+
+    /// How much longer than usual to wait for a state: `POWERSYNC_TEST_PATIENCE`, a factor; 1 unless set.
+    package static let patience = max(1, environment["POWERSYNC_TEST_PATIENCE"].flatMap(Double.init) ?? 1)
+
+    /// The one deadline of everything that tests wait for.
+    package static let deadline = Duration.seconds(30) * patience
+
+    /// Returns a whole number of the environment, such as how many seeds to try.
+    ///
+    /// - Parameters:
+    ///   - name: The variable.
+    ///   - standard: The number if the variable is not set.
+    /// - Returns: The number; a text that is none stops the run.
+    package static func number(_ name: String, standard: Int) -> Int {
+        guard let text = environment[name], !text.isEmpty else { return standard }
+        guard let number = Int(text) else { preconditionFailure("\(name)=\(text) is no whole number") }
+        return number
+    }
+
+    private static var environment: [String: String] { ProcessInfo.processInfo.environment }
+}
