@@ -17,6 +17,7 @@ package final class DemoConnector: PowerSyncBackendConnectorProtocol {
     /// How many transactions and operations go into one request at most.
     private static let transactionsPerRequest = 50
     private static let operationsPerRequest = 1000
+    private static let keptRefusals = 100
 
     private let backend: String
     private let endpoint: String?
@@ -39,7 +40,7 @@ package final class DemoConnector: PowerSyncBackendConnectorProtocol {
         self.client = client
     }
 
-    /// The transactions that the backend refused so far.
+    /// The last transactions that the backend refused, at most a hundred.
     package var refusals: [Refusal] { seen.withLock { $0 } }
 
     /// Fetches a new token.
@@ -67,17 +68,16 @@ package final class DemoConnector: PowerSyncBackendConnectorProtocol {
             throw StackError(
                 .answer, "the backend answered another number of results than it got transactions")
         }
-        var dealtWith: CrudTransaction?
-        for (transaction, result) in zip(batch, response.results) {
-            guard
-                result.status == .success || (result.status == .fatalError && !result.requiresClientHandling)
-            else {
-                break
-            }
-            dealtWith = transaction
+        let dealtWith = zip(batch, response.results).prefix { $1.isDealtWith }
+        try await dealtWith.map(\.0).last?.complete()
+        guard dealtWith.isEmpty, let first = response.results.first else { return }
+        guard first.status == .fatalError else {
+            throw StackError(.answer, "the backend asks to try again later")
         }
-        try await dealtWith?.complete()
-        if dealtWith == nil { throw StackError(.answer, "the backend asks to try again later") }
+        throw StackError(
+            .answer,
+            "the backend leaves it to this app what becomes of its oldest transaction "
+                + "(\(first.failure?.errorCode ?? "no code")): it stays in the queue until the app decides")
     }
 
     private func send(_ body: [UInt8]) async throws -> UploadResponse {
@@ -92,7 +92,7 @@ package final class DemoConnector: PowerSyncBackendConnectorProtocol {
         let refused = response.results.compactMap {
             $0.failure.map { Refusal(code: $0.errorCode, httpStatus: status) }
         }
-        seen.withLock { $0 += refused }
+        seen.withLock { $0 = ($0 + refused).suffix(Self.keptRefusals) }
         return response
     }
 
@@ -109,6 +109,13 @@ package final class DemoConnector: PowerSyncBackendConnectorProtocol {
         let answer = try await TokenRequest.send(backend: backend, user: user, client: client)
         token.withLock { $0 = answer.token }
         return answer
+    }
+}
+
+extension UploadResult {
+    /// Whether the client's part is done: committed, or refused for good and kept by the backend (backend 1.6).
+    fileprivate var isDealtWith: Bool {
+        status == .success || (status == .fatalError && !requiresClientHandling)
     }
 }
 
