@@ -8,18 +8,20 @@ import PowerSyncSystem
     import Darwin
 #endif
 
-/// A TCP proxy on 127.0.0.1 whose connections can be cut, to take one device off the network.
+/// A TCP proxy on 127.0.0.1 whose connections can be cut or held up, to take one device off the network.
 package final class CuttableProxy: Sendable {
     private struct State {
         var isCut = false
         var open: Set<Int32> = []
+        /// How many bytes may still go to the device; nil for any number.
+        var allowance: Int?
     }
 
     /// Where it listens, as a URL.
     package var url: String { "http://127.0.0.1:\(port)" }
     private let port: Int
     private let listener: Int32
-    private let target: sockaddr_in
+    private let target: (address: String, port: Int)
     private let poller: Poller
     private let state = Lock(State())
 
@@ -28,55 +30,63 @@ package final class CuttableProxy: Sendable {
     /// - Parameters:
     ///   - url: `http://` and a numeric IPv4 address with a port, to which connections go.
     ///   - poller: the poller of the program.
-    /// - Throws: `StackError` if the URL is another one or nothing can listen.
+    /// - Throws: `StackError` if the URL is another one, `SystemError` if nothing can listen.
     package init(to url: String, poller: Poller) throws {
         let parts = url.dropFirst("http://".count).split(separator: ":")
         guard parts.count == 2, let port = UInt16(parts[1]) else {
             throw StackError(.file, "\(url) is no address that the demo's proxy can reach")
         }
-        var target = Self.address(port: port)
-        inet_pton(AF_INET, String(parts[0]), &target.sin_addr)
-        self.target = target
+        target = (String(parts[0]), Int(port))
         self.poller = poller
-        listener = Self.streamSocket()
-        var address = Self.address(port: 0)
-        inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = listener
-        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(descriptor, pointer, length) == 0 && listen(descriptor, 64) == 0
-                    && getsockname(descriptor, pointer, &length) == 0
-            }
-        }
-        self.port = Int(UInt16(bigEndian: address.sin_port))
-        guard isListening else { throw StackError(.file, "the demo's proxy cannot listen on 127.0.0.1") }
+        (listener, self.port) = try TCPSocket.listen()
     }
+
+    deinit { close(listener) }
 
     /// Ends every connection at once and refuses new ones.
     package func cut() {
-        let open = state.withLock { state in
+        state.withLock { state in
             state.isCut = true
-            return state.open
+            // Under the lock: a descriptor leaves the set before it is closed, so none is somebody else's by now.
+            for descriptor in state.open { shutdown(descriptor, Int32(SHUT_RDWR)) }
         }
-        for descriptor in open { shutdown(descriptor, Int32(SHUT_RDWR)) }
     }
 
-    /// Lets new connections through again.
-    package func heal() { state.withLock { $0.isCut = false } }
+    /// Lets so many more bytes through to the device, then nothing; the connections stay open.
+    package func stall(after bytes: Int) { state.withLock { $0.allowance = bytes } }
+
+    /// Whether everything stands still since `stall`.
+    package var isStalled: Bool { state.withLock { $0.allowance == 0 } }
+
+    /// Lets new connections, and all bytes, through again.
+    package func heal() {
+        state.withLock { state in
+            state.isCut = false
+            state.allowance = nil
+        }
+    }
+
+    /// How many connections are being carried.
+    package var connections: Int { state.withLock { $0.open.count / 2 } }
 
     /// Carries connections until the task is cancelled.
-    package func run() async {
-        defer { close(listener) }
-        // Without readiness there is nothing to carry: the program is ending.
-        guard let channel = try? poller.channel(listener) else { return }
+    ///
+    /// - Throws: `SystemError` when the listener cannot be watched.
+    package func run() async throws {
+        let channel = try poller.channel(listener)
         defer { channel.deregister() }
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                let client = accept(listener, nil, nil)
-                if client >= 0 {
-                    group.addTask { await self.carry(client) }
-                } else if (try? await channel.readable()) == nil {
+                do {
+                    if let client = try TCPSocket.accept(listener) {
+                        group.addTask { await self.carry(client) }
+                    } else {
+                        _ = try await channel.readable()
+                    }
+                } catch is SystemError {
+                    // No descriptor is free: whoever waits is accepted when one is.
+                    if (try? await poller.sleep(until: .now + .milliseconds(50))) == nil { break }
+                } catch {
                     break
                 }
             }
@@ -87,22 +97,14 @@ package final class CuttableProxy: Sendable {
     private func carry(_ client: Int32) async {
         defer { close(client) }
         guard state.withLock({ !$0.isCut }) else { return }
-        let server = Self.streamSocket()
-        defer { close(server) }
         // A connection that fails on either side just ends; that is all a proxy can do.
+        guard let server = try? TCPSocket.connect(address: target.address, port: target.port) else { return }
+        defer { close(server) }
         guard let near = try? poller.channel(client) else { return }
         defer { near.deregister() }
         guard let far = try? poller.channel(server) else { return }
         defer { far.deregister() }
-        var target = target
-        let result = withUnsafePointer(to: &target) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        if result != 0 {
-            guard errno == EINPROGRESS, (try? await far.writable()) != nil else { return }
-        }
+        guard (try? await far.writable()) != nil else { return }
         let isOpen = state.withLock { state in
             guard !state.isCut else { return false }
             state.open.formUnion([client, server])
@@ -110,15 +112,24 @@ package final class CuttableProxy: Sendable {
         }
         guard isOpen else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await Self.pump(near, to: far) }
-            group.addTask { await Self.pump(far, to: near) }
+            group.addTask { await self.pump(near, to: far, takes: { $0 }) }
+            group.addTask { await self.pump(far, to: near, takes: self.allow) }
             await group.waitForAll()
         }
         state.withLock { $0.open.subtract([client, server]) }
     }
 
+    /// Takes as much of the allowance as is needed, or as there is.
+    private func allow(_ count: Int) -> Int {
+        state.withLock { state in
+            guard let left = state.allowance else { return count }
+            state.allowance = left - min(left, count)
+            return min(left, count)
+        }
+    }
+
     /// Copies until the source ends or either side breaks, then ends the other direction's source too.
-    private static func pump(_ source: Channel, to sink: Channel) async {
+    private func pump(_ source: Channel, to sink: Channel, takes: (Int) -> Int) async {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         copying: while true {
             let count = recv(source.descriptor, &buffer, buffer.count, 0)
@@ -128,9 +139,16 @@ package final class CuttableProxy: Sendable {
             }
             guard count > 0 else { break }
             var sent = 0
+            var allowed = 0
             while sent < count {
+                if allowed == sent { allowed += takes(count - sent) }
+                if allowed == sent {
+                    // Held up; a proxy that stands still may look now and then.
+                    if (try? await poller.sleep(until: .now + .milliseconds(5))) == nil { break copying }
+                    continue
+                }
                 let written = buffer.withUnsafeBytes { bytes in
-                    send(sink.descriptor, bytes.baseAddress.map { $0 + sent }, count - sent, sendFlags)
+                    send(sink.descriptor, bytes.baseAddress.map { $0 + sent }, allowed - sent, Self.sendFlags)
                 }
                 if written > 0 {
                     sent += written
@@ -150,19 +168,4 @@ package final class CuttableProxy: Sendable {
     #else
         private static let sendFlags: Int32 = 0
     #endif
-
-    private static func streamSocket() -> Int32 {
-        #if os(Linux)
-            socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        #else
-            socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-    }
-
-    private static func address(port: UInt16) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        return address
-    }
 }

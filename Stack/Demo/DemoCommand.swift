@@ -34,54 +34,43 @@ enum DemoCommand {
         ]
     ) { arguments in
         let style: DemoTimeline.Style = arguments.flag("--json") ? .json : .text(isTerminal: isatty(1) == 1)
+        let uri = ProcessInfo.processInfo.environment["DATABASE_URI"] ?? ""
+        if uri.isEmpty { PartEnvironment.forgetPostgresVariables() }
         let hasConverged = try await Session.run(until: StopSignal.stream()) { session in
-            try await run(DemoTimeline(style), session: session)
+            try await run(
+                DemoTimeline(style), uri.isEmpty ? .cluster(directory: nil) : .ownDatabase(server: uri),
+                session: session)
         }
         return hasConverged.map { $0 ? 0 : 1 } ?? 130
     }
 
-    private static func run(_ timeline: DemoTimeline, session: Session) async throws -> Bool {
+    private static func run(
+        _ timeline: DemoTimeline, _ place: StackDatabase.Place, session: Session
+    ) async throws -> Bool {
         let poller = try session.poller()
         let folder = try session.temporaryFolder()
         timeline.chapter("A stack of its own starts")
-        let database: StackDatabase
-        if let uri = ProcessInfo.processInfo.environment["DATABASE_URI"], !uri.isEmpty {
-            database = try await .own(on: uri, poller: poller)
-        } else {
-            database = try await .cluster(directory: nil, poller: poller)
-        }
+        let database = StackDatabase(place, poller: poller, warn: { StandardError.print("warning: \($0)") })
         session.onEnd { try await database.close() }
-        let log = try LogFile.open(folder + "/parts.log")
+        try await database.open()
+        let log = try PrivateFile.create(folder + "/parts.log")
         session.onEnd { close(log) }
         var configuration = LocalStackConfiguration(executable: try ThisExecutable.path(), folder: folder)
         configuration.log = log
+        let stack = try DemoStack.make(database: database, configuration: configuration, poller: poller)
+        session.onEnd { await stack.stop() }
+        session.onHurry { stack.killNow() }
         do {
-            return try await DemoRun.run(
-                timeline: timeline, database: database, configuration: configuration, poller: poller)
+            return try await DemoRun.run(timeline: timeline, stack: stack, poller: poller)
         } catch {
             // The log goes with the folder, so its end is shown now.
-            if !Task.isCancelled { StandardError.print(LogFile.end(folder + "/parts.log")) }
+            if !Task.isCancelled { StandardError.print(logEnd(folder + "/parts.log")) }
             throw error
         }
     }
-}
 
-/// The log of the demo's parts, which is shown only when something goes wrong.
-enum LogFile {
-    static func open(_ path: String) throws -> Int32 {
-        #if canImport(Glibc)
-            let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        #elseif canImport(Musl)
-            let descriptor = Musl.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        #else
-            let descriptor = Darwin.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        #endif
-        guard descriptor >= 0 else { throw StackError(.file, "cannot write \(path)") }
-        return descriptor
-    }
-
-    /// Returns the last lines of a log.
-    static func end(_ path: String) -> String {
+    /// Returns the last lines of the log of the parts, which is shown only when something goes wrong.
+    private static func logEnd(_ path: String) -> String {
         // A log that cannot be read has no end to show.
         let lines = ((try? TextFile.read(path)) ?? "").split(separator: "\n")
         return lines.suffix(20).joined(separator: "\n")

@@ -49,7 +49,7 @@ package final class DemoDevice: Sendable {
         self.user = user
         self.folder = folder
         self.wires = wires
-        try TextFile.makeFolder(folder)
+        try PrivateFile.makeFolder(folder)
         connector = DemoConnector(backend: backend, endpoint: service, user: user, client: client)
         database = PowerSyncDatabase(
             schema: DemoSchema.client, dbFilename: folder + "/device.sqlite", logger: SilentLogger())
@@ -63,6 +63,12 @@ package final class DemoDevice: Sendable {
 
     /// Cuts the device off from everything; its app does not notice anything but silence.
     package func cutOff() { for wire in wires { wire.cut() } }
+
+    /// Lets so many more bytes through to the device, then nothing; its connections stay open.
+    package func stall(after bytes: Int) { for wire in wires { wire.stall(after: bytes) } }
+
+    /// Whether a connection of the device stands still since `stall`.
+    package var isStalled: Bool { wires.contains(where: \.isStalled) }
 
     /// Gives it back its network.
     package func heal() { for wire in wires { wire.heal() } }

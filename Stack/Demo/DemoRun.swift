@@ -3,27 +3,36 @@ import PowerSyncSystem
 
 /// The whole demo: a stack of its own, the four situations, the comparison at the end.
 package enum DemoRun {
-    /// Runs the demo.
+    /// Starts the stack and runs the demo.
     ///
     /// - Parameters:
     ///   - timeline: where events are shown.
-    ///   - database: the rows' home, new and empty; stays the caller's.
-    ///   - configuration: executable and folder of the stack; the demo sets the rest.
+    ///   - stack: one of `DemoStack.make`; stays the caller's, who stops it.
     ///   - poller: the poller of the program.
     /// - Returns: whether all copies were equal at the end; what differs, or went wrong, was shown.
-    /// - Throws: errors of starting, and any that is not about the rows.
-    package static func run(
-        timeline: DemoTimeline, database: StackDatabase, configuration: LocalStackConfiguration,
-        poller: Poller
-    ) async throws -> Bool {
-        let stack = try await DemoStack.start(
-            database: database, configuration: configuration, poller: poller)
-        timeline.event("Stack", "postgres  \(PostgresURI.withoutPassword(database.uri))")
+    /// - Throws: errors of starting, the end of a part, and any that is not about the rows.
+    package static func run(timeline: DemoTimeline, stack: LocalStack, poller: Poller) async throws -> Bool {
+        try await stack.start()
+        timeline.event("Stack", "postgres  \(PostgresURI.withoutPassword(try stack.database.uri))")
         timeline.event("Stack", "backend   \(try await stack.url(.backend))")
         timeline.event("Stack", "service   \(try await stack.url(.service))")
+        return try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await stack.watch()
+                return false
+            }
+            group.addTask { try await play(timeline, stack, poller) }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+    }
+
+    private static func play(_ timeline: DemoTimeline, _ stack: LocalStack, _ poller: Poller) async throws
+        -> Bool
+    {
         do {
             let rows = try await DemoWorld.with(
-                stack: stack, folder: configuration.folder, timeline: timeline, poller: poller
+                stack: stack, folder: stack.folder, timeline: timeline, poller: poller
             ) { world in
                 try await world.localWriteArrives()
                 try await world.editsWhileCutOffConverge()
@@ -32,41 +41,36 @@ package enum DemoRun {
                 try await world.checkThirdDevice()
                 return try await world.converge().count
             }
-            await stack.stop()
             timeline.end(
                 hasConverged: true,
                 "converged: A = B = Postgres, \(rows) rows compared one by one, in \(timeline.elapsed) ms")
             return true
-        } catch let error as StackError {
-            await stack.stop()
+        } catch let error as StackError where !Task.isCancelled {
             timeline.end(hasConverged: false, "did not converge: \(error.message)")
             return false
-        } catch {
-            await stack.stop()
-            throw error
         }
     }
 }
 
 /// The stack that the demo and the end-to-end tests run on.
 package enum DemoStack {
-    /// Starts backend and service for the demo's app on an empty database.
+    /// Makes the stack for the demo's app on an empty database; it is not started yet.
     ///
     /// - Parameters:
     ///   - database: the rows' home; stays the caller's.
     ///   - configuration: executable and folder; tables, sync configuration and table file are the demo's.
     ///   - poller: the poller of the program.
-    /// - Returns: the running stack.
-    /// - Throws: `StackError` or `PostgresError`.
-    package static func start(
+    /// - Returns: the stack.
+    /// - Throws: `StackError` if the table file cannot be written.
+    package static func make(
         database: StackDatabase, configuration: LocalStackConfiguration, poller: Poller
-    ) async throws -> LocalStack {
+    ) throws -> LocalStack {
         var configuration = configuration
         configuration.schema = DemoSchema.sql
         configuration.syncConfig = .text(DemoSchema.syncConfig)
         let map = configuration.folder + "/tables.yaml"
-        try TextFile.write(DemoSchema.tableMap, to: map)
+        try PrivateFile.write(DemoSchema.tableMap, to: map)
         configuration.tableMap = map
-        return try await LocalStack.start(configuration, database: database, poller: poller)
+        return LocalStack(configuration, database: database, poller: poller)
     }
 }

@@ -1,13 +1,6 @@
+import PowerSyncCommandLine
 import PowerSyncSystem
 import PowerSyncWire
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// What the demo shows: what happened, where, after how many milliseconds; for people or as JSON lines.
 package final class DemoTimeline: Sendable {
@@ -103,7 +96,7 @@ package final class DemoTimeline: Sendable {
             let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 30 - filled)
             let column = place + String(repeating: " ", count: max(1, 10 - place.count))
             let line = "            \(column)\(bar) \(Self.right("\(percent)", 3)) %  \(done) of \(total)"
-            if isTerminal { put("\u{1B}[2K" + line + "\r") } else { write(line) }
+            if isTerminal { StandardOutput.write("\u{1B}[2K" + line + "\r") } else { write(line) }
         case .json:
             json([("where", .string(place)), ("downloaded", .integer(done)), ("total", .integer(total))])
         case .silent: break
@@ -134,28 +127,10 @@ package final class DemoTimeline: Sendable {
         write(JSON.object(members.map { JSONMember($0.0, $0.1) }).text)
     }
 
-    private func write(_ line: String) { put(line + "\n") }
-
-    /// Writes at once: whoever reads the timeline reads it while it happens.
-    private func put(_ text: String) {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Self.writeBytes(1, $0.baseAddress, $0.count) }
-            // A reader that has gone away wants no more lines; the demo itself goes on to its exit status.
-            guard count > 0 else { return }
-            bytes = bytes.dropFirst(count)
-        }
-    }
-
-    private static func writeBytes(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-        #if canImport(Glibc)
-            Glibc.write(descriptor, bytes, count)
-        #elseif canImport(Musl)
-            Musl.write(descriptor, bytes, count)
-        #else
-            Darwin.write(descriptor, bytes, count)
-        #endif
-    }
+    /// Writes at once, for those who read while it happens.
+    ///
+    /// A reader that has gone away gets no more lines; the demo itself goes on to its exit status.
+    private func write(_ line: String) { StandardOutput.print(line) }
 
     private static func milliseconds(since instant: ContinuousClock.Instant) -> Int {
         Int((ContinuousClock.now - instant) / .milliseconds(1))

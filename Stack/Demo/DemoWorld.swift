@@ -17,9 +17,12 @@ package final class DemoWorld: Sendable {
     package let postgres: PostgresPool
     /// Where events are shown.
     package let timeline: DemoTimeline
+    /// The poller of the program.
+    package let poller: Poller
 
     private init(
-        stack: LocalStack, devices: [DemoDevice], postgres: PostgresPool, timeline: DemoTimeline
+        stack: LocalStack, devices: [DemoDevice], postgres: PostgresPool, timeline: DemoTimeline,
+        poller: Poller
     ) {
         self.stack = stack
         a = devices[0]
@@ -27,6 +30,7 @@ package final class DemoWorld: Sendable {
         c = devices[2]
         self.postgres = postgres
         self.timeline = timeline
+        self.poller = poller
     }
 
     /// Builds a world around a running stack, lets `body` act in it, and takes it down again.
@@ -62,11 +66,12 @@ package final class DemoWorld: Sendable {
                 client: client),
         ]
         let postgres = PostgresPool(
-            uri: stack.database.uri, size: 2, parameters: ["application_name": "powersync-demo"],
+            uri: try stack.database.uri, size: 2, parameters: ["application_name": "powersync-demo"],
             poller: poller)
-        let world = DemoWorld(stack: stack, devices: devices, postgres: postgres, timeline: timeline)
+        let world = DemoWorld(
+            stack: stack, devices: devices, postgres: postgres, timeline: timeline, poller: poller)
         return try await withThrowingTaskGroup(of: Void.self) { group in
-            for wire in [backendWire, serviceWire] { group.addTask { await wire.run() } }
+            for wire in [backendWire, serviceWire] { group.addTask { try await wire.run() } }
             defer { group.cancelAll() }
             do {
                 let result = try await body(world)

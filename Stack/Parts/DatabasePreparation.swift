@@ -63,11 +63,41 @@ enum DatabasePreparation {
                 warn("Postgres before 15 cannot publish a schema: publishing all tables of the database")
                 _ = try await connection.script("CREATE PUBLICATION powersync FOR ALL TABLES")
             }
-        } catch let error as PostgresError where error.sqlstate == "42501" {
-            throw StackError(
-                .database,
-                "the role may not create the publication: as a superuser run CREATE PUBLICATION powersync "
-                    + "FOR TABLES IN SCHEMA public")
+        } catch let error as PostgresError where error.sqlstate == insufficientPrivilege {
+            try await publishByName(connection, warn: warn)
         }
     }
+
+    /// Publishes the tables that there are: only a superuser may publish a schema or everything.
+    private static func publishByName(_ connection: PostgresConnection, warn: (String) -> Void) async throws {
+        let tables = try await connection.query(
+            """
+            SELECT format('%I.%I', nspname, relname) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+            WHERE nspname = 'public' AND relkind IN ('r', 'p') AND NOT relispartition AND relpersistence = 'p'
+            ORDER BY relname
+            """)
+        let names = (0..<tables.rowCount).compactMap { tables[$0, 0] }
+        guard !names.isEmpty else {
+            throw StackError(
+                .database,
+                "the role is no superuser, so tables are published by name, and there is none yet: create tables "
+                    + "first, or give --schema FILE.sql")
+        }
+        do {
+            _ = try await connection.script(
+                "CREATE PUBLICATION powersync FOR TABLE \(names.joined(separator: ", "))")
+        } catch let error as PostgresError where error.sqlstate == insufficientPrivilege {
+            throw StackError(
+                .database,
+                "the role may not create the publication (\(error)): it needs CREATE on the database and to own the "
+                    + "tables; or as a superuser run CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public"
+            )
+        }
+        warn(
+            "the role is no superuser: the \(names.count) tables of schema public are published by name; after "
+                + "CREATE TABLE run ALTER PUBLICATION powersync ADD TABLE …")
+    }
+
+    /// The SQLSTATE insufficient_privilege.
+    private static let insufficientPrivilege = "42501"
 }

@@ -1,67 +1,106 @@
 import PowerSyncPostgres
 import PowerSyncSystem
 
-/// Drops what killed runs left on a server: inactive slots and databases with a name of ours.
+/// Drops what killed runs left on a server: slots and databases with a name of ours.
+///
+/// Nothing is dropped that is in use, and nothing whose run lives: its claim must be missing for the whole of `grace`,
+/// in which a living run that lost its connection has made it again (`ServerClaim`).
 enum LeftOvers {
+    /// How long a run's claim must be missing.
+    static let grace = Duration.seconds(3)
+    /// How long to wait for sessions that a killed run left behind, which the server notices by itself.
+    private static let patience = Duration.seconds(10)
+
+    /// A slot or database of a run, by its name.
+    private struct Item: Hashable {
+        let name: String
+        /// The database of a slot; nil for a database.
+        let slotDatabase: String?
+        let isInUse: Bool
+    }
+
     /// Looks through the server and drops what belongs to no living run.
     ///
     /// - Parameters:
     ///   - uri: any database of the server.
     ///   - poller: the poller of the program.
+    ///   - warn: gets what could not be dropped, and why.
     /// - Returns: the names of what was dropped.
     /// - Throws: `PostgresError`.
-    static func drop(uri: String, poller: Poller) async throws -> [String] {
+    @discardableResult
+    static func drop(
+        uri: String, poller: Poller, warn: @Sendable (String) -> Void
+    ) async throws -> [String] {
         try await PostgresConnection.with(uri, poller: poller) { connection in
-            try await drop(uri: uri, poller: poller, connection)
+            var left = try await ownerless(connection)
+            if left.isEmpty { return [] }
+            let start = ContinuousClock.now
+            while true {
+                // What is claimed once is left alone for good.
+                let names = Set(left.map(\.name))
+                left = try await ownerless(connection).filter { names.contains($0.name) }
+                let waited = ContinuousClock.now - start
+                let isSettled = !left.contains(where: \.isInUse)
+                if left.isEmpty || (waited >= grace && isSettled) || waited >= patience { break }
+                try await poller.sleep(until: .now + .milliseconds(250))
+            }
+            var dropped: [String] = []
+            // Slots first: a database is not dropped while it has slots in use.
+            for item in left.sorted(by: { $0.slotDatabase != nil && $1.slotDatabase == nil }) {
+                if item.isInUse {
+                    warn("\(item.name), which a killed run left on the server, is still in use and stays")
+                } else if await drop(item, connection, uri: uri, poller: poller, warn: warn) {
+                    dropped.append(item.name)
+                }
+            }
+            return dropped
         }
     }
 
+    /// What carries a name of ours whose run has no claim at this moment.
+    private static func ownerless(_ connection: PostgresConnection) async throws -> [Item] {
+        let result = try await connection.query(
+            """
+            SELECT slot_name, database, active FROM pg_replication_slots WHERE starts_with(slot_name, $1)
+            UNION ALL
+            SELECT datname, NULL, EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = d.datname)
+                FROM pg_database d WHERE starts_with(datname, $1)
+            """, [OwnedNames.prefix])
+        let claims = try await connection.query(
+            "SELECT DISTINCT application_name FROM pg_stat_activity WHERE starts_with(application_name, $1)",
+            [OwnedNames.applicationPrefix])
+        let living = Set((0..<claims.rowCount).compactMap { claims[$0, 0] })
+        return (0..<result.rowCount).compactMap { row in
+            guard let name = result[row, 0], let owner = OwnedNames(reading: name),
+                !living.contains(owner.applicationName)
+            else { return nil }
+            return Item(name: name, slotDatabase: result[row, 1], isInUse: result[row, 2] == "t")
+        }
+    }
+
+    /// Drops one item; one that another role owns stays, which is no reason not to start.
     private static func drop(
-        uri: String, poller: Poller, _ connection: PostgresConnection
-    ) async throws -> [String] {
-        let living = Set(
-            try await texts(
-                connection,
-                "SELECT DISTINCT application_name FROM pg_stat_activity WHERE application_name LIKE $1",
-                [OwnedNames.applicationPrefix + "%"]))
-        let isLeft = { (name: String) in
-            OwnedNames(reading: name).map { !living.contains($0.applicationName) } ?? false
+        _ item: Item, _ connection: PostgresConnection, uri: String, poller: Poller,
+        warn: @Sendable (String) -> Void
+    ) async -> Bool {
+        do {
+            guard let database = item.slotDatabase else {
+                _ = try await connection.script("DROP DATABASE IF EXISTS \(quoteIdentifier(item.name))")
+                return true
+            }
+            // A logical slot is dropped from its own database.
+            let own = try PostgresURI.replacingDatabase(of: uri, with: database)
+            _ = try await PostgresConnection.with(own, poller: poller) { owner in
+                try await owner.query(
+                    """
+                    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                    WHERE slot_name = $1 AND NOT active
+                    """, [item.name])
+            }
+            return true
+        } catch {
+            warn("\(item.name), which a killed run left on the server, cannot be dropped: \(error)")
+            return false
         }
-        var dropped: [String] = []
-        let slots = try await connection.query(
-            "SELECT slot_name, database FROM pg_replication_slots WHERE NOT active AND starts_with(slot_name, $1)",
-            [OwnedNames.prefix])
-        for row in 0..<slots.rowCount {
-            guard let slot = slots[row, 0], let database = slots[row, 1], isLeft(slot) else { continue }
-            try await dropSlot(slot, in: database, uri: uri, poller: poller)
-            dropped.append(slot)
-        }
-        let databases = try await texts(
-            connection, "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", [OwnedNames.prefix])
-        for database in databases where isLeft(database) {
-            _ = try await connection.script(
-                "DROP DATABASE IF EXISTS \(quoteIdentifier(database)) WITH (FORCE)")
-            dropped.append(database)
-        }
-        return dropped
-    }
-
-    /// Drops one slot if it is still there and inactive; a logical slot is dropped from its own database.
-    static func dropSlot(_ slot: String, in database: String, uri: String, poller: Poller) async throws {
-        let own = try PostgresURI.replacingDatabase(of: uri, with: database)
-        _ = try await PostgresConnection.with(own, poller: poller) { owner in
-            try await owner.query(
-                """
-                SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-                WHERE slot_name = $1 AND NOT active
-                """, [slot])
-        }
-    }
-
-    private static func texts(
-        _ connection: PostgresConnection, _ sql: String, _ parameters: [String?]
-    ) async throws -> [String] {
-        let result = try await connection.query(sql, parameters)
-        return (0..<result.rowCount).compactMap { result[$0, 0] }
     }
 }

@@ -1,6 +1,13 @@
 import PowerSyncPostgres
+import PowerSyncPostgresServer
 import PowerSyncSystem
 import PowerSyncWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// Backend and service beside a Postgres, each as it runs for a user.
 package actor LocalStack {
@@ -20,8 +27,16 @@ package actor LocalStack {
     private let poller: Poller
     private var running: [Part: StackPart] = [:]
     private var urls: [Part: String] = [:]
+    /// The same parts for those who cannot wait for the actor.
+    private let mortal = Lock<[StackPart]>([])
 
-    private init(configuration: LocalStackConfiguration, database: StackDatabase, poller: Poller) {
+    /// Names a stack; nothing is started yet.
+    ///
+    /// - Parameters:
+    ///   - configuration: what the stack shall be.
+    ///   - database: where the rows are; stays the caller's.
+    ///   - poller: the poller of the program.
+    package init(_ configuration: LocalStackConfiguration, database: StackDatabase, poller: Poller) {
         self.configuration = configuration
         folder = configuration.folder
         self.database = database
@@ -30,18 +45,9 @@ package actor LocalStack {
 
     /// Prepares the database and starts both parts.
     ///
-    /// - Parameters:
-    ///   - configuration: what the stack shall be.
-    ///   - database: where the rows are; stays the caller's, also on failure.
-    ///   - poller: the poller of the program.
-    ///   - warn: gets what a person should know, such as the sync configuration that was made up.
-    /// - Returns: the stack, ready for clients.
-    /// - Throws: `StackError` or `PostgresError`.
-    package static func start(
-        _ configuration: LocalStackConfiguration, database: StackDatabase, poller: Poller,
-        warn: (String) -> Void = { _ in }
-    ) async throws -> LocalStack {
-        var configuration = configuration
+    /// - Parameter warn: gets what a person should know, such as the sync configuration that was made up.
+    /// - Throws: `StackError` or `PostgresError`; `stop` is still to be called.
+    package func start(warn: @Sendable (String) -> Void = { _ in }) async throws {
         let tables = try await DatabasePreparation.prepare(
             uri: database.uri, schema: configuration.schema, poller: poller, warn: warn)
         if configuration.syncConfig == nil {
@@ -49,14 +55,13 @@ package actor LocalStack {
             warn("no sync configuration given: every published table goes to everyone, by this one:\n\(made)")
             configuration.syncConfig = .text(made)
         }
-        let stack = LocalStack(configuration: configuration, database: database, poller: poller)
-        do {
-            try await stack.startBoth()
-        } catch {
-            await stack.stop()
-            throw error
+        // The tokens name the service and the service fetches the backend's keys: one port must be known before.
+        if configuration.servicePort == 0 {
+            configuration.servicePort = try FreePort.find(host: configuration.host)
         }
-        return stack
+        try await start(.backend)
+        configuration.backendPort = try port(of: url(.backend))
+        try await start(.service)
     }
 
     /// The URL of a part, which it keeps when it is started again.
@@ -83,11 +88,17 @@ package actor LocalStack {
     /// Starts a part again that was stopped or killed, on the same port with the same state.
     package func start(_ part: Part) async throws {
         guard running[part] == nil else { return }
-        let started = try await StackPart.start(
+        let started = try StackPart.start(
             part.rawValue, executable: configuration.executable, environment: try environment(part),
-            log: configuration.log, poller: poller)
+            log: configuration.log)
         running[part] = started
-        urls[part] = started.url
+        mortal.withLock { $0 = $0.filter { !$0.hasEnded } + [started] }
+        do {
+            urls[part] = try await started.url(poller)
+        } catch {
+            await kill(part)
+            throw error
+        }
     }
 
     /// Stops both parts; the database stays.
@@ -96,25 +107,26 @@ package actor LocalStack {
         await stop(.backend)
     }
 
-    /// Waits for a part to end without having been stopped.
-    ///
-    /// - Returns: its name.
-    /// - Throws: `CancellationError`; waiting for a process cannot be cancelled, so the parts are looked at.
-    package func firstToEnd() async throws -> String {
-        while true {
-            if let part = running.values.first(where: \.hasEnded) { return part.name }
-            try await ContinuousClock().sleep(for: .milliseconds(100))
-        }
+    /// Kills the parts that are there without waiting for their end; `stop` is still to be called.
+    package nonisolated func killNow() {
+        for part in mortal.withLock({ $0 }) { part.killNow() }
     }
 
-    /// The tokens name the service and the service fetches the backend's keys, so one port must be known before.
-    private func startBoth() async throws {
-        if configuration.servicePort == 0 {
-            configuration.servicePort = try FreePort.find(host: configuration.host)
+    /// Waits for a part, or a Postgres of ours, to end without having been stopped.
+    ///
+    /// - Throws: `StackError` with `.partEnded` when one has; `CancellationError`. Waiting for a process cannot be
+    ///   cancelled, so the parts are looked at.
+    package func watch() async throws {
+        while true {
+            if let part = running.values.first(where: \.hasEnded) {
+                throw StackError(
+                    .partEnded, "the \(part.name) has ended by itself; its last log lines say why")
+            }
+            if let server = database.server, !server.isRunning {
+                throw StackError(.partEnded, "the private Postgres has ended by itself")
+            }
+            try await ContinuousClock().sleep(for: .milliseconds(100))
         }
-        try await start(.backend)
-        configuration.backendPort = try port(of: url(.backend))
-        try await start(.service)
     }
 
     private func port(of url: String) throws -> Int {
@@ -125,11 +137,18 @@ package actor LocalStack {
     }
 
     private func environment(_ part: Part) throws -> [String: String] {
+        let isUsersServer = if case .cluster = database.place { false } else { true }
+        let inherited = PartEnvironment.of(ProcessInfo.processInfo.environment, isUsersServer: isUsersServer)
+        return inherited.merging(try settings(part)) { $1 }
+    }
+
+    /// What the stack itself sets for a part.
+    private func settings(_ part: Part) throws -> [String: String] {
         let serviceURL = "http://\(configuration.urlHost):\(configuration.servicePort)"
         switch part {
         case .backend:
             var environment = [
-                "DATABASE_URI": database.uri, "HOST": configuration.host,
+                "DATABASE_URI": try database.uri, "HOST": configuration.host,
                 "PORT": String(configuration.backendPort),
                 "POWERSYNC_URL": serviceURL, "JWT_AUDIENCE": "powersync",
                 "JWT_KEYS_DIR": configuration.folder + "/keys", "DEV_TOKENS": "true",
@@ -142,11 +161,14 @@ package actor LocalStack {
             }
             return environment.merging(configuration.backendEnvironment) { $1 }
         case .service:
-            let file = configuration.folder + "/service.yaml"
+            let folder = try PrivateFile.makeFolder(configuration.folder + "/service")
             let text = try ServiceConfigurationFile.text(
-                configuration, database: database, keysURL: url(.backend) + "/api/auth/keys")
-            try TextFile.write(text, to: file)
-            return ["POWERSYNC_CONFIG_PATH": file, "PS_LOG_LEVEL": configuration.logLevel]
+                configuration, database: database, folder: folder, keysURL: url(.backend) + "/api/auth/keys")
+            let file = folder + "/service.yaml"
+            try PrivateFile.write(text, to: file)
+            var environment = ["POWERSYNC_CONFIG_PATH": file, "PS_LOG_LEVEL": configuration.logLevel]
+            environment["PS_LOG_FORMAT"] = ProcessInfo.processInfo.environment["LOG_FORMAT"]
+            return environment
         }
     }
 }

@@ -3,6 +3,7 @@ import PowerSyncSystem
 
 extension PostgresConnection {
     /// Connects, gives the connection to `body` and closes it, however `body` ends.
+    @discardableResult
     static func with<Result: Sendable>(
         _ uri: String, parameters: [String: String] = [:], poller: Poller,
         _ body: (PostgresConnection) async throws -> Result

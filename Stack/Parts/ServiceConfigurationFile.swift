@@ -1,5 +1,11 @@
 import PowerSyncWire
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The service's configuration file, in JSON, which is YAML too (service 8).
 enum ServiceConfigurationFile {
     /// Writes the file of a local stack.
@@ -7,11 +13,12 @@ enum ServiceConfigurationFile {
     /// - Parameters:
     ///   - configuration: the stack's.
     ///   - database: the database to replicate.
+    ///   - folder: where the service keeps its state.
     ///   - keysURL: where the backend publishes its keys.
     /// - Returns: the text.
     /// - Throws: `StackError` if the stack has no sync configuration.
     static func text(
-        _ configuration: LocalStackConfiguration, database: StackDatabase, keysURL: String
+        _ configuration: LocalStackConfiguration, database: StackDatabase, folder: String, keysURL: String
     ) throws -> String {
         guard let syncConfig = configuration.syncConfig else {
             throw StackError(.file, "the stack has no sync configuration")
@@ -23,7 +30,7 @@ enum ServiceConfigurationFile {
             case .file(let path): object([("path", .string(path))])
             }
         let connection = object([
-            ("type", .string("postgresql")), ("uri", .string(database.uri)), ("sslmode", .string("disable")),
+            ("type", .string("postgresql")), ("uri", .string(try uri(of: database))),
             ("slot_name_prefix", .string(database.slotPrefix)),
         ])
         return object([
@@ -31,7 +38,7 @@ enum ServiceConfigurationFile {
             (
                 "storage",
                 object([
-                    ("type", .string("sqlite")), ("path", .string(configuration.folder + "/service.sqlite")),
+                    ("type", .string("sqlite")), ("path", .string(folder + "/state.sqlite")),
                 ])
             ),
             ("host", .string(configuration.host)), ("port", .integer(configuration.servicePort)),
@@ -42,5 +49,17 @@ enum ServiceConfigurationFile {
             ),
             ("system", object([("logging", object([("level", .string(configuration.logLevel))]))])),
         ]).text + "\n"
+    }
+
+    /// The URI with the TLS mode that it means everywhere else in the stack.
+    ///
+    /// The service checks certificates unless told otherwise; to libpq, and so to all other parts, a URI without
+    /// `sslmode` means what `PGSSLMODE` says, or `prefer`. A private cluster has no TLS.
+    private static func uri(of database: StackDatabase) throws -> String {
+        if case .cluster = database.place {
+            return try PostgresURI.adding("sslmode", "disable", to: database.uri)
+        }
+        let mode = ProcessInfo.processInfo.environment["PGSSLMODE"] ?? ""
+        return try PostgresURI.adding("sslmode", mode.isEmpty ? "prefer" : mode, to: database.uri)
     }
 }

@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncSystem
 
 #if canImport(Glibc)
@@ -9,79 +10,148 @@ import PowerSyncSystem
 #endif
 
 /// One run of a command that opens things which must be closed however it ends.
+///
+/// The first signal ends the run, and everything is closed in order. The second says that it must be quick: what
+/// `onHurry` names happens at once, and closing goes on with it. The third ends the program; the life-lines then end
+/// its processes, and the next start drops what is left on a server.
 package final class Session: Sendable {
     private typealias Closer = @Sendable () async throws -> Void
 
-    private let closers = Lock<[Closer]>([])
+    private struct State {
+        var closers: [Closer] = []
+        var hurries: [@Sendable () -> Void] = []
+        /// How often the user has asked; the end of the run by itself counts as once.
+        var requests = 0
+    }
+
+    private enum Closing {
+        case running, done, late
+    }
+
+    private let state = Lock(State())
 
     private init() {}
 
     /// Remembers how to close something; the last is closed first.
+    ///
+    /// Call it before the thing is opened: what is half open must be closed, too.
     package func onEnd(_ close: @escaping @Sendable () async throws -> Void) {
-        closers.withLock { $0.append(close) }
+        state.withLock { $0.closers.append(close) }
+    }
+
+    /// Remembers what makes closing quick when the user asks a second time; it must not wait.
+    package func onHurry(_ hurry: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock { state in
+            state.hurries.append(hurry)
+            return state.requests > 1
+        }
+        if isLate { hurry() }
     }
 
     /// Runs `body` until it ends or somebody asks the program to stop, then closes everything.
     ///
-    /// Closing happens outside of the cancelled task, so that it may wait and ask a database. A second signal ends
-    /// the program at once; the life-lines clean up then.
-    ///
     /// - Parameters:
     ///   - signals: the signals that ask to stop.
+    ///   - limit: how long closing may take as a whole; what is closing then is cancelled, and if it does not heed
+    ///     that, the program ends after a third of the time more.
     ///   - body: the run; it is cancelled when a signal comes.
     /// - Returns: what `body` returns; nil if a signal came first.
-    /// - Throws: what `body` throws, else the first error of closing.
+    /// - Throws: what `body` throws; `StackError` with `.closing` if something could not be closed, which names what
+    ///   `body` threw, too.
     package static func run<Result: Sendable>(
-        until signals: AsyncStream<Int32>, _ body: @escaping @Sendable (Session) async throws -> Result
+        until signals: AsyncStream<Int32>, closingWithin limit: Duration = .seconds(30),
+        _ body: @escaping @Sendable (Session) async throws -> Result
     ) async throws -> Result? {
         let session = Session()
-        let outcome: Swift.Result<Result?, any Error> = await withTaskGroup(
-            of: Swift.Result<Result?, any Error>.self
-        ) { group in
+        // A task of its own, because a signal cancels it alone; it is awaited below.
+        let work = Task { try await body(session) }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                do {
-                    let result = try await body(session)
-                    return .success(result)
-                } catch {
-                    return .failure(error)
-                }
+                for await signal in signals { session.arrived(signal, work.cancel) }
             }
-            group.addTask {
-                for await _ in signals { return .success(nil) }
-                return .failure(CancellationError())
+            defer { group.cancelAll() }
+            let outcome = await work.result
+            let wasStopped = session.state.withLock { state in
+                defer { state.requests = max(1, state.requests) }
+                return state.requests > 0
             }
-            guard let first = await group.next() else { return .failure(CancellationError()) }
-            group.cancelAll()
-            await group.waitForAll()
-            return first
+            let failures = await session.closeAll(within: limit)
+            guard failures.isEmpty else {
+                var texts = failures
+                if case .failure(let error) = outcome, !wasStopped { texts.insert("\(error)", at: 0) }
+                throw StackError(.closing, texts.joined(separator: "; "))
+            }
+            switch outcome {
+            case .success(let result): return result
+            // What a cancelled run throws is a consequence of the signal.
+            case .failure(let error): if wasStopped { return nil } else { throw error }
+            }
         }
-        let closing: Swift.Result<Void, any Error> = await withTaskGroup(
-            of: Swift.Result<Void, any Error>.self
-        ) { group in
-            group.addTask { await session.closeAll() }
-            group.addTask {
-                for await signal in signals { _exit(128 + signal) }
-                return .success(())
-            }
-            guard let first = await group.next() else { return .success(()) }
-            group.cancelAll()
-            return first
-        }
-        let result = try outcome.get()
-        try closing.get()
-        return result
     }
 
-    private func closeAll() async -> Swift.Result<Void, any Error> {
-        var result: Swift.Result<Void, any Error> = .success(())
-        while let closer = closers.withLock({ $0.popLast() }) {
+    private func arrived(_ signal: Int32, _ cancel: () -> Void) {
+        let (number, hurries) = state.withLock { state in
+            state.requests += 1
+            return (state.requests, state.hurries)
+        }
+        switch number {
+        case 1: cancel()
+        case 2: for hurry in hurries { hurry() }
+        default: _exit(128 + signal)
+        }
+    }
+
+    /// Closes everything, the last first, and returns what went wrong, in words.
+    private func closeAll(within limit: Duration) async -> [String] {
+        let progress = Lock(Closing.running)
+        // A task of its own: its deadline cancels it alone, whatever became of the run.
+        let closing = Task { await self.closeEach() }
+        do {
+            // A thread, so that even closing that blocks all of the pool's threads has an end.
+            try DetachedThread.start {
+                Self.sleepThread(limit)
+                let isLate = progress.withLock { progress in
+                    if progress == .running { progress = .late }
+                    return progress == .late
+                }
+                guard isLate else { return }
+                closing.cancel()
+                Self.sleepThread(limit / 3)
+                if progress.withLock({ $0 == .done }) { return }
+                StandardError.print("error: closing did not end; the next start removes what is left")
+                _exit(1)
+            }
+        } catch {
+            // Without the thread nothing bounds closing but the user's third signal.
+        }
+        var failures = await closing.value
+        let wasLate = progress.withLock { progress in
+            defer { progress = .done }
+            return progress == .late
+        }
+        if wasLate { failures.append("closing took longer than \(limit)") }
+        return failures
+    }
+
+    private func closeEach() async -> [String] {
+        var failures: [String] = []
+        while let closer = state.withLock({ $0.closers.popLast() }) {
             do {
                 try await closer()
+            } catch is CancellationError {
+                // The deadline, which is told as such.
             } catch {
-                if case .success = result { result = .failure(error) }
+                failures.append("\(error)")
             }
         }
-        return result
+        return failures
+    }
+
+    private static func sleepThread(_ limit: Duration) {
+        let (seconds, attoseconds) = limit.components
+        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        // Every signal is blocked in this thread, so nothing interrupts it.
+        nanosleep(&time, nil)
     }
 }
 

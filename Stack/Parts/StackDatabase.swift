@@ -3,144 +3,162 @@ import PowerSyncPostgresServer
 import PowerSyncSystem
 
 /// The Postgres that a run works on: a private cluster, or a server that somebody named.
+///
+/// Made first, so that `close` is arranged before `open` makes anything.
 package final class StackDatabase: Sendable {
     /// Whose database it is, which decides what happens to it at the end.
     package enum Place: Sendable {
-        /// A private cluster, in a folder that is kept or in a temporary one.
-        case cluster(PostgresServer)
-        /// A database of the run's own on a server of the user's.
+        /// A private cluster, in a folder that is kept or, without one, in a temporary one.
+        case cluster(directory: String?)
+        /// A database of the run's own on a server of the user's, dropped at the end.
         case ownDatabase(server: String)
-        /// The database that the user named.
-        case namedDatabase
+        /// The database that the user named; at the end nothing of it is dropped but the run's own slot, and that
+        /// not if the run's state is kept, because the next time goes on with it.
+        case namedDatabase(uri: String, keepsSlot: Bool)
     }
 
-    /// The database's URI.
-    package let uri: String
+    private struct State {
+        var server: PostgresServer?
+        var claim: ServerClaim?
+    }
+
     /// Whose it is.
     package let place: Place
     /// What the names of the run's slots begin with.
     package let slotPrefix: String
-    private let names: OwnedNames
-    private let claim: PostgresConnection?
-    private let keepsSlot: Bool
+    private let names = OwnedNames()
     private let poller: Poller
+    private let warn: @Sendable (String) -> Void
+    private let state = Lock(State())
 
-    private init(
-        uri: String, place: Place, names: OwnedNames, slotPrefix: String, keepsSlot: Bool,
-        claim: PostgresConnection?, poller: Poller
-    ) {
-        self.uri = uri
-        self.place = place
-        self.names = names
-        self.slotPrefix = slotPrefix
-        self.keepsSlot = keepsSlot
-        self.claim = claim
-        self.poller = poller
-    }
-
-    /// Starts a private cluster.
+    /// Names a database; nothing is made yet.
     ///
     /// - Parameters:
-    ///   - directory: where the cluster lives; nil for a temporary folder that goes with it.
+    ///   - place: whose it is.
     ///   - poller: the poller of the program.
-    /// - Returns: its database `app`, made if it is new.
-    /// - Throws: `PostgresServerError` or `PostgresError`.
-    package static func cluster(directory: String?, poller: Poller) async throws -> StackDatabase {
-        let server = try await PostgresServer.start(directory: directory)
-        do {
+    ///   - warn: gets what a person should know.
+    package init(_ place: Place, poller: Poller, warn: @escaping @Sendable (String) -> Void = { _ in }) {
+        self.place = place
+        self.poller = poller
+        self.warn = warn
+        switch place {
+        case .cluster, .namedDatabase(_, keepsSlot: true): slotPrefix = "powersync_"
+        case .ownDatabase, .namedDatabase(_, keepsSlot: false): slotPrefix = names.slotPrefix
+        }
+    }
+
+    /// Starts the cluster, or makes the run's own database, after dropping what killed runs left on the server.
+    ///
+    /// - Throws: `PostgresServerError` or `PostgresError`; `close` is still to be called.
+    package func open() async throws {
+        switch place {
+        case .cluster(let directory):
+            let server = try await PostgresServer.start(directory: directory)
+            state.withLock { $0.server = server }
             try await PostgresConnection.with(server.uri(), poller: poller) { maintenance in
                 let found = try await maintenance.query("SELECT 1 FROM pg_database WHERE datname = 'app'")
                 if found.rowCount == 0 { _ = try await maintenance.script("CREATE DATABASE app") }
             }
-        } catch {
-            await server.stop()
-            throw error
+        case .ownDatabase(let server):
+            try await claim(server)
+            _ = try await PostgresConnection.with(server, poller: poller) { maintenance in
+                try await maintenance.script("CREATE DATABASE \(quoteIdentifier(names.database))")
+            }
+        case .namedDatabase(let uri, _): try await claim(uri)
         }
-        let names = OwnedNames()
-        return StackDatabase(
-            uri: server.uri(database: "app"), place: .cluster(server), names: names, slotPrefix: "powersync_",
-            keepsSlot: true, claim: nil, poller: poller)
     }
 
-    /// Makes a database of the run's own on a server of the user's, after dropping what killed runs left there.
+    private func claim(_ uri: String) async throws {
+        try await LeftOvers.drop(uri: uri, poller: poller, warn: warn)
+        let claim = try await ServerClaim.make(uri, name: names.applicationName, poller: poller)
+        state.withLock { $0.claim = claim }
+    }
+
+    /// The database's URI.
     ///
-    /// - Parameters:
-    ///   - server: the URI of any database of the server; its role may create databases.
-    ///   - poller: the poller of the program.
-    /// - Returns: the new database, dropped by `close`.
-    /// - Throws: `PostgresError`.
-    package static func own(on server: String, poller: Poller) async throws -> StackDatabase {
-        _ = try await LeftOvers.drop(uri: server, poller: poller)
-        let names = OwnedNames()
-        let claim = try await PostgresConnection.connect(
-            server, parameters: ["application_name": names.applicationName], poller: poller)
-        _ = try await claim.script("CREATE DATABASE \(quoteIdentifier(names.database))")
-        return StackDatabase(
-            uri: try PostgresURI.replacingDatabase(of: server, with: names.database),
-            place: .ownDatabase(server: server), names: names, slotPrefix: names.slotPrefix, keepsSlot: false,
-            claim: claim, poller: poller)
+    /// - Throws: `StackError` before the cluster has been started, or a malformed `DATABASE_URI`.
+    package var uri: String {
+        get throws {
+            switch place {
+            case .cluster:
+                guard let server else { throw StackError(.database, "the private Postgres was not started") }
+                return server.uri(database: "app")
+            case .ownDatabase(let server):
+                return try PostgresURI.replacingDatabase(of: server, with: names.database)
+            case .namedDatabase(let uri, _): return uri
+            }
+        }
     }
 
-    /// Works in the database that the user named.
-    ///
-    /// - Parameters:
-    ///   - uri: the database.
-    ///   - keepsSlot: whether the run goes on with the same slot next time, because its state is kept.
-    ///   - poller: the poller of the program.
-    /// - Returns: the database; `close` drops nothing but the run's own slot.
-    /// - Throws: `PostgresError`.
-    package static func named(_ uri: String, keepsSlot: Bool, poller: Poller) async throws -> StackDatabase {
-        _ = try await LeftOvers.drop(uri: uri, poller: poller)
-        let names = OwnedNames()
-        let claim = try await PostgresConnection.connect(
-            uri, parameters: ["application_name": names.applicationName], poller: poller)
-        return StackDatabase(
-            uri: uri, place: .namedDatabase, names: names,
-            slotPrefix: keepsSlot ? "powersync_" : names.slotPrefix, keepsSlot: keepsSlot, claim: claim,
-            poller: poller)
-    }
-
-    /// The private server, if this is one.
-    package var server: PostgresServer? {
-        if case .cluster(let server) = place { server } else { nil }
-    }
+    /// The private server, if this is one and it was started.
+    package var server: PostgresServer? { state.withLock { $0.server } }
 
     /// Ends what the run made: the slot, its own database, the cluster.
     ///
     /// What is kept stays.
     ///
+    /// The parts have been stopped before; whatever of them still has a session on the server loses it.
+    ///
     /// - Throws: `PostgresError` if a user's server cannot be reached any more; the next run drops the rest.
     package func close() async throws {
+        await server?.stop()
+        // Without the claim nothing was made.
+        guard let claim = state.withLock({ $0.claim }) else { return }
         do {
             switch place {
-            case .cluster(let server): await server.stop()
+            case .cluster: break
             case .ownDatabase(let server):
-                try await dropSlots()
-                let name = quoteIdentifier(names.database)
                 try await PostgresConnection.with(server, poller: poller) { connection in
-                    _ = try await connection.script("DROP DATABASE IF EXISTS \(name) WITH (FORCE)")
+                    let exists = try await connection.query(
+                        "SELECT 1 FROM pg_database WHERE datname = $1", [names.database])
+                    if exists.rowCount == 0 { return }
+                    try await dropSlots()
+                    _ = try await connection.script(
+                        "DROP DATABASE IF EXISTS \(quoteIdentifier(names.database)) WITH (FORCE)")
                 }
-            case .namedDatabase: if !keepsSlot { try await dropSlots() }
+            case .namedDatabase(let uri, keepsSlot: true): try await tellOfKeptSlots(uri)
+            case .namedDatabase: try await dropSlots()
             }
         } catch {
-            await claim?.close()
+            await claim.release()
             throw error
         }
-        await claim?.close()
+        await claim.release()
     }
 
     private func dropSlots() async throws {
         try await PostgresConnection.with(uri, poller: poller) { connection in
-            // The service has been stopped; the server may need a moment to see that its slot is free.
-            let slots = try await Deadline.wait(.seconds(5), for: "the replication slot to be free") {
+            // A walsender whose client was killed may need a moment to notice; a slot that is being made is active.
+            try await Deadline.wait(.seconds(10), for: "the replication slots of this run to be dropped") {
                 let slots = try await connection.query(
-                    "SELECT slot_name, active FROM pg_replication_slots WHERE starts_with(slot_name, $1)",
-                    [slotPrefix])
-                return (0..<slots.rowCount).contains { slots[$0, 1] == "t" } ? nil : slots
+                    """
+                    SELECT slot_name, active_pid, CASE WHEN active_pid IS NOT NULL THEN pg_terminate_backend(active_pid) END
+                    FROM pg_replication_slots WHERE starts_with(slot_name, $1)
+                    """, [slotPrefix])
+                for row in 0..<slots.rowCount where slots[row, 1] == nil {
+                    _ = try await connection.query(
+                        """
+                        SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                        WHERE slot_name = $1 AND NOT active
+                        """, [slots[row, 0]])
+                }
+                return slots.rowCount == 0 ? true : nil
             }
+        }
+    }
+
+    private func tellOfKeptSlots(_ uri: String) async throws {
+        try await PostgresConnection.with(uri, poller: poller) { connection in
+            let slots = try await connection.query(
+                """
+                SELECT slot_name FROM pg_replication_slots
+                WHERE starts_with(slot_name, $1) AND database = current_database()
+                """, [slotPrefix])
             for row in 0..<slots.rowCount {
-                guard let slot = slots[row, 0] else { continue }
-                _ = try await connection.query("SELECT pg_drop_replication_slot($1)", [slot])
+                let slot = slots[row, 0] ?? ""
+                warn(
+                    "the slot \(slot) stays for the next time, and the server keeps its log for it until then; to "
+                        + "give it up: SELECT pg_drop_replication_slot('\(slot)')")
             }
         }
     }

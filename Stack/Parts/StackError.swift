@@ -14,6 +14,8 @@ package struct StackError: Error, Sendable, CustomStringConvertible {
         package static let database = Code(rawValue: "database")
         /// A file that was named cannot be read or written.
         package static let file = Code(rawValue: "file")
+        /// Something that was opened could not be closed, or not be removed from a server.
+        package static let closing = Code(rawValue: "closing")
         /// A state that was waited for did not come in time.
         package static let deadline = Code(rawValue: "deadline")
         /// A peer answered something else than the protocol says.

@@ -1,11 +1,6 @@
 import PowerSyncSystem
 import PowerSyncWire
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -21,51 +16,51 @@ package final class StackPart: Sendable {
 
     /// The name of the part: `backend` or `service`.
     package let name: String
-    /// Where it answers.
-    package let url: String
     private let process: ChildProcess
 
-    private init(name: String, url: String, process: ChildProcess) {
+    private init(name: String, process: ChildProcess) {
         self.name = name
-        self.url = url
         self.process = process
     }
 
-    /// Starts a part and waits for the line in which it says where it answers.
+    /// Starts a part; `url` waits until it is ready.
+    ///
+    /// It leaves the terminal's session, so that Ctrl-C reaches this program alone, which then ends it in order.
     ///
     /// - Parameters:
-    ///   - name: the sub-command and the member of the line: `{"backend":"http://…"}`.
+    ///   - name: the sub-command.
     ///   - executable: the path of `powersync-stack`.
-    ///   - environment: the part's configuration, added to ours.
+    ///   - environment: all of the part's environment but the life-line.
     ///   - log: where its log goes; nil for our standard error.
-    ///   - poller: the poller of the program.
-    /// - Returns: the running part.
-    /// - Throws: `StackError` with `.partEnded` if it ends instead; its log says why.
+    /// - Returns: the part, which must be stopped.
+    /// - Throws: `SystemError`.
     package static func start(
-        _ name: String, executable: String, environment: [String: String], log: Int32?, poller: Poller
-    ) async throws -> StackPart {
-        var all = ProcessInfo.processInfo.environment
-        all[lifeLineVariable] = "1"
-        all.merge(environment) { $1 }
+        _ name: String, executable: String, environment: [String: String], log: Int32?
+    ) throws(SystemError) -> StackPart {
         let process = try ChildProcess.spawn(
-            executable, [name, "start"], environment: all, input: .pipe, output: .pipe,
-            error: log.map { .descriptor($0) } ?? .inherit)
-        do {
-            let line = try await firstLine(of: process, name, poller: poller)
-            guard let url = try JSON.parse(line)[name]?.stringValue else {
-                throw StackError(.partEnded, "the \(name) printed another line than expected")
-            }
-            return StackPart(name: name, url: url, process: process)
-        } catch {
-            process.signal(SIGKILL)
-            _ = await process.wait()
-            throw error
-        }
+            executable, [name, "start"], environment: environment.merging([lifeLineVariable: "1"]) { $1 },
+            input: .pipe, output: .pipe, error: log.map { .descriptor($0) } ?? .inherit, ownSession: true)
+        return StackPart(name: name, process: process)
     }
 
-    private static func firstLine(of process: ChildProcess, _ name: String, poller: Poller) async throws
-        -> [UInt8]
-    {
+    deinit {
+        for case .some(let end) in [process.input, process.output] { close(end) }
+    }
+
+    /// Waits for the line in which the part says where it answers, `{"backend":"http://…"}`.
+    ///
+    /// - Parameter poller: the poller of the program.
+    /// - Returns: the URL.
+    /// - Throws: `StackError` with `.partEnded` if it ends instead; its log says why.
+    package func url(_ poller: Poller) async throws -> String {
+        let line = try await firstLine(poller)
+        guard let url = try JSON.parse(line)[name]?.stringValue else {
+            throw StackError(.partEnded, "the \(name) printed another line than expected")
+        }
+        return url
+    }
+
+    private func firstLine(_ poller: Poller) async throws -> [UInt8] {
         guard let output = process.output else {
             throw StackError(.partEnded, "the \(name) has no standard output")
         }
@@ -100,7 +95,7 @@ package final class StackPart: Sendable {
     package func stop(patience: UInt32 = 10) async {
         process.signal(SIGTERM)
         do {
-            // A thread, because a cancelled task cannot wait: Ctrl-C during the start comes here too.
+            // A thread, because a cancelled task cannot wait.
             try DetachedThread.start { [process] in
                 sleep(patience)
                 // Hits nobody once the process has ended.
@@ -113,9 +108,12 @@ package final class StackPart: Sendable {
         _ = await process.wait()
     }
 
+    /// Kills the part at once, without waiting for its end.
+    package func killNow() { process.signal(SIGKILL) }
+
     /// Kills the part, as a crash would.
     package func kill() async {
-        process.signal(SIGKILL)
+        killNow()
         _ = await process.wait()
     }
 

@@ -22,20 +22,6 @@ enum TextFile {
         return text
     }
 
-    /// Writes a file, replacing it as a whole.
-    ///
-    /// - Parameters:
-    ///   - text: what it shall hold.
-    ///   - path: the file.
-    /// - Throws: `StackError` with `.file`.
-    static func write(_ text: String, to path: String) throws(StackError) {
-        do {
-            try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
-        } catch {
-            throw StackError(.file, "cannot write \(path)")
-        }
-    }
-
     /// Makes a folder and those above it.
     ///
     /// - Parameter path: the folder.

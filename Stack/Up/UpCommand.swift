@@ -52,8 +52,12 @@ enum UpCommand {
             Variable(
                 "DATABASE_URI",
                 help:
-                    "A database to use instead of a private cluster. Nothing in it is dropped but the slot of this "
-                    + "run.")
+                    "A database to use instead of a private cluster, as superuser, or by a role that owns the tables "
+                    + "of schema public, may create in the database, and replicate. Nothing in it is dropped but the "
+                    + "slot of this run; the publication powersync and the backend's schema psb stay."),
+            Variable(
+                "LOG_LEVEL", help: "What backend and service log: trace, debug, info, warning or error."),
+            Variable("LOG_FORMAT", help: "How: text or json."),
         ]
     ) { arguments in
         var options = UpOptions()
@@ -64,9 +68,10 @@ enum UpCommand {
         options.host = arguments.value("--host") ?? options.host
         options.backendPort = try arguments.number("--backend-port", in: 0...65535) ?? options.backendPort
         options.servicePort = try arguments.number("--service-port", in: 0...65535) ?? options.servicePort
-        options.databaseURI = ProcessInfo.processInfo.environment["DATABASE_URI"].flatMap {
-            $0.isEmpty ? nil : $0
-        }
+        let environment = ProcessInfo.processInfo.environment.filter { !$0.value.isEmpty }
+        options.databaseURI = environment["DATABASE_URI"]
+        options.logLevel = environment["LOG_LEVEL"] ?? options.logLevel
+        if options.databaseURI == nil { PartEnvironment.forgetPostgresVariables() }
         let log = Log(label: "up")
         let executable = try ThisExecutable.path()
         let chosen = options

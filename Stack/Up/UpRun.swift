@@ -20,6 +20,8 @@ package struct UpOptions: Sendable {
     package var data: String?
     /// The server to use instead of a private one.
     package var databaseURI: String?
+    /// The least severe level that the parts log.
+    package var logLevel = "info"
 
     /// Makes options with the defaults.
     package init() {}
@@ -37,7 +39,8 @@ package enum UpRun {
     ///   - ready: gets the one line for standard output.
     /// - Throws: `StackError` when a part ends by itself; errors of starting.
     package static func run(
-        _ options: UpOptions, executable: String, session: Session, warn: @Sendable (String) -> Void,
+        _ options: UpOptions, executable: String, session: Session,
+        warn: @escaping @Sendable (String) -> Void,
         ready: (String) -> Void
     ) async throws {
         let schema = try options.schema.map { path throws(StackError) in try TextFile.read(path) }
@@ -51,14 +54,15 @@ package enum UpRun {
             folder = try session.temporaryFolder()
         }
         let poller = try session.poller()
-        let database: StackDatabase
+        let place: StackDatabase.Place
         if let uri = options.databaseURI {
-            database = try await .named(uri, keepsSlot: options.data != nil, poller: poller)
+            place = .namedDatabase(uri: uri, keepsSlot: options.data != nil)
         } else {
-            database = try await .cluster(
-                directory: options.data == nil ? nil : folder + "/postgres", poller: poller)
+            place = .cluster(directory: options.data == nil ? nil : folder + "/postgres")
         }
+        let database = StackDatabase(place, poller: poller, warn: warn)
         session.onEnd { try await database.close() }
+        try await database.open()
         var configuration = LocalStackConfiguration(executable: executable, folder: folder)
         configuration.host = options.host
         configuration.backendPort = options.backendPort
@@ -66,19 +70,21 @@ package enum UpRun {
         configuration.schema = schema
         configuration.syncConfig = syncConfig.map { .file($0) }
         configuration.tableMap = tables
+        configuration.logLevel = options.logLevel
         if tables == nil {
             warn("no --tables FILE given: the backend may write every column of every published table")
         }
-        let stack = try await LocalStack.start(configuration, database: database, poller: poller, warn: warn)
+        let stack = LocalStack(configuration, database: database, poller: poller)
         session.onEnd { await stack.stop() }
+        session.onHurry { stack.killNow() }
+        try await stack.start(warn: warn)
         ready(
             JSON.object([
-                JSONMember("postgres", .string(database.uri)),
+                JSONMember("postgres", .string(try database.uri)),
                 JSONMember("backend", .string(try await stack.url(.backend))),
                 JSONMember("service", .string(try await stack.url(.service))),
             ]).text)
-        let part = try await stack.firstToEnd()
-        throw StackError(.partEnded, "the \(part) has ended by itself; its last log lines say why")
+        try await stack.watch()
     }
 
     /// Checks that a file is YAML, so that a mistake is told with file and line before anything starts.

@@ -1,12 +1,13 @@
 import Foundation
 import PowerSyncStack
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// `powersync-stack conformance` as a user starts it.
-@Suite(.enabled(if: EndToEnd.isEnabled), .timeLimit(.minutes(3)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
 struct ConformanceCommandTests {
-    private static let recordings = EndToEnd.root.appending(path: "Tests/Fixtures/core").path
+    private static let recordings = Repository.root.appending(path: "Tests/Fixtures/core").path
 
     private func run(_ arguments: [String]) async throws -> (status: Int32?, output: String, error: String) {
         let result = try await ChildProcess.run(

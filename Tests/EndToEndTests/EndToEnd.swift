@@ -1,60 +1,65 @@
 import Foundation
 import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncStack
 import PowerSyncSystem
+import PowerSyncTestSupport
 
 /// What the end-to-end tests stand on: the real executable, a real Postgres, folders that go away.
 enum EndToEnd {
-    /// Whether these tests run: they need a database and processes.
-    static let isEnabled = ProcessInfo.processInfo.environment["POWERSYNC_TESTS"] != "unit"
-
     /// The built `powersync-stack`.
-    static var executable: String { built("powersync-stack") }
+    static let executable = Repository.executable("powersync-stack")
 
-    /// The folder of the package.
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
-    /// Returns the path of a built executable, which lies beside the tests.
-    static func built(_ name: String) -> String {
-        let bundle = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }
-        let beside = bundle ?? URL(filePath: CommandLine.arguments[0])
-        return beside.deletingLastPathComponent().appending(path: name).path
-    }
-
-    /// Lets `body` act in the demo's world: in a database of its own on the server of `DATABASE_URI` if there is one,
-    /// else on a cluster of its own, which it needs if it is to interfere with Postgres itself.
+    /// Lets `body` act in the demo's world, in a database of its own.
+    ///
+    /// - Parameters:
+    ///   - needsOwnCluster: whether `body` interferes with Postgres itself; otherwise the server of `DATABASE_URI` is
+    ///     used, or the one that all tests share.
+    ///   - body: what happens.
+    /// - Throws: what `body` throws, or errors of starting and closing.
     static func withWorld(
-        needsOwnCluster: Bool = false, server: String? = ProcessInfo.processInfo.environment["DATABASE_URI"],
-        _ body: @escaping @Sendable (DemoWorld) async throws -> Void
+        needsOwnCluster: Bool = false, _ body: @escaping @Sendable (DemoWorld) async throws -> Void
     ) async throws {
         let poller = try Poller()
         defer { poller.stop() }
         let folder = try TemporaryDirectory(prefix: "powersync-test-")
         defer { folder.remove() }
-        let database: StackDatabase
-        if let server, !server.isEmpty, !needsOwnCluster {
-            database = try await .own(on: server, poller: poller)
+        let place: StackDatabase.Place
+        if needsOwnCluster {
+            place = .cluster(directory: nil)
+        } else if let uri = ProcessInfo.processInfo.environment["DATABASE_URI"], !uri.isEmpty {
+            place = .ownDatabase(server: uri)
         } else {
-            database = try await .cluster(directory: nil, poller: poller)
+            place = .ownDatabase(server: try await TestPostgres.server().uri())
         }
+        let database = StackDatabase(place, poller: poller)
         var configuration = LocalStackConfiguration(executable: executable, folder: folder.path)
         configuration.logLevel = "warning"
+        let stack = try DemoStack.make(database: database, configuration: configuration, poller: poller)
         do {
-            let stack = try await DemoStack.start(
-                database: database, configuration: configuration, poller: poller)
-            do {
-                try await DemoWorld.with(
-                    stack: stack, folder: folder.path, timeline: DemoTimeline(.silent), poller: poller, body)
-            } catch {
-                await stack.stop()
-                throw error
-            }
-            await stack.stop()
+            try await database.open()
+            try await stack.start()
+            try await DemoWorld.with(
+                stack: stack, folder: folder.path, timeline: DemoTimeline(.silent), poller: poller, body)
         } catch {
+            await stack.stop()
             try await database.close()
             throw error
         }
+        await stack.stop()
         try await database.close()
+    }
+
+    /// Lets `body` use a folder with a sub-folder `tmp` for the temporary files of programs; a server of another user
+    /// can enter both.
+    static func withFolder(_ body: (_ folder: String, _ temporary: String) async throws -> Void) async throws
+    {
+        let folder = try TemporaryDirectory(prefix: "powersync-ends-")
+        defer { folder.remove() }
+        chmod(folder.path, 0o755)
+        let temporary = folder.path + "/tmp"
+        try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
+        chmod(temporary, 0o1777)
+        try await body(folder.path, temporary)
     }
 }

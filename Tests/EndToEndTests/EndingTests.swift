@@ -1,9 +1,7 @@
 import Foundation
-import PowerSyncPostgres
-import PowerSyncPostgresServer
 import PowerSyncStack
 import PowerSyncSystem
-import PowerSyncWire
+import PowerSyncTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -12,126 +10,136 @@ import Testing
     import Darwin
 #endif
 
-/// However `demo` and `up` end, nothing of theirs stays; what was given with `--data` does.
-@Suite(.enabled(if: EndToEnd.isEnabled), .timeLimit(.minutes(3)))
-struct EndingTests {
-    private func withFolder(_ body: (String) async throws -> Void) async throws {
-        let folder = try TemporaryDirectory(prefix: "powersync-ends-")
-        defer { folder.remove() }
-        // The server runs as another user when we are root, and must be able to enter.
-        chmod(folder.path, 0o755)
-        try await body(folder.path)
+/// A way in which a run of `demo` or `up` ends.
+enum Ending: String, CaseIterable, Sendable {
+    case byItself, interrupt, terminate, hangUp, twice, backendDies, serviceDies, failedStart, killed
+
+    /// `up` never ends by itself.
+    static let ofUp = allCases.filter { $0 != .byItself }
+
+    /// The signal that a person or a supervisor sends.
+    var signal: Int32? {
+        switch self {
+        case .interrupt, .twice: SIGINT
+        case .terminate: SIGTERM
+        case .hangUp: SIGHUP
+        case .killed: SIGKILL
+        default: nil
+        }
     }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGKILL])
-    func upLeavesNoProcessAndNoFolder(signal: Int32) async throws {
-        try await withFolder { folder in
+    /// How the program says so: `demo` tells by 130 that it was stopped before it knew.
+    func status(ofDemo: Bool) -> ChildProcess.ExitStatus {
+        switch self {
+        case .byItself: .exited(0)
+        case .interrupt, .terminate, .hangUp, .twice: .exited(ofDemo ? 130 : 0)
+        case .backendDies, .serviceDies, .failedStart: .exited(1)
+        case .killed: .signalled(SIGKILL)
+        }
+    }
+}
+
+/// However `demo` and `up` end, no process and no folder of theirs stays.
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
+struct EndingTests {
+    @Test(arguments: Ending.ofUp)
+    func upLeavesNoProcessAndNoFolder(ending: Ending) async throws {
+        try await EndToEnd.withFolder { folder, temporary in
             let schema = folder + "/schema.sql"
-            let temporary = folder + "/tmp"
-            try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
-            chmod(temporary, 0o1777)
+            try "CREATE TABLE t (id text PRIMARY KEY)".write(
+                toFile: schema, atomically: true, encoding: .utf8)
+            try await Run.up(["--schema", schema], temporary: temporary, ending: ending)
+        }
+    }
+
+    @Test(arguments: Ending.allCases)
+    func demoLeavesNoProcessAndNoFolder(ending: Ending) async throws {
+        try await EndToEnd.withFolder { _, temporary in
+            try await Run.demo(temporary: temporary, ending: ending)
+        }
+    }
+
+    /// The private Postgres is a part, too.
+    @Test func upEndsWithItsPostgres() async throws {
+        try await EndToEnd.withFolder { folder, temporary in
+            let schema = folder + "/schema.sql"
             try "CREATE TABLE t (id text PRIMARY KEY)".write(
                 toFile: schema, atomically: true, encoding: .utf8)
             let up = try StackProcess(
                 ["up", "--schema", schema, "--backend-port", "0", "--service-port", "0"], temporary: temporary
             )
             _ = try await up.endpoints()
-            up.process.signal(signal)
-            let status = await up.process.wait()
-            #expect(status == (signal == SIGKILL ? .signalled(SIGKILL) : .exited(0)))
+            let postgres = try Processes.naming(temporary).first { $0.contains("bin/postgres -D") }
+            kill(try #require(postgres.flatMap { Int32($0.prefix { $0 != ":" }) }), SIGKILL)
+            #expect(await up.process.wait() == .exited(1))
+            #expect(
+                try await up.allErrorLines().last == "error: the private Postgres has ended by itself")
             try await up.leavesNothingBehind()
         }
     }
+}
 
-    @Test(arguments: [SIGINT, SIGKILL])
-    func demoLeavesNoProcessAndNoFolder(signal: Int32) async throws {
-        try await withFolder { folder in
-            chmod(folder, 0o1777)
-            let demo = try StackProcess(["demo", "--json"], temporary: folder)
-            // The second chapter has begun when everything runs.
-            while try await !demo.line().contains("\"chapter\":2") {}
-            demo.process.signal(signal)
-            _ = await demo.process.wait()
-            try await demo.leavesNothingBehind()
+/// One run of a command that is ended in a given way.
+enum Run {
+    /// Runs `up` until it serves, then ends it.
+    ///
+    /// - Parameters:
+    ///   - arguments: options beside those of the ports.
+    ///   - environment: variables such as `DATABASE_URI`.
+    ///   - temporary: the folder that has to be empty afterwards.
+    ///   - ending: how.
+    ///   - rows: the ids that a user must get before.
+    /// - Throws: errors of starting.
+    static func up(
+        _ arguments: [String] = [], environment: [String: String] = [:], temporary: String, ending: Ending,
+        rows: [String] = []
+    ) async throws {
+        // Somebody else's: a start that finds its port taken fails when the backend is up already.
+        let taken = try TCPSocket.listen()
+        defer { close(taken.descriptor) }
+        let port = ending == .failedStart ? taken.port : 0
+        let up = try StackProcess(
+            ["up", "--backend-port", "0", "--service-port", String(port)] + arguments,
+            environment: environment, temporary: temporary)
+        if ending != .failedStart {
+            let places = try await up.endpoints()
+            #expect(try await SyncedRows.ids(backend: places.backend, service: places.service) == rows)
         }
+        try await end(up, ending, isDemo: false)
     }
 
-    @Test func dataFolderSurvivesAKillAndIsUsedAgain() async throws {
-        try await withFolder { folder in
-            let temporary = folder + "/tmp"
-            try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
-            chmod(temporary, 0o1777)
-            let schema = folder + "/schema.sql"
-            try "CREATE TABLE t (id text PRIMARY KEY)".write(
-                toFile: schema, atomically: true, encoding: .utf8)
-            let arguments = [
-                "up", "--schema", schema, "--backend-port", "0", "--service-port", "0", "--data",
-                folder + "/data",
-            ]
-            let poller = try Poller()
-            defer { poller.stop() }
-            let first = try StackProcess(arguments, temporary: temporary)
-            let before = try await first.endpoints()
-            let connection = try await PostgresConnection.connect(before.postgres, poller: poller)
-            _ = try await connection.query("INSERT INTO t VALUES ('kept')")
-            let slots = "SELECT string_agg(slot_name, ',') FROM pg_replication_slots"
-            let slot = try await connection.query(slots)[0, 0]
-            await connection.close()
-            first.process.signal(SIGKILL)
-            _ = await first.process.wait()
-            let second = try StackProcess(arguments, temporary: temporary)
-            let after = try await second.endpoints()
-            let again = try await PostgresConnection.connect(after.postgres, poller: poller)
-            #expect(try await again.query("SELECT id FROM t")[0, 0] == "kept")
-            #expect(try await again.query(slots)[0, 0] == slot)
-            await again.close()
-            second.process.signal(SIGINT)
-            #expect(await second.process.wait() == .exited(0))
-            try await second.leavesNothingBehind()
-            #expect(FileManager.default.fileExists(atPath: folder + "/data/service.sqlite"))
+    /// Runs `demo`, to its end or until its second chapter, when everything is up.
+    static func demo(
+        environment: [String: String] = [:], temporary: String, ending: Ending
+    ) async throws {
+        var environment = environment
+        if ending == .failedStart, environment.isEmpty { environment["TMPDIR"] = temporary + "/missing" }
+        let demo = try StackProcess(["demo", "--json"], environment: environment, temporary: temporary)
+        switch ending {
+        case .byItself: try await demo.lines(until: "\"converged\":true")
+        case .failedStart: break
+        default: try await demo.lines(until: "\"chapter\":2")
         }
+        try await end(demo, ending, isDemo: true)
     }
 
-    @Test func nextStartOnAUsersServerDropsWhatAKilledRunLeft() async throws {
-        try await withFolder { folder in
-            chmod(folder, 0o1777)
-            let poller = try Poller()
-            defer { poller.stop() }
-            let server = try await PostgresServer.start(directory: nil)
-            let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
-            _ = try await connection.script("CREATE TABLE t (id text PRIMARY KEY)")
-            let ours = """
-                SELECT (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_database
-                    WHERE starts_with(datname, 'powersync_stack_'))
-                """
-            let environment = ["DATABASE_URI": server.uri()]
-            let demo = try StackProcess(["demo", "--json"], environment: environment, temporary: folder)
-            while try await !demo.line().contains("\"chapter\":2") {}
-            demo.process.signal(SIGKILL)
-            _ = await demo.process.wait()
-            #expect(try await connection.query(ours)[0, 0] != "0")
-            let up = ["up", "--backend-port", "0", "--service-port", "0"]
-            let killed = try StackProcess(up, environment: environment, temporary: folder)
-            _ = try await killed.endpoints()
-            killed.process.signal(SIGKILL)
-            _ = await killed.process.wait()
-            // The server notices only now that the killed walsender's client is gone.
-            try await Deadline.wait(.seconds(10), for: "the killed run's connections to end") {
-                let open = try await connection.query(
-                    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'powersync-stack/%'")
-                return open[0, 0] == "0" ? true : nil
-            }
-            let last = try StackProcess(up, environment: environment, temporary: folder)
-            _ = try await last.endpoints()
-            #expect(try await connection.query(ours)[0, 0] == "1")
-            last.process.signal(SIGINT)
-            #expect(await last.process.wait() == .exited(0))
-            #expect(try await connection.query(ours)[0, 0] == "0")
-            #expect(try await connection.query("SELECT count(*) FROM t")[0, 0] == "0")
-            await connection.close()
-            await server.stop()
-            try await last.leavesNothingBehind()
-            poller.stop()
+    private static func end(_ program: StackProcess, _ ending: Ending, isDemo: Bool) async throws {
+        if let signal = ending.signal { program.process.signal(signal) }
+        switch ending {
+        case .twice: program.process.signal(SIGINT)
+        case .backendDies: kill(try program.part(.backend), SIGKILL)
+        case .serviceDies: kill(try program.part(.service), SIGKILL)
+        default: break
         }
+        #expect(await program.process.wait() == ending.status(ofDemo: isDemo))
+        let errors = try await program.allErrorLines()
+        switch ending {
+        case .backendDies, .serviceDies:
+            #expect(errors.last?.hasSuffix("has ended by itself; its last log lines say why") == true)
+        case .failedStart: #expect(errors.last?.hasPrefix("error: ") == true)
+        case .killed: break
+        default: #expect(!errors.contains { $0.hasPrefix("error: ") }, "\(errors.suffix(5))")
+        }
+        try await program.leavesNothingBehind()
     }
 }

@@ -2,6 +2,7 @@ import PowerSync
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncStack
+import PowerSyncTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -11,7 +12,7 @@ import Testing
 #endif
 
 /// Every part is killed at the worst moment and started again; all end with A = B = Postgres.
-@Suite(.enabled(if: EndToEnd.isEnabled), .timeLimit(.minutes(3)), .serialized)
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)), .serialized)
 struct RecoveryTests {
     enum Part: String, CaseIterable, Sendable {
         case postgres, backend, service
@@ -21,11 +22,26 @@ struct RecoveryTests {
     func partKilledDuringAnUpload(part: Part) async throws {
         try await EndToEnd.withWorld(needsOwnCluster: part == .postgres) { world in
             try await world.start()
+            // One transaction of the upload waits inside Postgres until the holder lets it go.
+            let holder = try await PostgresConnection.connect(world.stack.database.uri, poller: world.poller)
+            try await holder.script(
+                """
+                CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+                    $$ BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END $$;
+                CREATE TRIGGER hold BEFORE INSERT ON todos FOR EACH ROW
+                    WHEN (NEW.description = 'round 20 12') EXECUTE FUNCTION hold();
+                """)
+            _ = try await holder.query("SELECT pg_advisory_lock(4711)")
             for round in 0..<40 { try await world.a.insertTodos(25, named: "round \(round)") }
-            try await Deadline.wait(.seconds(20), pause: .milliseconds(2), for: "the first uploaded rows") {
-                try await world.todosInPostgres() > 0 ? true : nil
-            }
+            let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            try await wait(
+                for: "the upload to stand still in the middle",
+                read: { try await holder.query(waiting)[0, 0] }, until: { $0 == "1" })
+            #expect(try await world.todosInPostgres() < 40 * 25)
+            #expect(try await world.a.count("SELECT count(*) FROM ps_crud") > 0)
             try await world.kill(part)
+            await holder.close()
+            #expect(try await world.a.count("SELECT count(*) FROM ps_crud") > 0)
             try await world.start(part)
             let rows = try await world.converge(within: .seconds(60))
             #expect(rows.count == 1 + 40 * 25)
@@ -36,15 +52,19 @@ struct RecoveryTests {
     func partKilledDuringADownloadOf10000Rows(part: Part) async throws {
         try await EndToEnd.withWorld(needsOwnCluster: part == .postgres) { world in
             try await world.start()
+            // The network to A carries some of the rows and then nothing more.
+            world.a.stall(after: 1_500_000)
             try await world.insertIntoPostgres(10_000)
-            // B downloads from here on; the moment is the first operation that has arrived.
-            for await status in world.b.database.currentStatus.asFlow() {
-                if (status.downloadProgress?.downloadedOperations ?? 0) > 0 { break }
-                if try await world.b.count("SELECT count(*) FROM todos") > 0 { break }
-            }
+            let progress = try await wait(
+                for: "a download that stands still in the middle",
+                read: { world.a.database.currentStatus.downloadProgress },
+                until: { ($0?.downloadedOperations ?? 0) > 0 && world.a.isStalled })
+            #expect(progress.map { $0.downloadedOperations < $0.totalOperations } == true)
+            #expect(try await world.a.count("SELECT count(*) FROM todos") == 0)
             try await world.kill(part)
-            try await world.a.insertTodos(5, named: "while a part is down")
+            try await world.b.insertTodos(5, named: "while a part is down")
             try await world.start(part)
+            world.a.heal()
             let rows = try await world.converge(within: .seconds(60))
             #expect(rows.count == 1 + 10_000 + 5)
         }
@@ -76,12 +96,10 @@ struct RecoveryTests {
             #expect(kill(sender, SIGSTOP) == 0)
             try await world.a.insertTodos(3, named: "gated")
             let target = "SELECT value FROM ps_kv WHERE key = 'target_checkpoint_request_id'"
-            try await Deadline.wait(
-                .seconds(20), pause: .milliseconds(2), for: "the answer of the write checkpoint"
-            ) {
-                let value = try await world.a.database.getOptional(target) { try $0.getInt64(index: 0) }
-                return value.map { $0 < Int64.max } == true ? true : nil
-            }
+            try await wait(
+                for: "the answer of the write checkpoint",
+                read: { try await world.a.database.getOptional(target) { try $0.getInt64(index: 0) } },
+                until: { $0.map { $0 < Int64.max } == true })
             await world.stack.kill(.service)
             #expect(kill(sender, SIGCONT) == 0)
             #expect(try await world.a.count("SELECT count(*) FROM todos") == 3)
@@ -89,13 +107,12 @@ struct RecoveryTests {
             let rows = try await world.converge()
             #expect(rows.count == 1 + 3)
             // A checkpoint that carries it is applied: the gate opens.
-            try await Deadline.wait(.seconds(20), for: "the write checkpoint to be applied") {
-                let isOpen = try await world.a.count(
+            try await wait(for: "the write checkpoint to be applied") {
+                try await world.a.count(
                     """
                     SELECT coalesce((SELECT value FROM ps_kv WHERE key = 'target_checkpoint_request_id')
                         <= (SELECT value FROM ps_kv WHERE key = 'last_applied_checkpoint_request_id'), 0)
-                    """)
-                return isOpen == 1 ? true : nil
+                    """) == 1
             }
         }
     }

@@ -5,12 +5,13 @@ import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncStack
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// Tokens that are missing, expired or about to, against the real backend and the real service.
-@Suite(.enabled(if: EndToEnd.isEnabled), .timeLimit(.minutes(3)))
-struct TokenTests {
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
+struct StackTokenTests {
     /// Signs tokens as the backend does, with the key that it keeps in the stack's folder.
     struct Signer: Sendable {
         let key: JSONWebKey
@@ -100,9 +101,9 @@ struct TokenTests {
             let database = world.b.database
             try await database.connect(connector: connector, options: ConnectOptions(retryDelay: 0.2))
             try await database.waitForFirstSync()
-            try await Deadline.wait(.seconds(20), for: "a second token to be fetched") {
-                connector.fetched.withLock { $0 } >= 2 ? true : nil
-            }
+            try await wait(
+                for: "a second token to be fetched", read: { connector.fetched.withLock { $0 } },
+                until: { $0 >= 2 })
             _ = try await world.query(
                 "INSERT INTO lists (id, owner_id, name) VALUES (gen_random_uuid(), 'alice', 'after the first token')"
             )

@@ -18,9 +18,8 @@ struct StackPartTests {
         while :; do read -r _; done
         """.write(toFile: script, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: script)
-        let part = try await StackPart.start(
-            "backend", executable: script, environment: [:], log: nil, poller: poller)
-        #expect(part.url == "http://127.0.0.1:1")
+        let part = try StackPart.start("backend", executable: script, environment: [:], log: nil)
+        #expect(try await part.url(poller) == "http://127.0.0.1:1")
         let stopping = Task { await part.stop(patience: 1) }
         stopping.cancel()
         await stopping.value

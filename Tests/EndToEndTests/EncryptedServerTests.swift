@@ -1,0 +1,90 @@
+import Foundation
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncSystem
+import PowerSyncTestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A server of the user's that takes encrypted connections alone, as managed ones do.
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
+struct EncryptedServerTests {
+    /// Certificate and key of a server called 127.0.0.1.
+    private static func makeCertificate(in folder: String) async throws {
+        let made = try await ChildProcess.run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-days",
+                "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                folder + "/server.key", "-out", folder + "/server.crt",
+            ], timeout: TestOptions.deadline)
+        try #require(made.status == .exited(0), "\(made.error)")
+    }
+
+    /// Lets the server take encrypted connections alone.
+    private static func encrypt(_ users: UsersServer, certificate folder: String) async throws {
+        let connection = try await PostgresConnection.connect(users.server.uri(), poller: users.poller)
+        let data = try #require(try await connection.query("SHOW data_directory")[0, 0])
+        var owner = stat()
+        try #require(stat(data, &owner) == 0)
+        for name in ["server.key", "server.crt"] {
+            let copy = "\(data)/\(name)"
+            try FileManager.default.copyItem(atPath: "\(folder)/\(name)", toPath: copy)
+            try #require(chmod(copy, 0o600) == 0 && chown(copy, owner.st_uid, owner.st_gid) == 0)
+        }
+        try """
+        local all all trust
+        hostssl all all all trust
+        hostssl replication all all trust
+        """.write(toFile: data + "/pg_hba.conf", atomically: false, encoding: .utf8)
+        try await connection.script("ALTER SYSTEM SET ssl = on")
+        try await connection.script("SELECT pg_reload_conf()")
+        // The connection that is there stays; new ones are encrypted.
+        try await wait(for: "the server to refuse what is not encrypted") {
+            do {
+                let plain = try await PostgresConnection.connect(
+                    users.server.uri() + "?sslmode=disable", poller: users.poller)
+                await plain.close()
+                return false
+            } catch let error as PostgresError { return error.sqlstate == "28000" }
+        }
+        await connection.close()
+    }
+
+    /// Without a word on TLS in the URI every part does as libpq does; with one, as it says.
+    @Test(arguments: ["", "sslmode=require", "sslmode=verify-full&sslrootcert="])
+    func everyPartIsEncryptedAsTheURISays(query: String) async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        try await EndToEnd.withFolder { folder, temporary in
+            try await Self.makeCertificate(in: folder)
+            try await Self.encrypt(users, certificate: folder)
+            let root = query.hasSuffix("=") ? folder + "/server.crt" : ""
+            let up = try StackProcess(
+                ["up", "--backend-port", "0", "--service-port", "0"],
+                environment: ["DATABASE_URI": users.uri + (query.isEmpty ? "" : "?") + query + root],
+                temporary: temporary)
+            let places = try await up.endpoints()
+            #expect(try await SyncedRows.ids(backend: places.backend, service: places.service) == ["first"])
+            let connection = try await PostgresConnection.connect(users.server.uri(), poller: poller)
+            let sessions = try await connection.query(
+                """
+                SELECT bool_and(ssl), count(*) FILTER (WHERE backend_type = 'walsender')
+                FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'somebody'
+                """)
+            #expect(sessions[0, 0] == "t" && sessions[0, 1] == "1")
+            await connection.close()
+            up.process.signal(SIGINT)
+            #expect(await up.process.wait() == .exited(0))
+            try await up.leavesNothingBehind()
+        }
+        await users.server.stop()
+    }
+}
