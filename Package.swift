@@ -157,7 +157,7 @@ let targets: [Target] = [
         [
             "StackCommand", "BackendCommand", "MockServiceCommand", "Client", "Stack", "Backend",
             "MockService", "HTTP", "HTTPClient", "HTTPServer", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "System", "Wire",
+            "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "System", "Wire", "YAML",
         ]),
 ]
 

@@ -1,0 +1,141 @@
+import Foundation
+import PowerSyncHTTP
+import PowerSyncHTTPClient
+import PowerSyncHTTPTestSupport
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// What docker/init.sql promises of its roles, with the environment that docker-compose.yml and .env give.
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(3)))
+struct ContainerRoleTests {
+    private static let backend = "powersync_backend"
+    private static let replication = "powersync_replication"
+
+    @Test func uploadUnderOneRoleReachesTheStreamUnderTheOther() async throws {
+        try await Containers.with { containers in
+            let backend = try await containers.start("backend", "powersync-backend", ready: "backend")
+            let service = try await containers.start(
+                "mock-service", "powersync-mock-service", ready: "service", backend: backend)
+            let api = try JSONClient(backend)
+            let minted = try await api.send("GET", "/api/auth/token?user_id=dora").json
+            let named = try containers.compose.setting("POWERSYNC_URL")
+            #expect(minted["powersync_url"]?.stringValue == named)
+            let token = try #require(minted["token"]?.stringValue)
+
+            let id = "b0000000-0000-4000-8000-000000000001"
+            let put =
+                #"{"op":"PUT","table":"lists","id":"\#(id)","data":{"name":"of init.sql","owner_id":"dora"}}"#
+            let applied = try await api.send("POST", "/api/data", "{\"batch\":[\(put)]}", token: token)
+            let answer = try applied.json
+            try #require(
+                applied.status == 200 && answer["summary"]?["applied"] == .number("1"), "\(answer.text)")
+            let row = try await containers.rows(
+                "SELECT owner_id, name FROM public.lists WHERE id = '\(id)'")
+            #expect(row == [["dora", "of init.sql"]])
+            #expect(try await firstRow(of: service, token: token) == id)
+
+            // Both worked as the roles that the compose file names, and the backend's own tables stay private.
+            let roles = try await containers.rows(
+                "SELECT DISTINCT usename FROM pg_stat_activity WHERE usename LIKE 'powersync%' ORDER BY 1")
+            #expect(roles == [[Self.backend], [Self.replication]])
+            #expect(try await containers.rows("SELECT count(*) FROM psb.upload_ledger") == [["1"]])
+            let published = try await containers.rows(
+                """
+                SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = 'powersync'
+                ORDER BY 1, 2
+                """)
+            #expect(published == [["public", "lists"], ["public", "todos"]])
+            try await containers.stopAll()
+        }
+    }
+
+    @Test func rolesMayDoNoMoreThanTheyMust() async throws {
+        try await Containers.with { containers in
+            for role in [Self.backend, Self.replication] {
+                let rights = try await containers.rows(
+                    """
+                    SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls FROM pg_roles
+                    WHERE rolname = '\(role)'
+                    """)
+                let reads = role == Self.replication ? "t" : "f"
+                #expect(rights == [["f", "f", "f", reads, reads]], "\(role)")
+            }
+            let reader = try await containers.connect(as: "mock-service", "PS_DATA_SOURCE_URI")
+            #expect(try await reader.query("SELECT name FROM lists").scalar == "Getting Started")
+            for write in [
+                "INSERT INTO lists (name, owner_id) VALUES ('x', 'x')", "UPDATE lists SET name = 'x'",
+                "DELETE FROM todos", "TRUNCATE todos", "CREATE TABLE public.x ()", "CREATE SCHEMA x",
+                "DROP TABLE todos",
+            ] {
+                #expect(await refusal(of: write, reader) == "42501", "\(write) as \(Self.replication)")
+            }
+            await reader.close()
+            let writer = try await containers.connect(as: "backend", "DATABASE_URI")
+            for step in [
+                "SELECT pg_create_logical_replication_slot('x', 'pgoutput')", "DROP TABLE todos",
+                "ALTER TABLE todos ADD COLUMN x text", "CREATE TABLE public.x ()", "TRUNCATE todos",
+                "ALTER PUBLICATION powersync SET (publish = 'insert')",
+            ] {
+                #expect(await refusal(of: step, writer) == "42501", "\(step) as \(Self.backend)")
+            }
+            await writer.close()
+        }
+    }
+
+    @Test func tableMadeLaterIsPublishedReadAndWritten() async throws {
+        try await Containers.with { containers in
+            try await containers.postgres.script(
+                "CREATE TABLE public.notes (id text PRIMARY KEY, body text)")
+            let writer = try await containers.connect(as: "backend", "DATABASE_URI")
+            _ = try await writer.query("INSERT INTO notes VALUES ('n1', 'first'), ('n2', 'second')")
+            _ = try await writer.query("UPDATE notes SET body = 'changed' WHERE id = 'n1'")
+            _ = try await writer.query("DELETE FROM notes WHERE id = 'n2'")
+            await writer.close()
+            let reader = try await containers.connect(as: "mock-service", "PS_DATA_SOURCE_URI")
+            #expect(try await reader.query("SELECT body FROM notes").scalar == "changed")
+            await reader.close()
+            let published = try await containers.rows(
+                "SELECT pubname FROM pg_publication_tables WHERE tablename = 'notes'")
+            #expect(published == [["powersync"]])
+        }
+    }
+
+    /// The SQLSTATE with which a statement is refused; nil if it is not.
+    private func refusal(of statement: String, _ connection: PostgresConnection) async -> String? {
+        do {
+            _ = try await connection.query(statement)
+            return nil
+        } catch let error as PostgresError {
+            return error.sqlstate
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// The id of the first row that a stream of the token's user brings; the request ends at the deadline.
+    private func firstRow(of service: String, token: String) async throws -> String? {
+        let client = try HTTPClient()
+        defer { client.close() }
+        var request = HTTPClientRequest(
+            method: "POST", url: service + "/sync/stream", body: Array(#"{"raw_data":true}"#.utf8),
+            totalTimeout: TestOptions.deadline)
+        request.fields = ["content-type": "application/json", "authorization": "Bearer \(token)"]
+        let stream = try await client.open(request)
+        #expect(stream.status == 200)
+        defer { stream.cancel() }
+        var splitter = LineSplitter(limit: 1 << 20)
+        while let chunk = try await stream.next() {
+            splitter.append(chunk)
+            while let line = try splitter.next() {
+                if case .data(let data) = try SyncLine(parsing: line), let row = data.operations.first {
+                    return row.objectID
+                }
+            }
+        }
+        return nil
+    }
+}
