@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Checks docker-compose.yml against the schema of the compose specification, and its variables; needs no Docker.
+# Checks docker-compose.yml against the schema of the compose specification, its variables, and that its ports are
+# published on this machine alone; needs no Docker.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+project=$(cd "$(dirname "$0")/.." && pwd)
+cd "${1:-$project}"
 
 version=0.39.0
-venv=.build/lint-venv
+venv=$project/.build/lint-venv
 marker=$venv/check-jsonschema-$version
 if [ ! -e "$marker" ]; then
-    Scripts/setup.sh python
+    "$project/Scripts/setup.sh" python
     rm -rf "$venv"
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check "check-jsonschema==$version"
@@ -29,4 +31,27 @@ while IFS=: read -r file name; do
         status=1
     fi
 done < <(grep -HoE '^[^#]*!env [A-Za-z0-9_]+' docker/powersync.yaml docker/mock-service.yaml | sed 's/:.*!env /:/' | sort -u)
+
+# A port without an address is open to every machine, past the firewall.
+"$venv/bin/python" - <<'END' || status=1
+import re, sys
+from ruamel.yaml import YAML
+
+with open(".env") as lines:
+    values = dict(line.rstrip("\n").split("=", 1) for line in lines if re.match("[A-Z]", line))
+with open("docker-compose.yml") as text:
+    services = YAML(typ="safe").load(text)["services"]
+status = 0
+for name, service in services.items():
+    for port in service.get("ports", []):
+        if isinstance(port, dict):
+            address = str(port.get("host_ip", ""))
+        else:
+            address = "".join(re.findall(r"^(.*):(?:\$\{[^}]*\}|[^:]*):[^:]*$", str(port)))
+        address = re.sub(r"\$\{(\w+)\}", lambda match: values.get(match[1], ""), address)
+        if address != "127.0.0.1":
+            print(f"docker-compose.yml: {name} publishes {port} on '{address}', not on 127.0.0.1")
+            status = 1
+sys.exit(status)
+END
 exit $status

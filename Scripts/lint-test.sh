@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Proves that the checks of imports and contents notice what they are for: each mistake is made in a copy of the
-# project, and the check must name it.
+# Proves that the checks of imports, contents and the compose file notice what they are for: each mistake is made in
+# a copy of the project, and the check must name it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +28,7 @@ notices() {
 
 imports=Scripts/lint-imports.sh
 contents=Scripts/lint-contents.sh
+compose=Scripts/lint-compose.sh
 "$imports" "$copy" >/dev/null || { echo 'the copy has wrong imports already' && exit 1; }
 
 notices 'the client imports Postgres' $imports 'Client may not import PowerSyncPostgres' \
@@ -57,4 +58,9 @@ notices 'an unsafe claim without its reason' $contents 'Wire/New.swift:1: says n
     Wire/New.swift 'final class New: @unchecked Sendable {}'
 notices 'a package from elsewhere' $contents 'a package from elsewhere' Package.swift \
     "let more = Package.Dependency.$(echo package)(url: \"x\", from: \"1.0.0\")"
+
+notices 'ports open to every machine' $compose "mock-service publishes \${BIND_ADDRESS}:\${PS_PORT}:8080 on '0.0.0.0'" \
+    .env 'BIND_ADDRESS=0.0.0.0'
+sed -i 's/- ${BIND_ADDRESS}:/- /' "$copy/docker-compose.yml"
+notices 'a port without an address' $compose "backend publishes \${DEMO_BACKEND_PORT}:6060 on ''" docker-compose.yml ''
 exit $status

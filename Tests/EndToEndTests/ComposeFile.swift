@@ -15,13 +15,15 @@ struct ComposeFile {
     private let root: YAMLNode
     private let settings: [String: String]
 
-    init() throws {
+    /// Reads both files; `changes` are values of .env that a user has changed.
+    init(changes: [String: String] = [:]) throws {
         root = try #require(try YAMLNode.parse(Repository.text("docker-compose.yml")))
-        settings = Dictionary(
+        let written: [String: String] = Dictionary(
             uniqueKeysWithValues: try Repository.text(".env").split(separator: "\n").compactMap { line in
                 guard !line.hasPrefix("#"), let equals = line.firstIndex(of: "=") else { return nil }
                 return (String(line[..<equals]), String(line[line.index(after: equals)...]))
             })
+        settings = written.merging(changes) { $1 }
     }
 
     /// Returns a value of .env.

@@ -29,10 +29,8 @@ struct ContainerRoleTests {
             let id = "b0000000-0000-4000-8000-000000000001"
             let put =
                 #"{"op":"PUT","table":"lists","id":"\#(id)","data":{"name":"of init.sql","owner_id":"dora"}}"#
-            let applied = try await api.send("POST", "/api/data", "{\"batch\":[\(put)]}", token: token)
-            let answer = try applied.json
-            try #require(
-                applied.status == 200 && answer["summary"]?["applied"] == .number("1"), "\(answer.text)")
+            let answer = try await upload(put, api, token)
+            try #require(answer["summary"]?["applied"] == .number("1"), "\(answer.text)")
             let row = try await containers.rows(
                 "SELECT owner_id, name FROM public.lists WHERE id = '\(id)'")
             #expect(row == [["dora", "of init.sql"]])
@@ -49,6 +47,25 @@ struct ContainerRoleTests {
                 ORDER BY 1, 2
                 """)
             #expect(published == [["public", "lists"], ["public", "todos"]])
+            try await containers.stopAll()
+        }
+    }
+
+    @Test func mapThatOpenPortsCallForLeavesEveryUserTheirOwnRows() async throws {
+        let changes = ["DEV_OPEN_SCHEMA": "false", "PSB_TABLE_MAP": "/etc/powersync/tables.yaml"]
+        try await Containers.with(changes: changes) { containers in
+            let backend = try await containers.start("backend", "powersync-backend", ready: "backend")
+            let api = try JSONClient(backend)
+            let list = "75f89104-d95a-4f16-8309-5363f1bb377a"
+            for user in ["dora", "u1"] {
+                let minted = try await api.send("GET", "/api/auth/token?user_id=\(user)").json
+                let token = try #require(minted["token"]?.stringValue)
+                let patch =
+                    #"{"op":"PATCH","table":"lists","id":"\#(list)","data":{"name":"of \#(user)"}}"#
+                _ = try await upload(patch, api, token)
+                let name = try await containers.rows("SELECT name FROM lists")
+                #expect(name == [[user == "u1" ? "of u1" : "Getting Started"]], "\(user)")
+            }
             try await containers.stopAll()
         }
     }
@@ -102,6 +119,13 @@ struct ContainerRoleTests {
                 "SELECT pubname FROM pg_publication_tables WHERE tablename = 'notes'")
             #expect(published == [["powersync"]])
         }
+    }
+
+    private func upload(_ operation: String, _ api: JSONClient, _ token: String) async throws -> JSON {
+        let answer = try await api.send("POST", "/api/data", "{\"batch\":[\(operation)]}", token: token)
+        let json = try answer.json
+        try #require(answer.status == 200, "\(json.text)")
+        return json
     }
 
     /// The SQLSTATE with which a statement is refused; nil if it is not.

@@ -34,15 +34,17 @@ final class Containers: Sendable {
         postgres = try await PostgresConnection.connect(server.uri(database: database), poller: poller)
     }
 
-    /// Runs docker/init.sql on a server of its own, lets `body` act and takes everything away.
-    static func with(_ body: (Containers) async throws -> Void) async throws {
+    /// Runs docker/init.sql on a server of its own, lets `body` act and takes everything away; `changes` are values of
+    /// .env that a user has changed.
+    static func with(changes: [String: String] = [:], _ body: (Containers) async throws -> Void) async throws
+    {
         let folder = try TemporaryDirectory(prefix: "powersync-containers-")
         defer { folder.remove() }
         let poller = try Poller()
         defer { poller.stop() }
         let server = try await PostgresServer.start()
         do {
-            let containers = try await Containers(ComposeFile(), server, poller, folder)
+            let containers = try await Containers(ComposeFile(changes: changes), server, poller, folder)
             do {
                 try await containers.initialize()
                 try await body(containers)
