@@ -196,7 +196,8 @@ let products: [(product: Product, target: String)] = [
 
 let package = Package(
     name: "powersync",
-    platforms: [.macOS(.v15), .iOS(.v18)],
+    // Not iOS: its SDK has neither libcurl nor libcrypto, so the client cannot be built there.
+    platforms: [.macOS(.v15)],
     products: products.filter { entry in chosen.contains { $0.name == entry.target } }.map(\.product),
     targets: chosen,
     swiftLanguageModes: [.v6]
