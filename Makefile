@@ -7,14 +7,14 @@ SHELL := bash
 ARGS ?=
 DEBUG := .build/debug
 
-.PHONY: help setup demo up build test test-unit lint format bench fuzz mutants nightly release clean
+.PHONY: help setup demo up build test test-unit test-package lint format bench fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
 	@echo
 	@echo 'Start here:  make demo    everything at work in a minute or two, no setup, nothing left behind'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Arguments go through ARGS:        make demo ARGS=--help'
 	@echo 'One part alone (CONTRIBUTING.md): POWERSYNC_ONLY=SQLite make test-unit'
@@ -40,6 +40,9 @@ test: setup ## Run all tests, with a private Postgres that is gone afterwards
 test-unit: export POWERSYNC_TESTS := unit
 test-unit: setup ## Run the tests that need no network and no database (at most a minute once built)
 	@Scripts/test.sh $(ARGS)
+
+test-package: setup ## Build and run a package outside of this one that depends on it, as README.md says
+	@Scripts/outside-package.sh
 
 lint: ## Check format, documentation, arrows between parts, compose file, and that nothing leads outside
 	@Scripts/lint.sh

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Does what README.md says to an app: builds a package outside of this one, of the Package.swift and the program that
+# stand there, which gets the last commit of this repository as version 0.1.0; runs it, and looks at what it links.
+# Also loads the package from the folders that Dockerfile copies, which must not need another one.
+# Takes one to three minutes on two cores, and leaves nothing behind.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+unset POWERSYNC_ONLY POWERSYNC_FUZZ
+
+fail() {
+    printf 'outside-package: %s\n' "$@" >&2
+    exit 1
+}
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# SwiftPM leaves locks in the folder for temporary files.
+export TMPDIR=$folder/tmp
+mkdir "$TMPDIR"
+source=$folder/powersync-swift.git
+app=$folder/MyApp
+git clone --quiet . "$source"
+
+# Prints the code block of that number below the heading.
+snippet() {
+    awk -v number="$1" '
+        /^## / { inside = /^## Add the client to your app$/ }
+        inside && /^```/ { if (code) code = 0; else { code = 1; blocks++ } next }
+        inside && code && blocks == number' "$source/README.md"
+}
+mkdir -p "$app/Sources/MyApp"
+snippet 1 | sed "s|https://example.com/powersync-swift.git|file://$source|" >"$app/Package.swift"
+snippet 2 >"$app/Sources/MyApp/main.swift"
+grep -qF "file://$source" "$app/Package.swift" || fail 'README.md has no Package.swift with the placeholder of the URL'
+version=$(sed -n 's/.*from: "\([0-9.]*\)".*/\1/p' "$app/Package.swift")
+grep -qF "## [$version]" "$source/CHANGELOG.md" || fail "CHANGELOG.md says nothing of version $version"
+git -C "$source" update-ref "refs/tags/$version" HEAD
+
+# What SwiftPM keeps for the next time goes into the folder too.
+swift_build() {
+    swift build --package-path "$app" --cache-path "$folder/cache" --config-path "$folder/config" \
+        --security-path "$folder/security" "$@"
+}
+echo 'Building a package that depends on this one…'
+swift_build >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2 && fail 'the package does not build'; }
+program=$(swift_build --show-bin-path)/MyApp
+output=$(POWERSYNC_DATA_DIR=$folder/data "$program" 2>"$folder/log") || { cat "$folder/log" >&2 && fail 'it fails'; }
+[ "$output" = '1 × Milk' ] || fail "the program printed: $output"
+[ -s "$folder/data/todos.db" ] || fail 'the program made no todos.db in POWERSYNC_DATA_DIR'
+
+if [ "$(uname -s)" = Linux ]; then
+    # Without what belongs to Swift and to C.
+    linked=$(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\.so.*/\1/p' |
+        awk '!/^(lib(swift|_?Foundation|dispatch|BlocksRuntime).*|lib(c|m|pthread|dl|rt|util|gcc_s|stdc\+\+)|ld-linux.*)$/' |
+        sort | xargs)
+    [ "$linked" = 'libcrypto libcurl libsqlite3' ] || fail "the program links: $linked"
+fi
+echo "It prints '$output' and links ${linked:-what this system calls otherwise}."
+
+image=$folder/image
+mkdir "$image"
+only=$(sed -n 's/^ENV POWERSYNC_ONLY=//p' Dockerfile)
+while read -r from to; do
+    mkdir -p "$image/$(dirname "$to")"
+    cp -R "$source/$from" "$image/$to"
+done < <(sed -n 's|^COPY \([^-].*\)|\1|p' Dockerfile)
+POWERSYNC_ONLY=$only swift package --package-path "$image" --cache-path "$folder/cache" describe \
+    >"$folder/log" 2>&1 || { cat "$folder/log" >&2 && fail 'Dockerfile does not copy all that the programs need'; }
+echo 'Dockerfile copies every folder of its programs.'
