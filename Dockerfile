@@ -1,16 +1,26 @@
 # syntax=docker/dockerfile:1
 # The upload backend and the mock sync service: docker build --target backend . (or mock-service).
 
-FROM swift:6.3-bookworm AS build
+# The version that everything was run with.
+FROM swift:6.3.1-bookworm AS build
 WORKDIR /source
 COPY Scripts/setup.sh Scripts/setup.sh
 RUN Scripts/setup.sh libraries
-COPY . .
+# Only what these two programs are made of, so that a change elsewhere builds nothing again; POWERSYNC_ONLY leaves the
+# targets of the other folders out of the package.
+ENV POWERSYNC_ONLY=BackendCommand,MockServiceCommand
+COPY Scripts/release.sh Scripts/release.sh
+COPY Package.swift ./
+COPY Wire Wire
+COPY Platform Platform
+COPY Backend Backend
+COPY MockService MockService
 RUN --mount=type=cache,target=/source/.build \
     Scripts/release.sh powersync-backend powersync-mock-service \
     && cp -r .build/dist /dist
 
 # What the programs link, curl for the health checks, and nothing to build with.
+# Not pinned further: it is the patches of its libraries that one wants.
 FROM debian:bookworm-slim AS runtime
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
