@@ -96,6 +96,11 @@ package final class Channel: Sendable {
     /// Whether the peer is known to be gone, or to send no more.
     package var isHungUp: Bool { state.withLock { $0.hangingUp.isReady } }
 
+    /// Whether a task waits, and has not merely come to look, so that tests can tell the two apart.
+    var isAwaited: Bool {
+        state.withLock { state in Wait.allCases.contains { state[$0].waiter != nil } }
+    }
+
     private func wait(
         _ side: Wait, events: Int16, _ deadline: ContinuousClock.Instant?
     ) async throws -> Bool {

@@ -13,7 +13,7 @@ import CPowerSyncSystem
 /// It only wakes continuations; everything else runs on the global pool. Made once, in main, and handed down.
 /// The thread ends with `stop()`, or when neither the poller nor a registered channel is referenced any more.
 package final class Poller: Sendable {
-    private let core: PollerCore
+    let core: PollerCore
 
     /// Starts the thread.
     package init() throws(SystemError) {

@@ -92,6 +92,9 @@ final class PollerCore: Sendable {
         if change.newValue < change.oldValue { wake() }
     }
 
+    /// How many tasks sleep.
+    var sleeperCount: Int { table.withLock { $0.sleepers.count } }
+
     func sleep(until deadline: ContinuousClock.Instant) async throws {
         let id = table.withLock { $0.nextID() }
         let moment = nanoseconds(deadline)

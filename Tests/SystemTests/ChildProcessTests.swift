@@ -1,4 +1,6 @@
+import Foundation
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 #if canImport(Darwin)
@@ -15,6 +17,13 @@ struct ChildProcessTests {
         -> (status: ChildProcess.ExitStatus, output: String, error: String)
     {
         try await ChildProcess.run("/bin/sh", ["-c", script], input: input, timeout: timeout)
+    }
+
+    /// Runs a script that can be found by a token in its environment.
+    private func marked(_ token: String, _ script: String, timeout: Duration = .seconds(30)) async throws {
+        _ = try await ChildProcess.run(
+            "/bin/sh", ["-c", script], environment: ["PATH": "/usr/bin:/bin", "TOKEN": token],
+            timeout: timeout)
     }
 
     @Test func outputErrorAndStatusComeBack() async throws {
@@ -52,39 +61,41 @@ struct ChildProcessTests {
         #expect(error?.description.contains("/does/not/exist") == true)
     }
 
-    @Test func aProgramThatTakesTooLongIsKilled() async {
+    @Test func aProgramThatTakesTooLongIsKilled() async throws {
+        let token = UUID().uuidString
         let error = await #expect(throws: SystemError.self) {
-            try await shell("exec sleep 60", timeout: .milliseconds(50))
+            try await marked(token, "exec sleep 600", timeout: .milliseconds(50))
         }
         #expect(error?.code == .timedOut)
+        #expect(try Processes.naming(token) == [])
     }
 
     @Test func cancellingTheCallerKillsTheProgram() async throws {
-        let task = Task { try await shell("exec sleep 60") }
+        let token = UUID().uuidString
+        let task = Task { try await marked(token, "exec sleep 600") }
+        try await wait(for: "the program to run", read: { try Processes.naming(token) }) {
+            $0.contains { $0.contains("sleep") }
+        }
         task.cancel()
         let error = await #expect(throws: SystemError.self) { try await task.value }
         #expect(error?.code == .cancelled)
+        #expect(try Processes.naming(token) == [])
     }
 
-    @Test func tooMuchOutputIsAnErrorAndNotMemory() async {
-        let error = await #expect(throws: SystemError.self) { try await shell("yes") }
+    @Test func tooMuchOutputIsAnErrorAndTheProgramIsKilled() async throws {
+        let token = UUID().uuidString
+        let error = await #expect(throws: SystemError.self) {
+            try await marked(token, "trap '' PIPE; yes; exec sleep 600")
+        }
         #expect(error?.code == .outputTooLarge)
+        #expect(try Processes.naming(token) == [])
     }
 
     @Test func aGrandchildThatKeepsThePipesDoesNotDelayTheReturn() async throws {
-        let result = try await shell("sleep 30 & echo $!")
+        let result = try await shell("sleep 600 & echo $!")
         #expect(result.status == .exited(0))
         let grandchild = try #require(pid_t(result.output.dropLast()))
         #expect(kill(grandchild, SIGKILL) == 0, "it still ran")
-    }
-
-    @Test func signalsAreNeitherIgnoredNorBlockedInTheProgram() async throws {
-        let child = try ChildProcess.spawn("sleep", ["60"])
-        child.signal(SIGTERM)
-        #expect(await child.wait() == .signalled(SIGTERM))
-        #expect(child.hasEnded)
-        child.signal(SIGTERM)  // nobody is hit
-        #expect(await child.wait() == .signalled(SIGTERM), "a later caller learns the same")
     }
 
     @Test func everyWaiterLearnsTheStatus() async throws {
@@ -116,29 +127,5 @@ struct ChildProcessTests {
         let text = try await ChildProcess.run("cat", [folder.path + "/all"], timeout: .seconds(30)).output
         #expect(text.hasPrefix("different\n"))
         #expect(text.contains("streams-"))
-    }
-}
-
-struct TemporaryDirectoryTests {
-    @Test func theFolderAndItsContentsGoWithTheirOwner() throws {
-        var folder: TemporaryDirectory? = try TemporaryDirectory(prefix: "system-test-")
-        let path = try #require(folder?.path)
-        #expect(mkdir(path + "/inner", 0o700) == 0)
-        let file = creat(path + "/inner/file", 0o600)
-        close(file)
-        #expect(symlink("/etc", path + "/link") == 0)
-        #expect(access(path, F_OK) == 0)
-        folder = nil
-        #expect(access(path, F_OK) != 0)
-        #expect(access("/etc", F_OK) == 0, "links are not followed")
-    }
-
-    @Test func twoFoldersDiffer() throws {
-        let one = try TemporaryDirectory(prefix: "system-test-")
-        let two = try TemporaryDirectory(prefix: "system-test-")
-        #expect(one.path != two.path)
-        one.remove()
-        one.remove()
-        #expect(access(two.path, F_OK) == 0)
     }
 }

@@ -1,22 +1,22 @@
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSyncSystem
 
 struct DeadlineQueueTests {
-    @Test func entriesPassInTheOrderOfTheirDeadlines() {
-        var generator = SystemRandomNumberGenerator()
-        for size in [1, 2, 3, 10, 500] {
+    @Test(.namesSeed) func entriesPassInTheOrderOfTheirDeadlines() async throws {
+        try await forEachSeed(20) { random in
+            let size = Int64(random.pick([1, 2, 3, 10, 500]))
             var queue = DeadlineQueue<Int64>()
-            let deadlines = (0..<Int64(size)).shuffled(using: &generator)
+            let deadlines = (0..<size).shuffled(using: &random)
             for (index, deadline) in deadlines.enumerated() {
                 let isEarliest = queue.insert(deadline, id: UInt64(index), deadline: deadline)
                 #expect(isEarliest == (deadlines[...index].min() == deadline))
             }
             #expect(queue.earliest == 0)
-            #expect(queue.removePassed(Int64(size) / 2) == Array(0...(Int64(size) / 2)).filter { $0 < size })
-            #expect(
-                queue.removePassed(.max)
-                    == Array((Int64(size) / 2 + 1)..<max(Int64(size), Int64(size) / 2 + 1)))
+            let middle = size / 2
+            #expect(queue.removePassed(middle) == Array(0..<min(middle + 1, size)))
+            #expect(queue.removePassed(.max) == Array(min(middle + 1, size)..<size))
             #expect(queue.count == 0)
         }
     }

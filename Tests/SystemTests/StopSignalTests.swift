@@ -9,32 +9,63 @@ import Testing
     import Glibc
 #endif
 
-@Suite(.serialized, .timeLimit(.minutes(1)))
+/// Each in a process of its own: a signal is for a whole process, and so are its actions.
+@Suite(.timeLimit(.minutes(1)))
 struct StopSignalTests {
     @Test func everyListenerGetsEachArrival() async {
-        var one = StopSignal.stream().makeAsyncIterator()
-        var two = StopSignal.stream().makeAsyncIterator()
-        for signal in [SIGTERM, SIGINT, SIGTERM] {
-            kill(getpid(), signal)
-            #expect(await one.next() == signal)
-            #expect(await two.next() == signal)
+        await #expect(processExitsWith: .success) {
+            var one = StopSignal.stream().makeAsyncIterator()
+            var two = StopSignal.stream().makeAsyncIterator()
+            for signal in [SIGTERM, SIGINT, SIGHUP, SIGTERM] {
+                kill(getpid(), signal)
+                #expect(await one.next() == signal)
+                #expect(await two.next() == signal)
+            }
         }
     }
 
     @Test func moreStreamsThanThereArePlacesCanBeUsedOneAfterAnother() async {
-        for _ in 0..<100 {
-            var iterator = StopSignal.stream().makeAsyncIterator()
-            kill(getpid(), SIGINT)
-            #expect(await iterator.next() == SIGINT)
+        await #expect(processExitsWith: .success) {
+            for _ in 0..<100 {
+                var iterator = StopSignal.stream().makeAsyncIterator()
+                kill(getpid(), SIGINT)
+                #expect(await iterator.next() == SIGINT)
+            }
         }
     }
 
-    @Test func aCancelledListenerGivesTheSignalsBack() async {
-        await #expect(processExitsWith: .signal(SIGTERM)) {
-            let task = Task { for await _ in StopSignal.stream() {} }
-            task.cancel()
-            await task.value
-            kill(getpid(), SIGTERM)
+    @Test func aCancelledListenerGivesSIGTERMBack() async {
+        await #expect(processExitsWith: .signal(SIGTERM)) { await Self.endByASignal(SIGTERM) }
+    }
+
+    @Test func aCancelledListenerGivesSIGHUPBack() async {
+        await #expect(processExitsWith: .signal(SIGHUP)) { await Self.endByASignal(SIGHUP) }
+    }
+
+    private static func endByASignal(_ number: Int32) async {
+        let task = Task { for await _ in StopSignal.stream() {} }
+        task.cancel()
+        await task.value
+        kill(getpid(), number)
+    }
+
+    /// As under `nohup`.
+    @Test func anIgnoredSIGHUPStaysIgnoredWithAListenerAndAfterIt() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGHUP, SIG_IGN)
+            let task = Task {
+                var iterator = StopSignal.stream().makeAsyncIterator()
+                var seen: [Int32] = []
+                // A SIGHUP that counted would be among them, whichever of the two signals were handled first.
+                for _ in 0..<2 {
+                    kill(getpid(), SIGHUP)
+                    kill(getpid(), SIGTERM)
+                    seen.append(await iterator.next() ?? 0)
+                }
+                return seen
+            }
+            #expect(await task.value == [SIGTERM, SIGTERM])
+            kill(getpid(), SIGHUP)
         }
     }
 }

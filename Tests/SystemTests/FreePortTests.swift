@@ -1,0 +1,32 @@
+import PowerSyncSystem
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+struct FreePortTests {
+    @Test func aFoundPortCanBeListenedOnAndIsNobodyElses() throws {
+        var held: [Int32] = []
+        defer { for descriptor in held { close(descriptor) } }
+        var ports: Set<Int> = []
+        for _ in 0..<20 {
+            // Another test may take a port between the two lines, which is what the documentation says, too.
+            let port = try FreePort.find()
+            guard let listener = try? TCPSocket.listen(port: port) else { continue }
+            held.append(listener.descriptor)
+            #expect(listener.port == port)
+            #expect(ports.insert(port).inserted, "a port that is listened on is found again")
+        }
+        #expect(ports.count > 10)
+    }
+
+    @Test func anAddressOfAnotherMachineHasNone() {
+        let error = #expect(throws: SystemError.self) { try FreePort.find(host: "192.0.2.1") }
+        #expect(error?.code == .socket)
+    }
+}
