@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncTestSupport
 import Testing
 
 struct Base64URLTests {
@@ -39,9 +40,9 @@ struct Base64URLTests {
         #expect(Base64.decode("Z!g=") == nil)
     }
 
-    @Test func everyLengthComesBack() {
-        for length in 0..<100 {
-            let bytes = randomBytes(length)
+    @Test(.namesSeed) func everyLengthComesBack() async throws {
+        try await forEachSeed(100) { random in
+            let bytes = (0..<random.seed).map { _ in UInt8(random.below(256)) }
             #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
             #expect(Base64.decode(Base64.encode(bytes)) == bytes)
         }

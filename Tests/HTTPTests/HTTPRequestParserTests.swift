@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncTestSupport
 import Testing
 
 /// What a connection's bytes mean: every request with its body, and the error that ends them.
@@ -73,10 +74,11 @@ struct HTTPRequestParserTests {
         #expect(Understood(Self.several, cuts: Array(1..<Self.several.utf8.count)) == whole, "byte by byte")
     }
 
-    @Test func randomCutsMakeNoDifference() {
+    @Test(.namesSeed) func randomCutsMakeNoDifference() async throws {
         let whole = Understood(Self.several)
-        for _ in 0..<500 {
-            let cuts = (0..<Int.random(in: 2...12)).map { _ in Int.random(in: 1..<Self.several.utf8.count) }
+        try await forEachSeed(500) { random in
+            let count = 2 + random.below(11)
+            let cuts = (0..<count).map { _ in 1 + random.below(Self.several.utf8.count - 1) }
             #expect(Understood(Self.several, cuts: cuts.sorted()) == whole, "cuts at \(cuts.sorted())")
         }
     }

@@ -1,4 +1,3 @@
-import Foundation
 import PowerSyncWire
 import Testing
 
@@ -17,18 +16,13 @@ import Testing
     @Test func readsEveryRecordedLineAlikeInBothFormats() throws {
         var count = 0
         for folder in ["service/curated", "client", "core/curated"] {
-            for file in try Fixtures.files(folder)
-            where file.lastPathComponent != "types-nested-without-raw.json" {
-                let recording = try JSON.parse(
-                    [UInt8](Data(contentsOf: file)), limits: JSONLimits(depth: 512))
-                for entry in Fixtures.recordedLines(in: recording) {
-                    guard let text = entry["line"]?.utf8, let line = try? SyncLine(parsing: text) else {
-                        continue
-                    }
-                    count += 1
-                    #expect(try SyncLine(parsingBSON: line.encodedBSON()) == line)
-                    #expect(try SyncLine(parsingBSON: line.encodedBSON(wideIntegers: true)) == line)
+            for (_, entry) in try RecordedLines.entries(of: folder) {
+                guard let text = entry["line"]?.utf8, let line = try? SyncLine(parsing: text) else {
+                    continue
                 }
+                count += 1
+                #expect(try SyncLine(parsingBSON: line.encodedBSON()) == line)
+                #expect(try SyncLine(parsingBSON: line.encodedBSON(wideIntegers: true)) == line)
             }
         }
         #expect(count > 500)
