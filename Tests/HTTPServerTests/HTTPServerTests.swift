@@ -20,10 +20,13 @@ struct HTTPServerTests {
 
     @Test func manyConnectionsAreServedAtATime() async throws {
         try await ServerFixture.with(echo) { fixture in
+            var clients = try (0..<100).map { _ in try fixture.connect() }
+            // None leaves before each has had an answer.
+            for client in clients { #expect(try await client.get("/").status == 200) }
+            #expect(fixture.server.connectionCount == 100)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for number in 0..<100 {
+                for (number, client) in clients.enumerated() {
                     group.addTask {
-                        let client = try fixture.connect()
                         for index in 0..<20 {
                             let response = try await client.get("/\(number)/\(index)")
                             #expect(response.body == "GET /\(number)/\(index) ")
@@ -32,7 +35,8 @@ struct HTTPServerTests {
                 }
                 try await group.waitForAll()
             }
-            try await fixture.eventually("every connection ends with its client") {
+            clients = []
+            try await wait(for: "every connection to end with its client") {
                 fixture.server.connectionCount == 0
             }
         }
@@ -181,12 +185,12 @@ struct HTTPServerTests {
         }) { fixture in
             let client = try fixture.connect()
             try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            try await fixture.eventually("the handler begins") { events.withLock { $0 } == ["began"] }
+            try await wait(for: "the handler to begin") { events.withLock { $0 } == ["began"] }
             client.leave()
-            try await fixture.eventually("the handler is cancelled") {
+            try await wait(for: "the handler to be cancelled") {
                 events.withLock { $0 } == ["began", "cancelled"]
             }
-            try await fixture.eventually("the connection is gone") { fixture.server.connectionCount == 0 }
+            try await wait(for: "the connection to go") { fixture.server.connectionCount == 0 }
         }
     }
 
@@ -201,18 +205,21 @@ struct HTTPServerTests {
             #expect(response.has("retry-after: 1"))
             #expect(response.has("connection: close"))
             clients[0].leave()
-            try await fixture.eventually("there is room again") { fixture.server.connectionCount == 2 }
+            try await wait(for: "room") { fixture.server.connectionCount == 2 }
             #expect(try await fixture.connect().get("/").status == 200)
         }
     }
 
     @Test func aSlowHandlerHoldsUpNobodyElse() async throws {
+        let gate = Gate()
         try await ServerFixture.with({ request, body in
-            if request.path == "/slow" { try? await Task.sleep(for: .seconds(3600)) }
+            if request.path == "/slow" { await gate.pass() }
             return .text("done")
         }) { fixture in
+            defer { gate.open() }
             let slow = try (0..<50).map { _ in try fixture.connect() }
             for client in slow { try await client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n") }
+            try await wait(for: "all slow handlers to begin", read: { gate.arrivals }) { $0 == 50 }
             let quick = try fixture.connect()
             for _ in 0..<100 { #expect(try await quick.get("/quick").body == "done") }
             #expect(fixture.server.connectionCount == 51)

@@ -23,12 +23,23 @@ struct ServerFixture {
         _ configuration: HTTPServerConfiguration, _ handler: @escaping HTTPHandler,
         _ body: @Sendable (ServerFixture) async throws -> Void
     ) async throws {
+        try await with(configuration, handler, sent: []) { fixture, _ in try await body(fixture) }
+    }
+
+    /// Lets clients connect and send their first bytes before the server runs: no time-out is faster than they.
+    static func with(
+        _ configuration: HTTPServerConfiguration, _ handler: @escaping HTTPHandler, sent texts: [String],
+        _ body: @Sendable (ServerFixture, [RawClient]) async throws -> Void
+    ) async throws {
         let poller = try Poller()
         let server = try HTTPServer(configuration: configuration, poller: poller)
+        let fixture = ServerFixture(server: server, poller: poller)
+        let clients = try texts.map { _ in try fixture.connect() }
+        for (client, text) in zip(clients, texts) { try await client.send(text) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await server.run(handler) }
             do {
-                try await body(ServerFixture(server: server, poller: poller))
+                try await body(fixture, clients)
             } catch {
                 server.stop(grace: .zero)
                 throw error
@@ -37,13 +48,6 @@ struct ServerFixture {
             try await group.waitForAll()
         }
         #expect(server.connectionCount == 0)
-    }
-
-    /// Waits until something holds.
-    func eventually(
-        _ what: Comment, _ location: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
-    ) async throws {
-        try await wait(for: "\(what)", sourceLocation: location, isSo)
     }
 }
 
