@@ -3,7 +3,7 @@
 /// Requests are served in the order they came. A cancelled task stops waiting at once; work that has started
 /// runs to its end. A body that leaves a transaction open gets it rolled back.
 package final class SQLitePool: Sendable {
-    private let writes = SQLiteJobQueue()
+    let writes = SQLiteJobQueue()
     private let reads: SQLiteJobQueue?
     private let updates = SQLiteTableUpdates()
     private let writer: SQLiteWorker

@@ -1,5 +1,8 @@
-import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
+
+@testable import PowerSyncSQLite
 
 @Suite(.timeLimit(.minutes(1)))
 struct SQLitePoolTests {
@@ -40,7 +43,25 @@ struct SQLitePoolTests {
         await pool.close()
     }
 
-    @Test func writesNeverOverlapAndReadsGoOnBesideThem() async throws {
+    @Test func readsGoOnBesideAWrite() async throws {
+        let gate = BlockingGate()
+        let writer = Task { [pool] in
+            try await pool.write { connection in
+                try connection.transaction {
+                    try connection.run("INSERT INTO t VALUES (1)")
+                    gate.wait()
+                }
+            }
+        }
+        try await wait(for: "the write to begin") { gate.arrivals == 1 }
+        for _ in 0..<10 { #expect(try await count() == 0) }
+        gate.open()
+        try await writer.value
+        #expect(try await count() == 1)
+        await pool.close()
+    }
+
+    @Test func writesNeverOverlap() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<40 {
                 group.addTask {
@@ -60,17 +81,12 @@ struct SQLitePoolTests {
         await pool.close()
     }
 
-    @Test func aCancelledTaskStopsWaitingAtOnce() async throws {
-        let started = AsyncStream<Void>.makeStream()
+    @Test func aCancelledTaskStopsWaiting() async throws {
         let gate = BlockingGate()
-        let holder = Task { [pool] in
-            try await pool.write { _ in
-                started.continuation.yield()
-                gate.wait()
-            }
-        }
-        for await _ in started.stream { break }
+        let holder = Task { [pool] in try await pool.write { _ in gate.wait() } }
+        try await wait(for: "the connection to be in use") { gate.arrivals == 1 }
         let waiting = Task { [pool] in try await pool.write { try $0.run("INSERT INTO t VALUES (1)") } }
+        try await wait(for: "a task to wait for it") { pool.writes.count == 1 }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         gate.open()
@@ -121,13 +137,14 @@ struct SQLitePoolTests {
     }
 
     @Test func aCancelledConsumerOfUpdatesEnds() async throws {
+        let seen = Lock(0)
         let consumer = Task { [updates = pool.tableUpdates] in
-            var seen = 0
-            for await _ in updates { seen += 1 }
-            return seen
+            for await _ in updates { seen.withLock { $0 += 1 } }
         }
+        try await pool.write { try $0.run("INSERT INTO t VALUES (1)") }
+        try await wait(for: "an update to be consumed") { seen.withLock { $0 } == 1 }
         consumer.cancel()
-        #expect(await consumer.value == 0)
+        await consumer.value
         await pool.close()
     }
 
