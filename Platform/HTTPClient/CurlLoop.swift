@@ -32,13 +32,25 @@ final class CurlLoop: Sendable {
     }
 
     private let state = Lock(State())
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let certificates: String?
     private let multi: Multi
     private let thread = Lock<pthread_t?>(nil)
 
     /// libcurl's own initialisation, once in a process as it demands.
     private static let libraryIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    init() throws(HTTPClientError) {
+    /// Makes a loop that is not running yet.
+    ///
+    /// - Parameters:
+    ///   - now: the clock of idle transfers.
+    ///   - certificates: a file of certificates to trust instead of the system's; for tests.
+    /// - Throws: when libcurl cannot be initialised.
+    init(
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, certificates: String? = nil
+    ) throws(HTTPClientError) {
+        self.now = now
+        self.certificates = certificates
         guard Self.libraryIsReady, let handle = curl_multi_init() else {
             throw HTTPClientError(.other, "libcurl cannot be initialised")
         }
@@ -134,7 +146,7 @@ final class CurlLoop: Sendable {
         switch command {
         case .add(let transfer):
             do {
-                let curl = try CurlTransfer(transfer)
+                let curl = try CurlTransfer(transfer, now: now, certificates: certificates)
                 active[curl.easy] = curl
                 curl_multi_add_handle(multi.handle, curl.easy)
             } catch {
@@ -154,7 +166,7 @@ final class CurlLoop: Sendable {
     /// - Parameter active: the transfers.
     /// - Returns: the milliseconds until the next one can be.
     private func expire(_ active: inout [UnsafeMutableRawPointer: CurlTransfer]) -> Int32 {
-        let now = ContinuousClock.now
+        let now = now()
         var next = now + .seconds(60)
         for (easy, transfer) in active {
             guard let deadline = transfer.deadline(now: now) else { continue }

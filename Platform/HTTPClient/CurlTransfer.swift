@@ -8,17 +8,22 @@ final class CurlTransfer {
     private var headers: UnsafeMutablePointer<curl_slist>?
     private let errorText: UnsafeMutablePointer<CChar>
     private var parser = HTTPHeadParser()
-    private var lastActivity = ContinuousClock.now
+    private let now: () -> ContinuousClock.Instant
+    private var lastActivity: ContinuousClock.Instant
     private var sent: Int64 = 0
     private var isPaused = false
 
-    init(_ transfer: Transfer) throws(HTTPClientError) {
+    init(
+        _ transfer: Transfer, now: @escaping () -> ContinuousClock.Instant, certificates: String?
+    ) throws(HTTPClientError) {
         guard let easy = curl_easy_init() else { throw HTTPClientError(.other, "libcurl has no memory") }
         self.transfer = transfer
         self.easy = easy
+        self.now = now
+        lastActivity = now()
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        try configure(transfer.request)
+        try configure(transfer.request, certificates)
     }
 
     deinit {
@@ -31,7 +36,7 @@ final class CurlTransfer {
     func resume() {
         guard isPaused else { return }
         isPaused = false
-        lastActivity = .now
+        lastActivity = now()
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
@@ -59,7 +64,7 @@ final class CurlTransfer {
 
     // MARK: Options
 
-    private func configure(_ request: HTTPClientRequest) throws(HTTPClientError) {
+    private func configure(_ request: HTTPClientRequest, _ certificates: String?) throws(HTTPClientError) {
         let target = try CurlTarget(request.url)
         try CurlTarget.check(method: request.method, fields: request.fields)
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -86,6 +91,7 @@ final class CurlTransfer {
                     ? size * count : Int(CURL_WRITEFUNC_PAUSE)
             },
         ]
+        if let certificates { codes.append(ps_curl_set_string(easy, CURLOPT_CAINFO, certificates)) }
         if target.isLoopback { codes.append(ps_curl_set_string(easy, CURLOPT_PROXY, "")) }
         if let total = request.totalTimeout {
             codes.append(ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(total)))
@@ -139,12 +145,12 @@ final class CurlTransfer {
     }
 
     private func receiveHeader(_ bytes: UnsafeRawBufferPointer) {
-        lastActivity = .now
+        lastActivity = now()
         if let head = parser.append(bytes) { transfer.receive(head) }
     }
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = .now
+        lastActivity = now()
         let taken = transfer.receive(bytes)
         isPaused = !taken
         return taken

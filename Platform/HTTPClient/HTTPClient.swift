@@ -8,8 +8,13 @@ package final class HTTPClient: Sendable {
     private let loop: CurlLoop
 
     /// Creates a client and its thread.
-    package init() throws(HTTPClientError) {
-        loop = try CurlLoop()
+    package convenience init() throws(HTTPClientError) {
+        try self.init(driving: CurlLoop())
+    }
+
+    /// Creates a client around a loop that is not running yet.
+    init(driving loop: CurlLoop) throws(HTTPClientError) {
+        self.loop = loop
         try loop.start()
     }
 
@@ -65,7 +70,7 @@ package final class HTTPClientStream: Sendable {
     /// The header fields.
     package let fields: HTTPFields
 
-    private let transfer: Transfer
+    let transfer: Transfer
     /// Keeps the thread running while the answer is read.
     private let client: HTTPClient
 

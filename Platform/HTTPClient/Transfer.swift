@@ -31,6 +31,9 @@ final class Transfer: Sendable {
 
     // MARK: The task's side
 
+    /// Whether a task waits for the head or for more of the body.
+    var isAwaited: Bool { state.withLock { $0.headWaiter != nil || $0.bodyWaiter != nil } }
+
     /// Returns the head, as soon as it is there.
     func head() async throws -> HTTPHead {
         try await withTaskCancellationHandler {
