@@ -147,8 +147,8 @@ final class CurlLoop: Sendable {
         case .add(let transfer):
             do {
                 let curl = try CurlTransfer(transfer, now: now, certificates: certificates)
+                try Self.add(curl.easy, to: multi.handle)
                 active[curl.easy] = curl
-                curl_multi_add_handle(multi.handle, curl.easy)
             } catch {
                 transfer.finish(.failure(error))
             }
@@ -159,6 +159,16 @@ final class CurlLoop: Sendable {
             curl_multi_remove_handle(multi.handle, curl.easy)
             active[curl.easy] = nil
         }
+    }
+
+    /// Lets a handle of libcurl be driven by a multi handle; one that is refused would never come to an end.
+    static func add(
+        _ easy: UnsafeMutableRawPointer, to multi: UnsafeMutableRawPointer
+    ) throws(HTTPClientError) {
+        let code = curl_multi_add_handle(multi, easy)
+        guard code != CURLM_OK else { return }
+        throw HTTPClientError(
+            .other, "libcurl refuses the request: \(String(cString: curl_multi_strerror(code)))")
     }
 
     /// Ends the transfers that were idle for too long.
