@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// One option of a command.
 package struct Option: Sendable {
     /// The name with its dashes, `--schema`.
@@ -72,9 +80,13 @@ package struct Command: Sendable {
 
     /// Parses a command line, runs what it names, and prints help and errors.
     ///
+    /// From here on a reader that goes away ends the output and nothing else, as SIGPIPE is ignored; children of
+    /// `ChildProcess` have its default action.
+    ///
     /// - Parameter arguments: the words behind the program's name.
     /// - Returns: the exit status: 0, the command's own, 64 for a line that cannot be understood, else 1.
     package func main(_ arguments: [String]) async -> Int32 {
+        signal(SIGPIPE, SIG_IGN)
         do {
             switch try ParsedCommand.parse(self, arguments) {
             case .help(let text):

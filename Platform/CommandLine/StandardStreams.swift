@@ -23,18 +23,30 @@ package enum StandardError {
 
 enum Descriptor {
     /// Writes all of a text; one call of the system for a line of usual length, so that lines do not mix.
+    ///
+    /// Waits for room where somebody made the descriptor non-blocking.
     static func write(_ text: String, to descriptor: Int32) {
         var text = text
         text.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)
             while let start = rest.baseAddress, !rest.isEmpty {
                 let count = systemWrite(descriptor, start, rest.count)
-                if count < 0, errno == EINTR || errno == EAGAIN { continue }
+                if count < 0, errno == EINTR { continue }
+                if count < 0, errno == EAGAIN {
+                    waitForRoom(descriptor)
+                    continue
+                }
                 // Nobody reads any more; there is nobody to tell either.
                 guard count > 0 else { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }
+    }
+
+    private static func waitForRoom(_ descriptor: Int32) {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        // Whatever it says, the next write finds out: there is room, the reader has left, or a signal came.
+        _ = poll(&request, 1, -1)
     }
 
     private static func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer, _ count: Int) -> Int {
