@@ -89,7 +89,7 @@ package struct Command: Sendable {
         signal(SIGPIPE, SIG_IGN)
         do {
             switch try ParsedCommand.parse(self, arguments) {
-            case .help(let text):
+            case .help(let text), .version(let text):
                 StandardOutput.print(text)
                 return 0
             case .run(let run, let arguments): return try await run(arguments)

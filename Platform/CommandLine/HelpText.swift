@@ -20,7 +20,8 @@ enum HelpText {
                 option.help + (option.standard.map { " (default: \($0))" } ?? "")
             )
         }
-        parts.append(list("Options", options + [("--help", "Print this.")]))
+        let everywhere = [("--help", "Print this."), ("--version", "Print the version.")]
+        parts.append(list("Options", options + everywhere))
         if !command.variables.isEmpty {
             parts.append(list("Environment", command.variables.map { ($0.name, $0.help) }))
         }

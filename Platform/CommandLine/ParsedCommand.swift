@@ -1,7 +1,11 @@
+import PowerSyncSystem
+
 /// What a command line asks for.
 enum ParsedCommand {
     /// The help text of the named command.
     case help(String)
+    /// The name and the version of the program.
+    case version(String)
     /// The command to run, and with what.
     case run(Command.Run, ParsedArguments)
 
@@ -29,6 +33,7 @@ enum ParsedCommand {
         var parsed = ParsedArguments()
         while let word = rest.popFirst() {
             if word == "--help" || word == "-h" { return .help(HelpText.of(command, path: path)) }
+            if word == "--version" { return .version("\(root.name) \(PackageVersion.current)") }
             if word == "--" {
                 parsed.arguments += rest
                 break

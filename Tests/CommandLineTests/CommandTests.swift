@@ -1,3 +1,4 @@
+import PowerSyncSystem
 import Testing
 
 @testable import PowerSyncCommandLine
@@ -57,6 +58,7 @@ import Testing
                   --json       As JSON.
                   --file FILE  A file.
                   --help       Print this.
+                  --version    Print the version.
 
                 Environment:
                   HOME  Home.
@@ -65,6 +67,20 @@ import Testing
 
                   example --port 1
                 """)
+    }
+
+    @Test(arguments: [["--version"], ["up", "--version"], ["up", "--json", "--version", "--wrong"]])
+    func everyCommandTellsTheVersionOfTheProgram(words: [String]) throws {
+        guard case .version(let text) = try ParsedCommand.parse(Self.root, words) else {
+            Issue.record("no version")
+            return
+        }
+        #expect(text == "tool \(PackageVersion.current)")
+        #expect(text.wholeMatch(of: /tool \d+\.\d+\.\d+/) != nil)
+    }
+
+    @Test func whatFollowsTwoDashesAsksForNothing() throws {
+        #expect(try arguments(["up", "--", "--version"]).arguments == ["--version"])
     }
 
     @Test func returnsTheStatusOfTheCommand() async {

@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Musl)
@@ -9,7 +11,7 @@
 /// What the SDK calls itself in requests.
 package enum UserAgent {
     /// The version of the SDK.
-    package static let version = "0.1.0"
+    package static let version = PackageVersion.current
 
     /// `powersync-swift/<version> <system>/<major.minor>`, as `powersync-swift/0.1.0 Linux/6.1`.
     package static func current() -> String {
