@@ -1,4 +1,6 @@
 import PowerSyncCompression
+import PowerSyncCompressionTestSupport
+import PowerSyncTestSupport
 import Testing
 
 @Suite struct CompressionTests {
@@ -25,11 +27,8 @@ import Testing
 
     @Test(arguments: [CompressionFormat.gzip, .zstd])
     func largeInputComesThroughWhereverItIsCut(format: CompressionFormat) throws {
-        var number: UInt32 = 7
-        let bytes = (0..<500_000).map { _ -> UInt8 in
-            number = number &* 1_664_525 &+ 1_013_904_223
-            return UInt8(truncatingIfNeeded: number >> 24)
-        }
+        var random = SeededRandom(seed: 7)
+        let bytes = (0..<500_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         let compressor = Compressor(format)
         let compressed = compressor.compress(bytes) + compressor.finish()
         let decompressor = Decompressor(format, limit: bytes.count)

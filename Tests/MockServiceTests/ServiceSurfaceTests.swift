@@ -1,4 +1,5 @@
 import PowerSyncCompression
+import PowerSyncCompressionTestSupport
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService
