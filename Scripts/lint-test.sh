@@ -4,10 +4,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-tar --create --exclude=./.build --exclude=./.git --exclude=./Tests/Fixtures --exclude=./Documentation . |
-    tar --extract --directory "$copy"
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+tar -cf "$temporary/project.tar" --exclude './.build*' --exclude ./.git .
+new_copy() {
+    copy=$temporary/$1
+    mkdir "$copy"
+    tar -xf "$temporary/project.tar" -C "$copy"
+}
 status=0
 
 # The check must pass as things are, and fail with the text after the change.
@@ -26,27 +30,58 @@ notices() {
     if [ -n "$before" ]; then printf '%s' "${before%.}" >"$copy/$file"; else rm "$copy/$file"; fi
 }
 
-imports=Scripts/lint-imports.sh
+imports=Scripts/lint-imports.py
+new_copy imports
+
+# All wrong imports are planted at once, because the check asks the compiler; each has to be named, and nothing else.
+wrong=()
+plant() {
+    wrong+=("$1")
+    mkdir -p "$(dirname "$copy/$2")"
+    printf '%s\n' "$3" >>"$copy/$2"
+}
+replace() {
+    wrong+=("$1")
+    sed "s~$3~$4~" "$copy/$2" >"$copy/$2.new"
+    cmp -s "$copy/$2" "$copy/$2.new" && { echo "$2 has no $3" && status=1; }
+    mv "$copy/$2.new" "$copy/$2"
+}
+plant 'Client/New.swift:1: Client may not import PowerSyncPostgres' Client/New.swift 'import PowerSyncPostgres'
+plant 'Wire/New.swift:1: Wire may not import PowerSyncSystem' \
+    Wire/New.swift '@preconcurrency package import struct PowerSyncSystem.Lock'
+plant 'Wire/New.swift:3: Wire may not import PowerSyncYAML' \
+    Wire/New.swift $'#if os(macOS) && canImport(PowerSyncYAML)\nimport PowerSyncYAML\n#endif'
+plant 'Backend may not import CPowerSyncSQLite' Backend/New.swift 'import CPowerSyncSQLite'
+plant 'CryptoTests may not import PowerSyncCompression' \
+    Tests/CryptoTests/New.swift '@testable import PowerSyncCompression'
+# What a test gets along with what it declares: the build lets it pass.
+plant 'SQLiteTests may not import CPowerSyncSQLite' Tests/SQLiteTests/New.swift 'import CPowerSyncSQLite'
+plant 'Fuzzing may not import PowerSyncSystem' Tests/Fuzzing/New.swift 'import PowerSyncSystem'
+plant 'NIO is neither a part' Platform/HTTP/New.swift 'import NIO'
+plant 'Tests/New/New.swift: in no folder of Package.swift' Tests/New/New.swift 'import Foundation'
+# Neither comment nor text is an import.
+printf '/*\nimport PowerSyncStack\n*/\nlet text = """\n    import PowerSyncStack\n    """\n' >"$copy/Wire/Newer.swift"
+replace 'the row Elsewhere is no target' ARCHITECTURE.md '^<!-- /arrows -->' \
+    '| Elsewhere | `Elsewhere` | Wire |\n<!-- /arrows -->'
+replace 'no row for Nowhere' Package.swift '^    library("Wire", "Wire"),' \
+    'library("Wire", "Wire"), library("Nowhere", "Nowhere", ["Wire"]),'
+replace 'YAML depends on Crypto in Package.swift, not in' Package.swift '\["C:YAML"\]' '["C:YAML", "Crypto"]'
+replace 'CommandLine depends on HTTP in ARCHITECTURE.md, not in' ARCHITECTURE.md '^\(| CommandLine .*\) System' '\1 System, HTTP'
+if output=$("$imports" "$copy" 2>&1); then
+    echo 'no wrong import was noticed'
+    status=1
+fi
+for text in "${wrong[@]}"; do
+    grep -qF -- "$text" <<<"$output" || { echo "not noticed: $text" && status=1; }
+done
+if [ "$(wc -l <<<"$output")" -ne ${#wrong[@]} ]; then
+    printf '%s mistakes were planted, and these were noticed:\n%s\n' ${#wrong[@]} "$output"
+    status=1
+fi
 contents=Scripts/lint-contents.sh
 compose=Scripts/lint-compose.sh
-"$imports" "$copy" >/dev/null || { echo 'the copy has wrong imports already' && exit 1; }
-
-notices 'the client imports Postgres' $imports 'Client may not import PowerSyncPostgres' \
-    Client/New.swift 'import PowerSyncPostgres'
-notices 'an import with attributes' $imports 'Wire may not import PowerSyncSystem' \
-    Wire/New.swift '@preconcurrency package import struct PowerSyncSystem.Lock'
-notices 'the backend uses a library of another part' $imports 'Backend may not import CPowerSyncSQLite' \
-    Backend/New.swift 'import CPowerSyncSQLite'
-notices 'a test imports what its target does not name' $imports 'CryptoTests may not import PowerSyncSystem' \
-    Tests/CryptoTests/New.swift '@testable import PowerSyncSystem'
-notices 'a module from elsewhere' $imports 'NIO is neither a part' Platform/HTTP/New.swift 'import NIO'
-notices 'a row that Package.swift does not have' $imports 'the row Elsewhere is no target' \
-    ARCHITECTURE.md $'<!-- arrows -->\n| Elsewhere | `Elsewhere` | Wire |\n<!-- /arrows -->'
-notices 'a new target without a row' $imports 'no row for Elsewhere' \
-    Package.swift 'let more = [library("Elsewhere", "Elsewhere", ["Wire"])]'
-notices 'an arrow in Package.swift alone' $imports 'depends on' \
-    Package.swift 'let more = [library("Wire", "Wire", ["System"])]'
-
+new_copy contents
+"$contents" "$copy" || { echo 'the copy has wrong contents already' && exit 1; }
 notices 'a path of one machine' $contents 'a path of one machine' Wire/New.swift "// see /$(echo root)/notes"
 notices 'a link to nowhere' $contents 'missing.md leads outside or nowhere' NEW.md '[text](missing.md)'
 notices 'a link that leads outside' $contents '../other/file leads outside' NEW.md 'as in ../other/file'

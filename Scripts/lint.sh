@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every check that a machine can do; goes on after a failure and fails at the end.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
+Scripts/setup.sh python || exit
 
 failed=0
 check() {
@@ -33,7 +34,7 @@ scripts() {
 }
 
 check 'format and documentation of the Swift files' swift_format
-check 'imports follow the arrows of ARCHITECTURE.md' Scripts/lint-imports.sh
+check 'imports follow the arrows of ARCHITECTURE.md' Scripts/lint-imports.py
 check 'nothing leads outside the project, no secret is in it' Scripts/lint-contents.sh
 check 'docker-compose.yml is a compose file' Scripts/lint-compose.sh
 check 'scripts can be read and run' scripts
