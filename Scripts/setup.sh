@@ -1,9 +1,22 @@
 #!/usr/bin/env bash
-# Installs what is missing on this machine: the C libraries, a Postgres to start, Python for a check of the lint.
-# Quick and silent when everything is there.
+# Installs what is missing on this machine: the C libraries, a Postgres to start, what the lint needs.
+# Quick and silent when everything is there; a Swift or a library that is too old it names.
 #
-# usage: Scripts/setup.sh [libraries] [postgres] [curl] [python]      without arguments: the first three
+# usage: Scripts/setup.sh [libraries] [postgres] [curl] [python] [shellcheck]      without arguments: the first three
 set -euo pipefail
+
+modules=(sqlite3 libpq libcurl libcrypto yaml-0.1 zlib libzstd)
+
+# The oldest version that has what the sources use, and what people call the library.
+least() {
+    case $1 in
+    sqlite3) echo 3.40 SQLite ;;
+    libpq) echo 14 libpq ;;         # pipeline mode
+    libcurl) echo 7.87 libcurl ;;   # CURLOPT_QUICK_EXIT
+    libcrypto) echo 3.0 OpenSSL ;;  # keys made from their parameters
+    *) echo 0 "$1" ;;
+    esac
+}
 
 fail() {
     printf 'setup: %s\n' "$@" >&2
@@ -23,6 +36,31 @@ has_python() {
     python3 -c 'import ensurepip, venv' 2>/dev/null
 }
 
+# Complains about what is there and too old.
+require_versions() {
+    local module version name here old=()
+    command -v pkg-config >/dev/null || return 0
+    for module in "${modules[@]}"; do
+        read -r version name < <(least "$module")
+        if ! pkg-config "--atleast-version=$version" "$module" && pkg-config --exists "$module"; then
+            here=$(pkg-config --modversion "$module")
+            old+=("$name $here is here, $version or newer is needed")
+        fi
+    done
+    if [ ${#old[@]} -gt 0 ]; then
+        fail "${old[@]}" 'Debian 12 and newer and Ubuntu 24.04 and newer have all of them; Ubuntu 22.04 is too old.'
+    fi
+}
+
+require_swift() {
+    local here
+    command -v swift >/dev/null || fail "swift is not in PATH: install Swift 6.3 or newer (https://swift.org/install)"
+    here=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+\.[0-9]+).*/\1/p' | head -n 1)
+    case $here in
+    [0-5].* | 6.[0-2]) fail "Swift $here is here, 6.3 or newer is needed (https://swift.org/install)" ;;
+    esac
+}
+
 # Prints the missing needs of the groups, one a line.
 missing_on_linux() {
     local group module
@@ -31,17 +69,18 @@ missing_on_linux() {
         libraries)
             if ! command -v pkg-config >/dev/null; then
                 echo pkg-config
-                printf '%s\n' sqlite3 libpq libcurl libcrypto yaml-0.1 zlib libzstd
+                printf '%s\n' "${modules[@]}"
                 continue
             fi
-            for module in sqlite3 libpq libcurl libcrypto yaml-0.1 zlib libzstd; do
+            for module in "${modules[@]}"; do
                 pkg-config --exists "$module" || echo "$module"
             done
             ;;
         postgres) has_postgres || echo postgres ;;
         curl) command -v curl >/dev/null || echo curl ;;
         python) has_python || echo python ;;
-        *) fail "unknown group $group: libraries, postgres, curl or python" ;;
+        shellcheck) command -v shellcheck >/dev/null || echo shellcheck ;;
+        *) fail "unknown group $group: libraries, postgres, curl, python or shellcheck" ;;
         esac
     done
 }
@@ -55,7 +94,7 @@ install_with_apt() {
     local -A debian=(
         [pkg-config]=pkg-config [sqlite3]=libsqlite3-dev [libpq]=libpq-dev [libcurl]=libcurl4-openssl-dev
         [libcrypto]=libssl-dev [yaml-0.1]=libyaml-dev [zlib]=zlib1g-dev [libzstd]=libzstd-dev
-        [postgres]=postgresql [curl]=curl [python]=python3-venv
+        [postgres]=postgresql [curl]=curl [python]=python3-venv [shellcheck]=shellcheck
     )
     for need in "$@"; do packages+=("${debian[$need]}"); done
     echo "setup: installing ${packages[*]}" >&2
@@ -79,35 +118,41 @@ install_with_apt() {
 }
 
 on_linux() {
-    local missing
-    mapfile -t missing < <(missing_on_linux "$@")
+    local missing list wants_libraries=false
+    if [[ " $* " == *" libraries "* ]]; then wants_libraries=true; fi
+    if $wants_libraries; then require_versions; fi
+    list=$(missing_on_linux "$@")
+    read -ra missing <<<"${list//$'\n'/ }"
     if [ "${#missing[@]}" -eq 0 ]; then return; fi
     command -v apt-get >/dev/null || fail "install these with the package manager of this system: ${missing[*]}"
     install_with_apt "${missing[@]}"
-    mapfile -t missing < <(missing_on_linux "$@")
+    if $wants_libraries; then require_versions; fi
+    list=$(missing_on_linux "$@")
+    read -ra missing <<<"${list//$'\n'/ }"
     if [ "${#missing[@]}" -gt 0 ]; then fail "still missing after the installation: ${missing[*]}"; fi
 }
 
 on_macos() {
-    local group formula wanted="" missing=""
+    local group formula wanted="" lacking=""
     for group in "$@"; do
         case $group in
         libraries) wanted="$wanted pkgconf sqlite libpq curl openssl@3 libyaml zlib zstd" ;;
         postgres) wanted="$wanted postgresql@17" ;;
         curl) ;; # part of macOS
         python) wanted="$wanted python@3.13" ;;
-        *) fail "unknown group $group: libraries, postgres, curl or python" ;;
+        shellcheck) wanted="$wanted shellcheck" ;;
+        *) fail "unknown group $group: libraries, postgres, curl, python or shellcheck" ;;
         esac
     done
     command -v brew >/dev/null || fail "install Homebrew (https://brew.sh), then: brew install$wanted"
     for formula in $wanted; do
-        brew list --versions "$formula" >/dev/null 2>&1 || missing="$missing $formula"
+        brew list --versions "$formula" >/dev/null 2>&1 || lacking="$lacking $formula"
     done
-    if [ -n "$missing" ]; then fail "run this first: brew install$missing"; fi
+    if [ -n "$lacking" ]; then fail "run this first: brew install$lacking"; fi
 }
 
 if [ $# -eq 0 ]; then set -- libraries postgres curl; fi
-command -v swift >/dev/null || fail "swift is not in PATH: install Swift 6.2 or newer (https://swift.org/install)"
+require_swift
 case $(uname -s) in
 Darwin) on_macos "$@" ;;
 *) on_linux "$@" ;;
