@@ -121,7 +121,7 @@ run_command() {
         printf 'bare-debian: left behind: %s\n' "${left[@]}" >&2
         status=70
     fi
-    return $status
+    return "$status"
 }
 
 if [ "${1:-}" = --in-namespace ]; then
@@ -162,7 +162,7 @@ in_namespace() {
     set +m
     wait "$child" || status=$?
     child=
-    return $status
+    return "$status"
 }
 interrupted() {
     if [ -n "$child" ]; then

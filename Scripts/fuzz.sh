@@ -18,6 +18,7 @@ before=$(find "$fuzz/findings" -type f | wc -l)
 complain() {
     echo "Fuzzing found something." >&2
     if [ "$(find "$fuzz/findings" -type f | wc -l)" -gt "$before" ]; then
+        # shellcheck disable=SC2012 # libFuzzer names them
         echo "The input: $fuzz/findings/$(ls -t "$fuzz/findings" | head -1)" >&2
     fi
     exit 1

@@ -5,20 +5,21 @@ set -euo pipefail
 project=$(cd "$(dirname "$0")/.." && pwd)
 cd "${1:-$project}"
 
-version=0.39.0
+# Made at the first run, which needs the network, and whenever the requirements change.
+requirements=$project/Scripts/lint-requirements.txt
 venv=$project/.build/lint-venv
-marker=$venv/check-jsonschema-$version
-if [ ! -e "$marker" ]; then
+if ! cmp -s "$requirements" "$venv/$(basename "$requirements")"; then
     "$project/Scripts/setup.sh" python
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check "check-jsonschema==$version"
-    touch "$marker"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --requirement "$requirements"
+    cp "$requirements" "$venv"
 fi
 "$venv/bin/check-jsonschema" --quiet --builtin-schema vendor.compose-spec docker-compose.yml
 
 # Every variable has a value in .env or a default, and the service's configuration gets all that it asks for.
 status=0
+# shellcheck disable=SC2016 # the names of variables, not their values
 while read -r name; do
     if ! grep -q "^$name=" .env; then
         echo "docker-compose.yml: \${$name} stands neither in .env nor has it a default"

@@ -14,32 +14,33 @@ complain() {
 forbid() {
     local reason=$1 pattern=$2 found
     shift 2
-    if found=$(printf '%s\0' "$@" | xargs -0 grep -InHE -- "$pattern" /dev/null | cut -c 1-200); then
+    if found=$(printf '%s\n' "$@" | tr '\n' '\0' | xargs -0 grep -InHE -- "$pattern" /dev/null | cut -c 1-200); then
         if [ -n "$found" ]; then complain "$reason:"$'\n'"$found"; fi
     fi
 }
 
-mapfile -t all < <(find . \( -name .build -o -name .git -o -name .swiftpm \) -prune -o -type f -print | sed 's|^\./||' | sort)
+# Lists of files are texts, one file a line.
+all=$(find . \( -name .build -o -name .git -o -name .swiftpm \) -prune -o -type f -print | sed 's|^\./||' | sort)
 select_files() {
-    printf '%s\n' "${all[@]}" | grep -E "$1" | grep -vE "${2:-^$}" || true
+    printf '%s\n' "$all" | grep -E "$1" | grep -vE "${2:-^$}" || true
 }
 
-mapfile -t ours < <(select_files . '^Tests/Fixtures/')
-forbid 'a path of one machine' '(^|[^A-Za-z0-9_.$~/-])/(root|home|Users|work)/[A-Za-z0-9._-]' "${ours[@]}"
+ours=$(select_files . '^Tests/Fixtures/')
+forbid 'a path of one machine' '(^|[^A-Za-z0-9_.$~/-])/(root|home|Users|work)/[A-Za-z0-9._-]' "$ours"
 
-mapfile -t swift < <(select_files '\.swift$')
-mapfile -t sources < <(select_files '\.swift$' '^(Tests|Package\.swift)')
-forbid 'a note to do something later, without the number of an issue' '(TODO|FIXME)([^#]*$)' "${swift[@]}"
-forbid 'fatalError outside tests' '(^|[^A-Za-z.])fatalError\(' "${sources[@]}"
-forbid 'FoundationNetworking (ARCHITECTURE.md, Dependencies)' 'import +FoundationNetworking' "${swift[@]}"
+swift=$(select_files '\.swift$')
+sources=$(select_files '\.swift$' '^(Tests|Package\.swift)')
+forbid 'a note to do something later, without the number of an issue' '(TODO|FIXME)([^#]*$)' "$swift"
+forbid 'fatalError outside tests' '(^|[^A-Za-z.])fatalError\(' "$sources"
+forbid 'FoundationNetworking (ARCHITECTURE.md, Dependencies)' 'import +FoundationNetworking' "$swift"
 forbid 'a package from elsewhere' '\.package\(' Package.swift
 
 # Keys stand in tests alone (backend 4.6).
-mapfile -t shipped < <(select_files . '^(Tests/|Scripts/lint-contents\.sh$)')
-forbid 'a private key' 'BEGIN [A-Z ]*PRIVATE KEY-----$|"d" *: *"[A-Za-z0-9_-]{30,}"' "${shipped[@]}"
+shipped=$(select_files . '^(Tests/|Scripts/lint-contents\.sh$)')
+forbid 'a private key' 'BEGIN [A-Z ]*PRIVATE KEY-----$|"d" *: *"[A-Za-z0-9_-]{30,}"' "$shipped"
 
 # Where exclusive access is claimed by hand, the reason stands beside it.
-printf '%s\0' "${swift[@]}" | xargs -0 awk '
+printf '%s\n' "$swift" | tr '\n' '\0' | xargs -0 awk '
     function check(limit,    line) {
         for (line in claims) {
             if (reason >= line - 6) delete claims[line]
@@ -59,18 +60,18 @@ printf '%s\0' "${swift[@]}" | xargs -0 awk '
 # Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
 root=$(pwd -P)
 inside_and_there() {
-    local target
-    target=$(realpath -m -- "$1/$2")
-    [[ $target == "$root"/* || $target == "$root" ]] && [ -e "$target" ]
+    local target=$1/$2 folder
+    [ -d "$target" ] || target=$(dirname "$target")
+    [ -e "$1/$2" ] && folder=$(cd "$target" && pwd -P) && [[ $folder/ == "$root"/* ]]
 }
-mapfile -t texts < <(select_files '(\.md|\.sh|\.ya?ml|Makefile|Dockerfile|\.ci/run)$' '^Scripts/')
+texts=$(select_files '(\.md|\.sh|\.ya?ml|Makefile|Dockerfile|\.ci/run)$' '^Scripts/')
 while IFS=: read -r file target; do
     [ -n "$target" ] || continue
     inside_and_there "$(dirname "$file")" "$target" || complain "$file: $target leads outside or nowhere"
 done < <(
     {
-        printf '%s\0' "${texts[@]}" | xargs -0 grep -HoE '\]\([^)# ]+' | sed 's/\](//' | grep -vE ':(https?:|mailto:)' || true
-        printf '%s\0' "${texts[@]}" | xargs -0 grep -HoE '(^|[^./A-Za-z0-9])(\.\./)+[A-Za-z][A-Za-z0-9._/-]+' |
+        printf '%s\n' "$texts" | tr '\n' '\0' | xargs -0 grep -HoE '\]\([^)# ]+' | sed 's/\](//' | grep -vE ':(https?:|mailto:)' || true
+        printf '%s\n' "$texts" | tr '\n' '\0' | xargs -0 grep -HoE '(^|[^./A-Za-z0-9])(\.\./)+[A-Za-z][A-Za-z0-9._/-]+' |
             sed -E 's/:[^.]*(\.\.\/)/:\1/' || true
     } | sort -u
 )

@@ -61,6 +61,7 @@ plant 'NIO is neither a part' Platform/HTTP/New.swift 'import NIO'
 plant 'Tests/New/New.swift: in no folder of Package.swift' Tests/New/New.swift 'import Foundation'
 # Neither comment nor text is an import.
 printf '/*\nimport PowerSyncStack\n*/\nlet text = """\n    import PowerSyncStack\n    """\n' >"$copy/Wire/Newer.swift"
+# shellcheck disable=SC2016 # a row, no command
 replace 'the row Elsewhere is no target' ARCHITECTURE.md '^<!-- /arrows -->' \
     '| Elsewhere | `Elsewhere` | Wire |\n<!-- /arrows -->'
 replace 'no row for Nowhere' Package.swift '^    library("Wire", "Wire"),' \
@@ -80,22 +81,27 @@ if [ "$(wc -l <<<"$output")" -ne ${#wrong[@]} ]; then
 fi
 contents=Scripts/lint-contents.sh
 compose=Scripts/lint-compose.sh
+# Keeps what is planted out of this file.
+word() { printf '%s' "$1"; }
 new_copy contents
 "$contents" "$copy" || { echo 'the copy has wrong contents already' && exit 1; }
-notices 'a path of one machine' $contents 'a path of one machine' Wire/New.swift "// see /$(echo root)/notes"
+notices 'a path of one machine' $contents 'a path of one machine' Wire/New.swift "// see /$(word root)/notes"
 notices 'a link to nowhere' $contents 'missing.md leads outside or nowhere' NEW.md '[text](missing.md)'
 notices 'a link that leads outside' $contents '../other/file leads outside' NEW.md 'as in ../other/file'
+touch "$temporary/outside.md"
+notices 'a link to a file outside' $contents '../outside.md leads outside' NEW.md '[text](../outside.md)'
 notices 'a private key in JSON' $contents 'a private key' docker/key.json \
-    "{\"$(echo d)\": \"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI\"}"
-notices 'a private key in PEM' $contents 'a private key' docker/key.pem "-----BEGIN $(echo PRIVATE) KEY-----"
-notices 'a note for later' $contents 'a note to do something later' Wire/New.swift "// $(echo TODO): later"
+    "{\"$(word d)\": \"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI\"}"
+notices 'a private key in PEM' $contents 'a private key' docker/key.pem "-----BEGIN $(word PRIVATE) KEY-----"
+notices 'a note for later' $contents 'a note to do something later' Wire/New.swift "// $(word TODO): later"
 notices 'an unsafe claim without its reason' $contents 'Wire/New.swift:1: says not' \
     Wire/New.swift 'final class New: @unchecked Sendable {}'
 notices 'a package from elsewhere' $contents 'a package from elsewhere' Package.swift \
-    "let more = Package.Dependency.$(echo package)(url: \"x\", from: \"1.0.0\")"
+    "let more = Package.Dependency.$(word package)(url: \"x\", from: \"1.0.0\")"
 
 notices 'ports open to every machine' $compose "mock-service publishes \${BIND_ADDRESS}:\${PS_PORT}:8080 on '0.0.0.0'" \
     .env 'BIND_ADDRESS=0.0.0.0'
-sed -i 's/- ${BIND_ADDRESS}:/- /' "$copy/docker-compose.yml"
+# shellcheck disable=SC2016 # the name of the variable, not its value
+sed 's/- ${BIND_ADDRESS}:/- /' docker-compose.yml >"$copy/docker-compose.yml"
 notices 'a port without an address' $compose "backend publishes \${DEMO_BACKEND_PORT}:6060 on ''" docker-compose.yml ''
 exit $status
