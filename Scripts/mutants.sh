@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Plants one mistake after the other into a copy of the sources; the property test has to notice each.
 #
-# usage: Scripts/mutants.sh [NAME…]      without names all of Tests/Mutants
+# usage: Scripts/mutants.sh [NAME…]      without names all of Tests/Mutants; or files of your own, PATH/TO/NAME.patch
 #   POWERSYNC_PROPERTY_SEEDS=200         how many sessions each mistake gets
+#   MUTANT_SECONDS=600                   how long the sessions may take
 #
-# The first line of a patch says what it breaks. A patch that no longer fits is a failure, too: the code that it
-# broke has changed, and so must the patch.
+# The first line of a patch says what it breaks. A mistake is noticed by an assertion that names its seed, and by
+# nothing else (mutants-verdict.sh). A patch that no longer fits is a failure, too: the code that it broke has changed,
+# and so must the patch. Needs GNU's timeout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export POWERSYNC_ONLY=Client
 export POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-200}"
-unset POWERSYNC_PROPERTY_SEED
+unset POWERSYNC_SEED POWERSYNC_PROPERTY_SEED
 folder=$PWD/.build/mutants
 source=$folder/source
 log=$folder/mutants.log
@@ -40,18 +42,14 @@ build() {
     swift build --build-tests --package-path "$source" --scratch-path "$folder/build" >>"$log" 2>&1
 }
 
-# Prints how many sessions it took, nothing if all of them passed.
+# Runs the sessions and prints what they say.
 sessions() {
-    local output=$folder/output.txt
-    if swift test --skip-build --disable-xctest --package-path "$source" --scratch-path "$folder/build" \
-        --filter SyncPropertyTests >"$output" 2>&1; then
-        cat "$output" >>"$log"
-        return
-    fi
+    local output=$folder/output.txt status=0
+    timeout --kill-after=10 "${MUTANT_SECONDS:-600}" \
+        swift test --skip-build --disable-xctest --package-path "$source" --scratch-path "$folder/build" \
+        --filter SyncPropertyTests >"$output" 2>&1 || status=$?
     cat "$output" >>"$log"
-    local first
-    first=$(grep -oE '^↳ seed [0-9]+' "$output" | grep -oE '[0-9]+' | sort -n | head -n 1)
-    echo "$((${first:-0} + 1))"
+    Scripts/mutants-verdict.sh "$status" "$output"
 }
 
 : >"$log"
@@ -60,32 +58,28 @@ if ! build; then
     echo "The build failed; see $log." >&2
     exit 1
 fi
-if [ -n "$(sessions)" ]; then
-    echo "The property test fails without any mistake; see $log." >&2
+result=$(sessions)
+if [ "$result" != passed ]; then
+    echo "Without any mistake the property test says: $result; see $log." >&2
     exit 1
 fi
 failed=0
 printf '%-36s | %s\n' mutant result
 for name in "${names[@]}"; do
-    patch=$PWD/Tests/Mutants/$name.patch
+    case $name in
+    /*) patch=$name ;;
+    */*) patch=$PWD/$name ;;
+    *) patch=$PWD/Tests/Mutants/$name.patch ;;
+    esac
     if ! git -C "$source" apply "$patch" 2>>"$log"; then
         result='the patch does not fit any more'
-        failed=1
     else
-        if ! build; then
-            result='does not build'
-            failed=1
-        else
-            count=$(sessions)
-            if [ -n "$count" ]; then
-                result="noticed after $count seeds"
-            else
-                result="NOT noticed in $POWERSYNC_PROPERTY_SEEDS seeds"
-                failed=1
-            fi
-        fi
+        result='failed for another reason: it does not build'
+        if build; then result=$(sessions); fi
         git -C "$source" apply -R "$patch"
     fi
-    printf '%-36s | %s\n' "$name" "$result"
+    if [ "$result" = passed ]; then result="NOT noticed in $POWERSYNC_PROPERTY_SEEDS seeds"; fi
+    if [[ $result != noticed* ]]; then failed=1; fi
+    printf '%-36s | %s\n' "$(basename "$name" .patch)" "$result"
 done
 exit $failed
