@@ -1,6 +1,7 @@
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Synchronization
 
 /// One private Postgres for all suites that can share it; it ends with the test process.
@@ -12,6 +13,19 @@ package enum TestPostgres {
 
     /// The server.
     package static func server() async throws -> PostgresServer { try await started.value }
+
+    /// Whether the server was built with TLS, for `.enabled("needs a Postgres with TLS") { … }`; PyPI's is not.
+    package static var hasTLS: Bool {
+        get async throws {
+            guard TestOptions.hasDatabase else { return false }
+            let poller = try Poller()
+            defer { poller.stop() }
+            let connection = try await PostgresConnection.connect(try await server().uri(), poller: poller)
+            let library = try await connection.query("SHOW ssl_library").scalar
+            await connection.close()
+            return library != ""
+        }
+    }
 
     /// Makes an empty database that nobody else has, and returns its URI.
     package static func database(_ poller: Poller) async throws -> String {

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The long forms of the tests, and the forms that other machines have. Runs each step to its end, says how long it
+# took, and fails if one of them failed.
+#
+# usage: Scripts/nightly.sh [STEP...]      without arguments: all, in this order
+#   sessions      10,000 random sessions against a model, 200 crashes
+#   mutants       planted mistakes, which the sessions must notice
+#   release       all products as a release build, in which a warning is an error, too
+#   busy          the whole suite with two busy processes beside it
+#   postgres-18   the whole suite on PostgreSQL 18
+#   fuzz          the decoders of sync lines, ten minutes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sessions() {
+    POWERSYNC_ONLY=Client POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-10000}" \
+        POWERSYNC_CRASHES="${POWERSYNC_CRASHES:-200}" Scripts/test.sh --filter 'SyncPropertyTests|CrashTests'
+}
+
+mutants() {
+    Scripts/mutants.sh
+}
+
+# The manifest makes every warning of the package an error; here in the code that a debug build leaves out.
+release() {
+    swift build -c release
+}
+
+busy() {
+    Scripts/busy.sh Scripts/test.sh
+}
+
+postgres-18() {
+    Scripts/postgres-18.sh Scripts/test.sh
+}
+
+fuzz() {
+    Scripts/fuzz.sh
+}
+
+all=(sessions mutants release busy postgres-18 fuzz)
+if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
+for step in "$@"; do
+    if [[ " ${all[*]} " != *" $step "* ]]; then
+        echo "nightly: there is no step $step: ${all[*]}" >&2
+        exit 2
+    fi
+done
+
+failed=0
+summary=''
+for step in "$@"; do
+    printf '\n== %s\n' "$step"
+    started=$SECONDS
+    # In a shell of its own, where a failing command ends it.
+    set +e
+    (
+        set -e
+        "$step"
+    )
+    status=$?
+    set -e
+    result=ok
+    if [ "$status" -ne 0 ]; then
+        result=FAILED
+        failed=1
+    fi
+    summary+=$(printf '%-7s %-12s %5d s' "$result" "$step" $((SECONDS - started)))$'\n'
+done
+printf '\n%s' "$summary"
+exit "$failed"
