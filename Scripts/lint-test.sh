@@ -61,9 +61,8 @@ plant 'NIO is neither a part' Platform/HTTP/New.swift 'import NIO'
 plant 'Tests/New/New.swift: in no folder of Package.swift' Tests/New/New.swift 'import Foundation'
 # Neither comment nor text is an import.
 printf '/*\nimport PowerSyncStack\n*/\nlet text = """\n    import PowerSyncStack\n    """\n' >"$copy/Wire/Newer.swift"
-# shellcheck disable=SC2016 # a row, no command
 replace 'the row Elsewhere is no target' ARCHITECTURE.md '^<!-- /arrows -->' \
-    '| Elsewhere | `Elsewhere` | Wire |\n<!-- /arrows -->'
+    $'| Elsewhere | `Elsewhere` | Wire |\\\n<!-- /arrows -->'
 replace 'no row for Nowhere' Package.swift '^    library("Wire", "Wire"),' \
     'library("Wire", "Wire"), library("Nowhere", "Nowhere", ["Wire"]),'
 replace 'YAML depends on Crypto in Package.swift, not in' Package.swift '\["C:YAML"\]' '["C:YAML", "Crypto"]'
