@@ -15,7 +15,7 @@ log=.build/test.log
 quiet='/^✘/ || /Fatal error|error: |rash/ { inside = 0 }
     inside { if (/(started|seconds)\.$/) inside = 0; next }
     /^(◇|➜|✔ Test case)/ { inside = !/(started|seconds|skipped)\.$/ && !/skipped: /; next }
-    /^✔ Suite/ || (/^✔ Test / && !/^✔ Test run/) || /^\[[0-9]+\/[0-9]+\]/ { next }
+    /^✔ Suite/ || (/^✔ Test / && !/^✔ Test run with /) || /^\[[0-9]+\/[0-9]+\]/ { next }
     /^↳ (Testing Library Version|Target Platform)/ || /^(Building|Planning|\[Planning)/ { next }
     { print; fflush() }'
 if [ -n "${VERBOSE:-}" ]; then quiet='{ print; fflush() }'; fi
@@ -34,10 +34,15 @@ if ! build; then
     echo "The build failed." >&2
     exit 1
 fi
+echo "The build took $SECONDS s."
 started=$SECONDS
 # All tests at once would starve each other on a small machine, and what they wait for would come too late.
 width=$(getconf _NPROCESSORS_ONLN)
-if ! swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 | tee -a "$log" | awk "$quiet"; then
+status=0
+swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 |
+    tee -a "$log" | awk "$quiet" || status=$?
+echo "The tests took $((SECONDS - started)) s."
+if [ "$status" -ne 0 ]; then
     echo "Tests failed; everything they said is in $log." >&2
     exit 1
 fi
@@ -46,4 +51,3 @@ if ! grep -qE '^✔ Test run with [1-9][0-9]* test' "$log"; then
     echo "No test ran; see $log." >&2
     exit 1
 fi
-echo "Tests took $((SECONDS - started)) s."
