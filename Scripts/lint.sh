@@ -41,4 +41,6 @@ check 'docker-compose.yml is a compose file' Scripts/lint-compose.sh
 check 'scripts are as shellcheck wants them' scripts
 check 'the checks notice what they are for' Scripts/lint-test.sh
 check 'the set-up knows what is too old' Scripts/setup-test.sh
+check 'a crash does not pass for a mistake that was noticed' Scripts/mutants-test.sh
+check 'busy processes end with the tests beside them' Scripts/busy-test.sh
 exit $failed
