@@ -8,7 +8,7 @@ ARGS ?=
 DEBUG := .build/debug
 
 .PHONY: help setup demo up build test test-unit test-package test-busy test-postgres-18 lint format bench fuzz \
-	mutants nightly release clean
+	mutants sanitize nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -65,6 +65,9 @@ fuzz: setup ## Feed the decoders of sync lines with mutated lines for ten minute
 
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
 	@Scripts/mutants.sh $(ARGS)
+
+sanitize: setup ## Run the tests of the parts with locks and threads of their own under ThreadSanitizer
+	@Scripts/nightly.sh sanitize
 
 nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than an hour)
 	@Scripts/nightly.sh $(STEPS)

@@ -8,6 +8,7 @@
 #   release       all products as a release build, in which a warning is an error, too
 #   busy          the whole suite with two busy processes beside it
 #   postgres-18   the whole suite on PostgreSQL 18
+#   sanitize      the parts with locks and threads of their own under ThreadSanitizer
 #   fuzz          the decoders of sync lines, ten minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,11 +35,20 @@ postgres-18() {
     Scripts/postgres-18.sh Scripts/test.sh
 }
 
+# A race that is reported ends the run with a status of its own.
+sanitize() {
+    local options=(--sanitize thread --scratch-path .build/thread)
+    export POWERSYNC_ONLY=System,SQLite,HTTPServer POWERSYNC_TEST_PATIENCE="${POWERSYNC_TEST_PATIENCE:-3}"
+    swift build --build-tests "${options[@]}"
+    swift test --skip-build --disable-xctest "${options[@]}" \
+        --experimental-maximum-parallelization-width "$(getconf _NPROCESSORS_ONLN)"
+}
+
 fuzz() {
     Scripts/fuzz.sh
 }
 
-all=(sessions mutants release busy postgres-18 fuzz)
+all=(sessions mutants release busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then
