@@ -121,7 +121,7 @@ let targets: [Target] = [
     tests("System", ["System", "C:System"]),
     tests("SQLite", ["SQLite", "System"]),
     tests("Postgres", ["Postgres", "PostgresServer", "PostgresTestSupport", "System"]),
-    tests("PostgresServer", ["PostgresServer", "Postgres", "System"]),
+    tests("PostgresServer", ["PostgresServer", "PostgresTestSupport", "Postgres", "System"]),
     tests("HTTP", ["HTTP"]),
     tests("HTTPServer", ["HTTPServer", "HTTP", "System"]),
     tests("HTTPClient", ["HTTPClient", "C:Curl", "HTTP", "System"]),

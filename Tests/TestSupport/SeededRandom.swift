@@ -62,6 +62,9 @@ package func forEachSeed(
             var random = SeededRandom(seed: seed)
             do {
                 try await body(&random)
+            } catch  where error is ExpectationFailedError || error is StateDidNotCome {
+                // Its issue has been recorded where it arose.
+                throw error
             } catch {
                 Issue.record(error, sourceLocation: sourceLocation)
                 throw error
