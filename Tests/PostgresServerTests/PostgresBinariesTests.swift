@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncPostgresServer
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -22,6 +23,7 @@ struct PostgresBinariesTests {
 
     @Test func believesPgConfigFirstThenTheNewestVersion() async throws {
         let root = try TemporaryDirectory(prefix: "pg-binaries")
+        defer { root.remove() }
         for folder in ["9.6/bin", "15/bin", "postgresql@17/bin", "of-config", "16/share"] {
             try makePrograms(
                 in: "\(root.path)/\(folder)", folder == "16/share" ? ["initdb"] : ["initdb", "postgres"])
@@ -34,13 +36,12 @@ struct PostgresBinariesTests {
             in: "\(root.path)/path", ["pg_config"],
             script: "[ \"$1\" = --bindir ] && echo '\(root.path)/of-config'")
         // A program cannot be run while a child of another test, just forked, has it open for writing.
-        try await eventually(within: .seconds(20), "pg_config is not believed") {
-            try await PostgresBinaries.find(in: both).directory == "\(root.path)/of-config"
-        }
+        try await wait(
+            for: "pg_config to be believed", read: { try await PostgresBinaries.find(in: both).directory },
+            until: { $0 == "\(root.path)/of-config" })
         // libpq-dev alone has a pg_config that names a folder without a server.
         try makePrograms(in: "\(root.path)/path", ["pg_config"], script: "echo '\(root.path)/16/share'")
         #expect(try await PostgresBinaries.find(in: both).directory == "\(root.path)/postgresql@17/bin")
-        root.remove()
     }
 
     @Test(arguments: [

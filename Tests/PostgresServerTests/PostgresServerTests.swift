@@ -1,10 +1,12 @@
 import Foundation
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct PostgresServerTests {
     let poller: Poller
 
@@ -16,7 +18,7 @@ struct PostgresServerTests {
         let server = try await PostgresServer.start()
         let id = server.processID
         let folder = server.temporaryFolder
-        #expect(isAlive(id))
+        #expect(Processes.isAlive(id))
         #expect(server.isRunning)
         let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
         let settings = try await connection.query(
@@ -26,7 +28,7 @@ struct PostgresServerTests {
             """)
         #expect(settings.row(0) == ["logical", "64", "64", "UTF8", "postgres"])
         await server.stop()
-        #expect(!isAlive(id))
+        #expect(!Processes.isAlive(id))
         #expect(!server.isRunning)
         #expect(!FileManager.default.fileExists(atPath: folder))
         await server.stop()
@@ -37,14 +39,15 @@ struct PostgresServerTests {
         let id = try #require(server?.processID)
         let folder = try #require(server?.temporaryFolder)
         server = nil
-        try await eventually("the process outlived its owner") { !isAlive(id) }
-        try await eventually("the folder outlived its owner") {
+        try await wait(for: "the process to end with its owner") { !Processes.isAlive(id) }
+        try await wait(for: "the folder to go with its owner") {
             !FileManager.default.fileExists(atPath: folder)
         }
     }
 
     @Test func keepsAGivenDirectoryAndItsRows() async throws {
         let directory = try TemporaryDirectory(prefix: "pg-kept")
+        defer { directory.remove() }
         let data = directory.path
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: data)
         // What a start that was killed left behind is in nobody's way.
@@ -59,15 +62,16 @@ struct PostgresServerTests {
         #expect(try await scalar("SELECT x FROM kept", second) == "7")
         #expect(try await scalar("SHOW fsync", second) == "on")
         await second.stop()
-        directory.remove()
     }
 
     @Test func startsAgainAfterTheServerWasKilled() async throws {
-        let server = try await PostgresServer.start(fsync: true)
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
+        let server = try await PostgresServer.start(directory: directory.path, fsync: true)
         try await execute("CREATE TABLE t (x int); INSERT INTO t VALUES (1)", server)
         let killed = server.processID
         server.kill()
-        try await eventually("the server survived SIGKILL") { !isAlive(killed) }
+        try await wait(for: "the server to die") { !Processes.isAlive(killed) }
         try await server.restart()
         #expect(server.processID != killed)
         #expect(try await scalar("SELECT x FROM t", server) == "1")
@@ -79,7 +83,8 @@ struct PostgresServerTests {
     }
 
     @Test func refusesADirectoryInUse() async throws {
-        let directory = try TemporaryDirectory(prefix: "pg-used")
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
         let server = try await PostgresServer.start(directory: directory.path)
         let error = await #expect(throws: PostgresServerError.self) {
             _ = try await PostgresServer.start(directory: directory.path)
@@ -87,24 +92,22 @@ struct PostgresServerTests {
         #expect(error?.code == .directoryInUse)
         #expect(error?.message.contains(directory.path) == true)
         await server.stop()
-        directory.remove()
     }
 
     @Test(.enabled(if: getuid() == 0))
     func saysWhichFolderTheOtherUserCannotEnter() async throws {
         let directory = try TemporaryDirectory(prefix: "pg-closed")
+        defer { directory.remove() }
         let error = await #expect(throws: PostgresServerError.self) {
             _ = try await PostgresServer.start(directory: directory.path + "/inner/data")
         }
         #expect(error?.code == .unusableFolder)
         #expect(error?.message.contains("user postgres cannot enter \(directory.path):") == true)
-        directory.remove()
     }
 
     @Test func tellsWhyPostgresDidNotStart() async throws {
-        let directory = try TemporaryDirectory(prefix: "pg-old")
-        let server = try await PostgresServer.start(directory: directory.path)
-        await server.stop()
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
         try "9.6\n".write(toFile: directory.path + "/cluster/PG_VERSION", atomically: false, encoding: .utf8)
         let error = await #expect(throws: PostgresServerError.self) {
             _ = try await PostgresServer.start(directory: directory.path)
@@ -112,13 +115,11 @@ struct PostgresServerTests {
         #expect(error?.code == .notStarted)
         #expect(error?.message.contains("PostgreSQL version 9.6") == true)
         #expect(error?.message.contains("\n") == false)
-        directory.remove()
     }
 
     @Test func forgetsALockFileOfADeadServer() async throws {
-        let directory = try TemporaryDirectory(prefix: "pg-stale")
-        let server = try await PostgresServer.start(directory: directory.path)
-        await server.stop()
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
         // The id of a living process that is no Postgres, as after a restart of the machine.
         let lockFile = directory.path + "/cluster/postmaster.pid"
         try "\(getpid())\n\(directory.path)/cluster\n0\n5432\n/tmp\n127.0.0.1\n0 0\nready\n"
@@ -126,30 +127,34 @@ struct PostgresServerTests {
         let again = try await PostgresServer.start(directory: directory.path)
         #expect(try await scalar("SELECT 1", again) == "1")
         await again.stop()
-        directory.remove()
     }
 
     @Test func refusesAPortInUse() async throws {
-        let server = try await PostgresServer.start()
+        let port = try await TestPostgres.server().port
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
         let error = await #expect(throws: PostgresServerError.self) {
-            _ = try await PostgresServer.start(port: server.port)
+            _ = try await PostgresServer.start(directory: directory.path, port: port)
         }
         #expect(error?.code == .portInUse)
-        #expect(error?.message.contains("\(server.port)") == true)
-        await server.stop()
+        #expect(error?.message.contains("\(port)") == true)
     }
 
     @Test func makesAndDropsDatabasesWithTheirSlots() async throws {
-        let server = try await PostgresServer.start()
-        let uri = try await server.createDatabase("a \"b\"/ü", poller: poller)
+        let server = try await TestPostgres.server()
+        let (name, slot) = ("a \"b\"/ü", "of_a_dropped_database")
+        let uri = try await server.createDatabase(name, poller: poller)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
-        #expect(try await connection.query("SELECT current_database()").scalar == "a \"b\"/ü")
-        try await connection.query("SELECT pg_create_logical_replication_slot('s', 'pgoutput')")
-        try await server.dropDatabase("a \"b\"/ü", poller: poller)
-        #expect(try await scalar("SELECT count(*) FROM pg_replication_slots", server) == "0")
-        #expect(try await scalar("SELECT count(*) FROM pg_database WHERE datname LIKE 'a%'", server) == "0")
+        #expect(try await connection.query("SELECT current_database()").scalar == name)
+        try await connection.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", [slot])
+        let slots = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = '\(slot)'"
+        let databases = "SELECT count(*) FROM pg_database WHERE datname = \(quoteLiteral(name))"
+        #expect(try await scalar(slots, server) == "1")
+        #expect(try await scalar(databases, server) == "1")
+        try await server.dropDatabase(name, poller: poller)
+        #expect(try await scalar(slots, server) == "0")
+        #expect(try await scalar(databases, server) == "0")
         try await server.dropDatabase("never was", poller: poller)
-        await server.stop()
     }
 
     private func execute(_ sql: String, _ server: PostgresServer) async throws {
@@ -160,7 +165,8 @@ struct PostgresServerTests {
 
     private func scalar(_ sql: String, _ server: PostgresServer) async throws -> String? {
         let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
-        defer { Task { await connection.close() } }
-        return try await connection.query(sql).scalar
+        let scalar = try await connection.query(sql).scalar
+        await connection.close()
+        return scalar
     }
 }
