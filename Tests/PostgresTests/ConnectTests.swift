@@ -1,7 +1,8 @@
-import Foundation
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -24,28 +25,34 @@ struct ConnectTests {
     }
 
     @Test func aServerThatSaysNothingTimesOut() async throws {
-        let listener = try SilentListener()
+        let server = try RawServer { $0.waitForHangUp() }
         let error = await #expect(throws: PostgresError.self) {
             _ = try await PostgresConnection.connect(
-                "postgres://u@127.0.0.1:\(listener.port)/d", poller: poller, deadline: .milliseconds(100))
+                "postgres://u@127.0.0.1:\(server.port)/d", poller: poller, deadline: .milliseconds(100))
         }
         #expect(error?.code == .timedOut)
     }
 
     @Test func connectingCanBeCancelled() async throws {
-        let listener = try SilentListener()
+        let (asked, left) = (Lock(false), Lock(false))
+        let server = try RawServer { connection in
+            asked.withLock { $0 = connection.receive() != nil }
+            connection.waitForHangUp()
+            left.withLock { $0 = true }
+        }
         let task = Task {
             _ = try await PostgresConnection.connect(
-                "postgres://u@127.0.0.1:\(listener.port)/d", poller: poller, deadline: .seconds(50))
+                "postgres://u@127.0.0.1:\(server.port)/d", poller: poller, deadline: .seconds(3600))
         }
-        try await eventually("it did not connect") { listener.hasVisitor }
+        try await wait(for: "the first message") { asked.withLock { $0 } }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
+        try await wait(for: "the connection to be closed") { left.withLock { $0 } }
     }
 
-    @Test(.enabled(if: TestEnvironment.hasDatabase))
+    @Test(.enabled(if: TestOptions.hasDatabase))
     func saysWhatTheServerRefused() async throws {
-        let server = try await TestServer.shared()
+        let server = try await TestPostgres.server()
         let database = await #expect(throws: PostgresError.self) {
             _ = try await PostgresConnection.connect(server.uri(database: "nowhere"), poller: poller)
         }
@@ -64,36 +71,5 @@ struct ConnectTests {
                 server.uri(), parameters: ["no_such": "1"], poller: poller)
         }
         #expect(option?.code == .unavailable)
-    }
-}
-
-/// Accepts connections into its backlog and never answers.
-private final class SilentListener: Sendable {
-    let port: Int
-    private let descriptor: Int32
-
-    init() throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = descriptor
-        let status = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) | listen(descriptor, 8) | getsockname(descriptor, $0, &length)
-            }
-        }
-        try #require(status == 0)
-        port = Int(UInt16(bigEndian: address.sin_port))
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    var hasVisitor: Bool {
-        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&request, 1, 0) > 0
     }
 }

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncTestSupport
 import Testing
 
 struct PgOutputDecoderTests {
@@ -86,7 +87,10 @@ struct PgOutputDecoderTests {
 
     @Test(arguments: messages.indices)
     func refusesBytesAfterTheEnd(index: Int) {
-        #expect(throws: PostgresError.self) { try PgOutputMessage.decode(Self.messages[index].bytes + [0]) }
+        let error = #expect(throws: PostgresError.self) {
+            try PgOutputMessage.decode(Self.messages[index].bytes + [0])
+        }
+        #expect(error?.code == .malformedMessage)
     }
 
     @Test(arguments: [
@@ -106,19 +110,19 @@ struct PgOutputDecoderTests {
         #expect(error?.code == .malformedMessage)
     }
 
-    @Test func survivesAnyBytes() {
-        let messages = Self.messages
-        var generator = SystemRandomNumberGenerator()
-        for _ in 0..<20_000 {
-            var bytes = messages[Int.random(in: messages.indices, using: &generator)].bytes
-            for _ in 0..<Int.random(in: 1...4, using: &generator) {
-                bytes[Int.random(in: bytes.indices, using: &generator)] = .random(
-                    in: 0...255, using: &generator)
-            }
-            do {
-                _ = try PgOutputMessage.decode(bytes)
-            } catch {
-                #expect(error.code == .malformedMessage)
+    @Test(.namesSeed) func survivesAnyBytes() async throws {
+        let messages = Self.messages.map(\.bytes)
+        try await forEachSeed(200) { random in
+            for _ in 0..<100 {
+                var bytes = random.pick(messages)
+                for _ in 0...random.below(4) {
+                    bytes[random.below(bytes.count)] = UInt8(random.below(256))
+                }
+                do throws(PostgresError) {
+                    _ = try PgOutputMessage.decode(bytes)
+                } catch {
+                    try #require(error.code == .malformedMessage)
+                }
             }
         }
     }

@@ -1,8 +1,10 @@
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct PipelineTests {
     let poller: Poller
 
@@ -11,7 +13,7 @@ struct PipelineTests {
     }
 
     @Test func runsAllInOneTransaction() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         try await connection.script("CREATE TABLE t (x int PRIMARY KEY)")
         let inserts = (1...1000).map { PostgresStatement("INSERT INTO t VALUES ($1) RETURNING x", ["\($0)"]) }
         let outcomes = try await connection.pipeline(
@@ -25,7 +27,7 @@ struct PipelineTests {
     }
 
     @Test func marksWhatFollowsAnErrorAsAborted() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         try await connection.script("CREATE TABLE t (x int PRIMARY KEY); INSERT INTO t VALUES (2)")
         let outcomes = try await connection.pipeline([
             PostgresStatement("BEGIN"), PostgresStatement("INSERT INTO t VALUES ($1)", ["1"]),
@@ -44,7 +46,7 @@ struct PipelineTests {
     }
 
     @Test func showsADeferredErrorAtTheCommit() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         try await connection.script(
             """
             CREATE TABLE a (id int PRIMARY KEY);
@@ -61,7 +63,7 @@ struct PipelineTests {
     }
 
     @Test func withoutBeginItIsOneTransaction() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         try await connection.script("CREATE TABLE t (x int)")
         let outcomes = try await connection.pipeline([
             PostgresStatement("INSERT INTO t VALUES (1)"), PostgresStatement("SELECT 1/0"),
@@ -74,7 +76,7 @@ struct PipelineTests {
 
     /// Both buffers of the socket fill: whoever only writes waits for ever.
     @Test func readsWhileItSends() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         let large = String(repeating: "z", count: 100_000)
         let outcomes = try await connection.pipeline(
             Array(repeating: PostgresStatement("SELECT $1::text || $1::text", [large]), count: 300))
@@ -84,7 +86,7 @@ struct PipelineTests {
     }
 
     @Test func refusesCopy() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         let error = await #expect(throws: PostgresError.self) {
             _ = try await connection.pipeline([PostgresStatement("COPY (SELECT 1) TO STDOUT")])
         }
@@ -93,15 +95,18 @@ struct PipelineTests {
     }
 
     @Test func aCancelledPipelineRollsBackAndLeavesTheConnectionUsable() async throws {
-        let connection = try await TestServer.connection(poller)
+        let uri = try await TestPostgres.database(poller)
+        let gate = try await DatabaseGate(uri, poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
         try await connection.script("CREATE TABLE t (x int)")
         let task = Task {
             try await connection.pipeline([
-                PostgresStatement("INSERT INTO t VALUES (1)"), PostgresStatement("SELECT pg_sleep(30)"),
+                PostgresStatement("INSERT INTO t VALUES (1)"),
+                PostgresStatement("SELECT \(DatabaseGate.passage)"),
                 PostgresStatement("INSERT INTO t VALUES (2)"),
             ])
         }
-        try await eventually("nothing ran") { await connection.transactionStatus == .active }
+        try await gate.waitForArrivals()
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         #expect(await connection.isAlive)

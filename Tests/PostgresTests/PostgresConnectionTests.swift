@@ -1,9 +1,10 @@
 import PowerSyncPostgres
-import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct PostgresConnectionTests {
     let poller: Poller
 
@@ -12,7 +13,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func sendsParametersAndReadsRows() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         let result = try await connection.query(
             "SELECT $1::text AS a, $2::int + 1 AS b, $3::text IS NULL AS c, $4::text AS d",
             ["é🙂'", "41", nil, ""])
@@ -28,7 +29,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func countsAffectedRowsAndShowsTheTransaction() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         try await connection.script("CREATE TABLE t (x int); INSERT INTO t SELECT generate_series(1, 5)")
         let update = try await connection.query("UPDATE t SET x = x + 1 WHERE x > $1", ["2"])
         #expect(update.affectedRows == 3)
@@ -45,7 +46,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func readsAResultLargerThanAnyBuffer() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         let result = try await connection.query(
             "SELECT i, repeat('x', 1000) FROM generate_series(1, 20000) AS i")
         #expect(result.rowCount == 20000)
@@ -58,7 +59,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func tellsWhichRuleARowBroke() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         try await connection.script(
             """
             CREATE TABLE users (id int PRIMARY KEY, email text NOT NULL, CONSTRAINT users_email_key UNIQUE (email));
@@ -87,7 +88,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func refusesWhatTextCannotCarry() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         let cut = await #expect(throws: PostgresError.self) {
             try await connection.query("SELECT $1", ["a\0b"])
         }
@@ -109,7 +110,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func runsAScriptAsOneTransaction() async throws {
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         let results = try await connection.script("SELECT 1; SELECT 2")
         #expect(results.map(\.scalar) == ["1", "2"])
         await #expect(throws: PostgresError.self) {
@@ -122,7 +123,7 @@ struct PostgresConnectionTests {
     }
 
     @Test func pinsTheSettingsOfTheSession() async throws {
-        let uri = try await TestServer.database(poller)
+        let uri = try await TestPostgres.database(poller)
         let connection = try await PostgresConnection.connect(
             uri, parameters: ["options": PostgresSession.options(), "application_name": "pinned"],
             poller: poller)
@@ -140,18 +141,21 @@ struct PostgresConnectionTests {
     }
 
     @Test func refusesASecondStatementWhileOneRuns() async throws {
-        let connection = try await TestServer.connection(poller)
-        async let slow = connection.query("SELECT pg_sleep(0.3)")
-        try await eventually("nothing ran") { await connection.transactionStatus == .active }
+        let uri = try await TestPostgres.database(poller)
+        let gate = try await DatabaseGate(uri, poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        async let slow = connection.query("SELECT \(DatabaseGate.passage)")
+        try await gate.waitForArrivals()
         let error = await #expect(throws: PostgresError.self) { try await connection.query("SELECT 1") }
         #expect(error?.code == .busy)
-        #expect(try await slow.rowCount == 1)
+        try await gate.open()
+        #expect(try await slow.rowCount == 1, "the first one is not disturbed")
         await connection.close()
     }
 
-    @Test func copiesRowsOutAndSlowsTheServerDown() async throws {
-        let connection = try await TestServer.connection(poller)
-        let counter = Lock((rows: 0, bytes: 0, last: [String?]()))
+    @Test func copiesRowsOut() async throws {
+        let connection = try await TestPostgres.connection(poller)
+        let counter = Lock((rows: 0, last: [String?]()))
         try await connection.copyOut(
             "COPY (SELECT i, CASE WHEN i % 2 = 0 THEN NULL ELSE E'a\\tb' END FROM generate_series(1, 200001) i) TO STDOUT"
         ) { rows in
@@ -166,9 +170,48 @@ struct PostgresConnectionTests {
         await connection.close()
     }
 
+    @Test func aReaderThatDoesNotGoOnStopsTheServer() async throws {
+        struct Enough: Error {}
+        let uri = try await TestPostgres.database(poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        let other = try await PostgresConnection.connect(uri, poller: poller)
+        let process = "\(await connection.backendProcessID)"
+        let gate = Gate()
+        let copy = Task {
+            // Much more than the buffers of two sockets hold.
+            try await connection.copyOut(
+                "COPY (SELECT generate_series(1, 100000), repeat('x', 1000)) TO STDOUT"
+            ) { _ in
+                await gate.pass()
+                throw Enough()
+            }
+        }
+        var before: [String?] = []
+        try await wait(
+            for: "the server to wait for its client, without sending more",
+            read: {
+                let copies = try await other.query(
+                    """
+                    SELECT wait_event, bytes_processed FROM pg_stat_activity
+                    JOIN pg_stat_progress_copy USING (pid) WHERE pid = $1
+                    """, [process])
+                return copies.rowCount == 1 ? copies.row(0) : []
+            },
+            until: { now in
+                defer { before = now }
+                return now.first == "ClientWrite" && now == before
+            })
+        #expect(gate.arrivals == 1)
+        gate.open()
+        await #expect(throws: Enough.self) { try await copy.value }
+        #expect(try await connection.query("SELECT 1").scalar == "1")
+        await connection.close()
+        await other.close()
+    }
+
     @Test func aCopyThatNobodyWantsLeavesTheConnectionUsable() async throws {
         struct Enough: Error {}
-        let connection = try await TestServer.connection(poller)
+        let connection = try await TestPostgres.connection(poller)
         await #expect(throws: Enough.self) {
             try await connection.copyOut("COPY (SELECT generate_series(1, 10000000)) TO STDOUT") { _ in
                 throw Enough()

@@ -1,9 +1,11 @@
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct PostgresPoolTests {
     let poller: Poller
 
@@ -12,7 +14,7 @@ struct PostgresPoolTests {
     }
 
     private func pool(_ limits: PostgresPool.Limits) async throws -> PostgresPool {
-        PostgresPool(uri: try await TestServer.database(poller), limits: limits, poller: poller)
+        PostgresPool(uri: try await TestPostgres.database(poller), limits: limits, poller: poller)
     }
 
     @Test func usesAConnectionAgain() async throws {
@@ -26,16 +28,24 @@ struct PostgresPoolTests {
     }
 
     @Test func neverOpensMoreThanItsSizeAndServesEverybody() async throws {
-        let pool = try await pool(.init(size: 2, waiting: 50, acquireTimeout: .seconds(20)))
+        let pool = try await pool(.init(size: 2, waiting: 38, acquireTimeout: .seconds(3600)))
+        let gate = Gate()
         let sessions = try await withThrowingTaskGroup(of: Int32.self) { group in
             for _ in 0..<40 {
                 group.addTask {
                     try await pool.withConnection { connection in
-                        try await connection.query("SELECT pg_sleep(0.005)")
+                        await gate.pass()
                         return await connection.backendProcessID
                     }
                 }
             }
+            // Also where the wait fails, else the group would not end.
+            defer { gate.open() }
+            try await wait(
+                for: "two to work and all others to wait",
+                read: { (atWork: gate.arrivals, pool: await pool.statistics) },
+                until: { $0.atWork == 2 && $0.pool == (0, 2, 38) })
+            gate.open()
             return try await group.reduce(into: [Int32: Int]()) { $0[$1, default: 0] += 1 }
         }
         #expect(sessions.count == 2)
@@ -45,10 +55,10 @@ struct PostgresPoolTests {
     }
 
     @Test func turnsCallersAwayWhenTooManyWait() async throws {
-        let pool = try await pool(.init(size: 1, waiting: 1, acquireTimeout: .seconds(50)))
+        let pool = try await pool(.init(size: 1, waiting: 1, acquireTimeout: .seconds(3600)))
         try await pool.withConnection { _ in
             let waiting = Task { try await pool.withConnection { _ in } }
-            try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
+            try await wait(for: "somebody to wait") { await pool.statistics.waiting == 1 }
             let refused = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
             #expect(refused?.code == .overloaded)
             waiting.cancel()
@@ -70,32 +80,54 @@ struct PostgresPoolTests {
         await pool.close()
     }
 
-    @Test func rollsBackWhatACallerLeavesOpen() async throws {
+    @Test func rollsBackWhatAFailedCallerLeavesOpen() async throws {
         struct Failure: Error {}
         let pool = try await pool(.init(size: 1))
-        try await pool.withConnection { try await $0.script("CREATE TABLE t (x int)") }
+        let first = try await pool.withConnection { connection in
+            try await connection.script("CREATE TABLE t (x int)")
+            return await connection.backendProcessID
+        }
         await #expect(throws: Failure.self) {
             try await pool.withConnection { connection in
                 try await connection.script("BEGIN; INSERT INTO t VALUES (1)")
                 throw Failure()
             }
         }
+        try await expectClean(pool, session: first)
+        await pool.close()
+    }
+
+    @Test func rollsBackWhatACancelledCallerLeavesOpen() async throws {
+        let uri = try await TestPostgres.database(poller)
+        let pool = PostgresPool(uri: uri, limits: .init(size: 1), poller: poller)
+        let gate = try await DatabaseGate(uri, poller)
+        let first = try await pool.withConnection { connection in
+            try await connection.script("CREATE TABLE t (x int)")
+            return await connection.backendProcessID
+        }
         let task = Task {
             try await pool.withConnection { connection in
                 try await connection.script("BEGIN; INSERT INTO t VALUES (2)")
-                try await connection.query("SELECT pg_sleep(30)")
+                try await connection.query("SELECT \(DatabaseGate.passage)")
             }
         }
-        try await eventually("nothing ran") { await pool.statistics.idle == 0 }
+        // Who is at the gate has begun and inserted.
+        try await gate.waitForArrivals()
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
+        try await expectClean(pool, session: first)
+        await pool.close()
+    }
+
+    /// Expects that the next caller gets the same session, outside of a transaction and without what was inserted.
+    private func expectClean(_ pool: PostgresPool, session: Int32) async throws {
         try await pool.withConnection { connection in
+            #expect(await connection.backendProcessID == session)
             #expect(await connection.transactionStatus == .idle)
             let count = try await connection.query("SELECT count(*) FROM t")
             #expect(count.scalar == "0")
         }
-        #expect(await pool.statistics.open == 1)
-        await pool.close()
+        #expect(await pool.statistics == (1, 1, 0))
     }
 
     @Test func replacesConnectionsThatTheServerEnded() async throws {
@@ -104,7 +136,7 @@ struct PostgresPoolTests {
             // A second one, so that the first is ended by it.
             try await pool.withConnection { second in
                 try await second.query(
-                    "SELECT pg_terminate_backend($1, 5000)", ["\(await first.backendProcessID)"])
+                    "SELECT pg_terminate_backend($1, 60000)", ["\(await first.backendProcessID)"])
             }
             return await first.backendProcessID
         }
@@ -135,10 +167,10 @@ struct PostgresPoolTests {
     }
 
     @Test func closingEndsWaitingAndKeepsNothing() async throws {
-        let pool = try await pool(.init(size: 1))
+        let pool = try await pool(.init(size: 1, acquireTimeout: .seconds(3600)))
         try await pool.withConnection { connection in
             let waiting = Task { try await pool.withConnection { _ in } }
-            try await eventually("nobody waits") { await pool.statistics.waiting == 1 }
+            try await wait(for: "somebody to wait") { await pool.statistics.waiting == 1 }
             await pool.close()
             let error = await #expect(throws: PostgresError.self) { try await waiting.value }
             #expect(error?.code == .closed)
@@ -150,7 +182,7 @@ struct PostgresPoolTests {
     }
 
     @Test func aFailedConnectGivesItsPlaceBack() async throws {
-        let server = try await TestServer.shared()
+        let server = try await TestPostgres.server()
         let pool = PostgresPool(uri: server.uri(database: "nowhere"), size: 1, poller: poller)
         for _ in 0..<3 {
             let error = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }

@@ -1,8 +1,10 @@
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct ReplicationTests {
     let poller: Poller
 
@@ -11,7 +13,7 @@ struct ReplicationTests {
     }
 
     @Test func decodesWhatHappensToTheTables() async throws {
-        let uri = try await TestServer.database(poller)
+        let uri = try await TestPostgres.database(poller)
         let sql = try await PostgresConnection.connect(uri, poller: poller)
         try await sql.script(
             """
@@ -91,7 +93,7 @@ struct ReplicationTests {
     }
 
     @Test func theServerRemembersWhatWasConfirmed() async throws {
-        let uri = try await TestServer.database(poller)
+        let uri = try await TestPostgres.database(poller)
         let sql = try await PostgresConnection.connect(uri, poller: poller)
         try await sql.script(
             "CREATE TABLE t (x int PRIMARY KEY); CREATE PUBLICATION powersync FOR ALL TABLES")
@@ -108,9 +110,9 @@ struct ReplicationTests {
         let asked = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1"
         #expect(LSN(text: try await sql.query(asked, [slot]).scalar ?? "").map { $0 < end } == true)
         try await stream.connection.sendStandbyStatus(written: end, flushed: end, applied: end)
-        try await eventually("the server did not take note") {
-            LSN(text: try await sql.query(asked, [slot]).scalar ?? "") == end
-        }
+        try await wait(
+            for: "the server to take note of \(end)",
+            read: { LSN(text: try await sql.query(asked, [slot]).scalar ?? "") }, until: { $0 == end })
         // A new stream goes on after what was confirmed.
         await stream.connection.close()
         try await sql.query("INSERT INTO t VALUES (2)")
@@ -122,15 +124,26 @@ struct ReplicationTests {
     }
 
     @Test func waitingForTheStreamHasADeadlineAndCanBeCancelled() async throws {
-        let uri = try await TestServer.database(poller)
+        let uri = try await TestPostgres.database(poller)
         let sql = try await PostgresConnection.connect(uri, poller: poller)
         try await sql.script("CREATE PUBLICATION powersync FOR ALL TABLES")
         let connection = try await replicate(uri, slot: "wait_\(await sql.backendProcessID)").connection
         // The first keepalives may already be there.
         while try await connection.nextReplicationMessage(until: .now + .milliseconds(200)) != nil {}
         let task = Task {
-            while try await connection.nextReplicationMessage() != nil {}
+            while true {
+                do {
+                    _ = try await connection.nextReplicationMessage()
+                } catch let error as PostgresError where error.code == .busy {
+                    // It met the other reader below.
+                    await Task.yield()
+                }
+            }
         }
+        try await wait(
+            for: "the task to wait in the stream",
+            read: { await refusal { _ = try await connection.nextReplicationMessage(until: .now) } },
+            until: { $0 == .busy })
         let busy = await #expect(throws: PostgresError.self) { try await connection.query("SELECT 1") }
         #expect(busy?.code == .busy)
         // One task waits in the stream while another answers.
@@ -146,7 +159,7 @@ struct ReplicationTests {
     }
 
     @Test func theEndOfTheStreamIsAnError() async throws {
-        let uri = try await TestServer.database(poller)
+        let uri = try await TestPostgres.database(poller)
         let sql = try await PostgresConnection.connect(uri, poller: poller)
         try await sql.script("CREATE PUBLICATION powersync FOR ALL TABLES")
         let connection = try await replicate(uri, slot: "end_\(await sql.backendProcessID)").connection
@@ -161,7 +174,7 @@ struct ReplicationTests {
     }
 
     @Test func refusalsOfReplicationKeepTheirCode() async throws {
-        let uri = try await TestServer.database(poller)
+        let uri = try await TestPostgres.database(poller)
         let connection = try await PostgresConnection.connect(
             uri, parameters: ["replication": "database"], poller: poller)
         let error = await #expect(throws: PostgresError.self) {
@@ -169,16 +182,32 @@ struct ReplicationTests {
                 slot: "no_such_slot", publication: "powersync", from: .zero, messages: true)
         }
         #expect(error?.sqlstate == "42704")
+        await connection.close()
+    }
+
+    @Test func aSlotExportsTheSnapshotThatItBeginsWith() async throws {
+        let uri = try await TestPostgres.database(poller)
+        let sql = try await PostgresConnection.connect(uri, poller: poller)
+        try await sql.script("CREATE TABLE t (x int); INSERT INTO t VALUES (1)")
+        let connection = try await PostgresConnection.connect(
+            uri, parameters: ["replication": "database"], poller: poller)
         let name = "snapshot_\(await connection.backendProcessID)"
         let slot = try await connection.createReplicationSlot(name, isTemporary: true, exportsSnapshot: true)
         #expect(slot.name == name)
         #expect(slot.consistentPoint > .zero)
+        try await sql.query("INSERT INTO t VALUES (2)")
         let reader = try await PostgresConnection.connect(uri, poller: poller)
         try await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ")
         try await reader.script("SET TRANSACTION SNAPSHOT \(quoteLiteral(try #require(slot.snapshotName)))")
-        #expect(try await reader.query("SELECT 1").scalar == "1")
-        await connection.close()
+        #expect(
+            try await reader.query("SELECT count(*) FROM t").scalar == "1", "what came later is not in it")
         await reader.close()
+        await connection.close()
+        let asked = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1"
+        try await wait(
+            for: "the temporary slot to go with its connection",
+            read: { try await sql.query(asked, [name]).scalar }, until: { $0 == "0" })
+        await sql.close()
     }
 
     private func replicate(_ uri: String, slot: String, isNew: Bool = true) async throws -> ReplicationStream
@@ -187,7 +216,7 @@ struct ReplicationTests {
         let connection = try await PostgresConnection.connect(
             uri + "?replication=database", poller: poller)
         if isNew { _ = try await connection.createReplicationSlot(slot) }
-        try await eventually("the slot stayed in use") {
+        try await wait(for: "the slot to be free") {
             do {
                 try await connection.startReplication(
                     slot: slot, publication: "powersync", from: .zero, messages: true)
@@ -207,7 +236,7 @@ private struct ReplicationStream {
     /// All messages up to and with the first that `isLast` accepts.
     func messages(until isLast: (PgOutputMessage) -> Bool) async throws -> [PgOutputMessage] {
         var messages: [PgOutputMessage] = []
-        while let message = try await connection.nextReplicationMessage(until: .now + .seconds(20)) {
+        while let message = try await connection.nextReplicationMessage(until: .now + TestOptions.deadline) {
             guard case .xlog(_, _, let payload) = message else { continue }
             messages.append(try PgOutputMessage.decode(payload))
             if let last = messages.last, isLast(last) { return messages }
