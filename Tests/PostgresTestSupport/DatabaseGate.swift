@@ -11,14 +11,17 @@ package struct DatabaseGate: Sendable {
     package static let passage = "pg_advisory_xact_lock_shared(7)"
 
     private let connection: PostgresConnection
+    private let key: Int
 
     /// Closes the gate of a database; it opens at the latest with the last reference.
     ///
     /// - Parameters:
     ///   - uri: The database.
     ///   - poller: Watches the connection that holds the gate.
-    ///   - key: The advisory lock that holds up, if not that of `passage`.
+    ///   - key: The advisory lock that holds up, below 2³², if not that of `passage`.
+    /// - Throws: `PostgresError`.
     package init(_ uri: String, _ poller: Poller, key: Int = 7) async throws {
+        self.key = key
         connection = try await PostgresConnection.connect(uri, poller: poller)
         try await connection.query("SELECT pg_advisory_lock($1::bigint)", [String(key)])
     }
@@ -32,9 +35,9 @@ package struct DatabaseGate: Sendable {
             read: {
                 try await connection.query(
                     """
-                    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted
                         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                    """
+                    """, [String(key)]
                 ).scalar
             }, until: { $0 == String(count) })
     }
