@@ -75,7 +75,9 @@ struct BackendConfigurationTests {
 
     @Test(arguments: ["DATABASE_URI", "POWERSYNC_URL", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA"])
     func nothingOfTheMinimumMayBeMissing(name: String) {
-        #expect(throws: BackendError.self) { try read([name: nil]) }
+        let error = thrown { try read([name: nil]) } as? BackendError
+        #expect(error?.code == .configuration)
+        #expect(error?.message.contains(name) == true)
     }
 
     @Test(arguments: ["DEV_TOKENS", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA", "CORS_ORIGINS"])

@@ -1,8 +1,9 @@
 import PowerSyncBackend
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct OwnershipTests {
     private static let schema = """
         CREATE TABLE notes (id text PRIMARY KEY, owner_id text NOT NULL, body text, stamp text DEFAULT 'server');
@@ -69,7 +70,7 @@ struct OwnershipTests {
         }
     }
 
-    @Test func whatIsMissingIsNoMistake() async throws {
+    @Test func changingAMissingRowIsNoMistake() async throws {
         try await onNotes { backend in
             let patch = try await backend.apply(
                 #"{"op":"PATCH","table":"notes","id":"none","data":{"body":"x"}}"#, user: "alice")

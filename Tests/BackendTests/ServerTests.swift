@@ -1,46 +1,31 @@
 import PowerSyncBackend
 import PowerSyncCommandLine
+import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncHTTPClient
+import PowerSyncHTTPTestSupport
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// The backend as its clients see it: over a socket.
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct ServerTests {
-    private struct Client: Sendable {
-        let http: HTTPClient
-        let base: String
-
-        func send(
-            _ method: String, _ path: String, _ body: String? = nil, _ fields: HTTPFields = [:]
-        ) async throws -> (status: Int, fields: HTTPFields, json: JSON) {
-            var fields = fields
-            if body != nil, fields["content-type"] == nil { fields["content-type"] = "application/json" }
-            let request = HTTPClientRequest(
-                method: method, url: base + path, fields: fields, body: body.map { Array($0.utf8) })
-            let response = try await http.send(request)
-            return (
-                response.status, response.fields,
-                response.body.isEmpty ? .null : try JSON.parse(response.body)
-            )
-        }
-
-        func token(_ user: String = "u1") async throws -> String {
-            try #require(try await send("GET", "/api/auth/token?user_id=\(user)").json["token"]?.stringValue)
+    private func with(
+        schema: String = TestBackend.demoTables, map: String? = nil,
+        _ change: (inout BackendConfiguration) -> Void = { _ in },
+        _ body: (TestBackend, JSONClient) async throws -> Void
+    ) async throws {
+        try await TestBackend.with(schema: schema, map: map, change) { backend in
+            try await body(backend, try JSONClient("http://127.0.0.1:\(backend.backend.port)"))
         }
     }
 
-    private func with(
-        map: String? = nil, _ change: (inout BackendConfiguration) -> Void = { _ in },
-        _ body: (TestBackend, Client) async throws -> Void
-    ) async throws {
-        try await TestBackend.with(map: map, change) { backend in
-            let http = try HTTPClient()
-            defer { http.close() }
-            try await body(backend, Client(http: http, base: "http://127.0.0.1:\(backend.backend.port)"))
-        }
+    private func token(_ client: JSONClient, _ user: String = "u1") async throws -> String {
+        let answer = try await client.send("GET", "/api/auth/token?user_id=\(user)")
+        return try #require(try answer.json["token"]?.stringValue)
     }
 
     private static let put = #"{"batch":[{"op":"PUT","table":"lists","id":"a","data":{"name":"one"}}]}"#
@@ -50,13 +35,13 @@ struct ServerTests {
             let minted = try await client.send("GET", "/api/auth/token?user_id=u1")
             #expect(minted.status == 200)
             #expect(minted.fields["cache-control"] == "no-store")
-            #expect(minted.json["powersync_url"]?.stringValue == "http://sync.example.com")
-            let token = try #require(minted.json["token"]?.stringValue)
+            #expect(try minted.json["powersync_url"]?.stringValue == "http://sync.example.com")
+            let token = try #require(try minted.json["token"]?.stringValue)
             for path in ["/api/data", "/api/data/", "//api/data", "/api/v1/upload"] {
                 let answer = try await client.send(
-                    "POST", path, Self.put, ["authorization": "Bearer \(token)"])
+                    "POST", path, Self.put, token: token)
                 #expect(answer.status == 200, "\(path)")
-                #expect(answer.json["message"] == .string("Batch completed"))
+                #expect(try answer.json["message"] == .string("Batch completed"))
                 #expect(answer.fields["x-request-id"]?.isEmpty == false)
             }
             #expect(try await backend.scalar("SELECT name FROM lists") == "one")
@@ -68,6 +53,10 @@ struct ServerTests {
             let answer = try await client.send(
                 "POST", "/api/auth/token", #"{"user_id":"u9","parameters":{"a":1}}"#)
             #expect(answer.status == 200)
+            let token = try JSONWebToken(parsing: try #require(try answer.json["token"]?.stringValue))
+            let claims = try JSON.parse(token.payload)
+            #expect(claims["sub"] == .string("u9"))
+            #expect(claims["parameters"] == .object([JSONMember("a", .number("1"))]))
             #expect(try await client.send("POST", "/api/auth/token", #"{"parameters":[]}"#).status == 400)
             #expect(try await client.send("POST", "/api/auth/token", "{").status == 400)
         }
@@ -77,25 +66,25 @@ struct ServerTests {
         try await with({ $0.hasDevelopmentTokens = false }) { _, client in
             let answer = try await client.send("GET", "/api/auth/token?user_id=u1")
             #expect(answer.status == 401)
-            #expect(answer.json["token"] == nil)
+            #expect(try answer.json["token"] == nil)
         }
     }
 
     @Test func withoutAValidTokenNothingIsWrittenAndTheClientIsTold() async throws {
         try await with { backend, client in
-            let token = try await client.token()
+            let token = try await token(client)
             backend.clock.withLock { $0 += 661 }
             let expired: HTTPFields = ["authorization": "Bearer \(token)"]
             for fields in [[:], expired, ["authorization": "Bearer x.y.z"], ["authorization": "Basic dTpw"]]
                 as [HTTPFields]
             {
-                let answer = try await client.send("POST", "/api/data", Self.put, fields)
+                let answer = try await client.send("POST", "/api/data", Self.put, fields: fields)
                 #expect(answer.status == 401)
                 #expect(answer.fields["www-authenticate"]?.hasPrefix("Bearer ") == true)
                 #expect(answer.fields["content-type"] == "application/problem+json")
-                #expect(answer.json["retryable"] == .bool(true))
-                #expect(answer.json["code"] == .string("UNAUTHENTICATED"))
-                #expect(answer.json["message"]?.stringValue?.isEmpty == false)
+                #expect(try answer.json["retryable"] == .bool(true))
+                #expect(try answer.json["code"] == .string("UNAUTHENTICATED"))
+                #expect(try answer.json["message"]?.stringValue?.isEmpty == false)
             }
             #expect(try await backend.scalar("SELECT count(*) FROM lists") == "0")
             #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "0")
@@ -104,15 +93,14 @@ struct ServerTests {
 
     @Test func bodiesHaveALimitHoweverTheyCome() async throws {
         try await with({ $0.bodyLimit = 4_096 }) { backend, client in
-            let token = try await client.token()
+            let token = try await token(client)
             let large = "{\"batch\":[" + String(repeating: " ", count: 5_000) + "]}"
             let announced = try await client.send(
-                "POST", "/api/data", large, ["authorization": "Bearer \(token)"])
+                "POST", "/api/data", large, token: token)
             #expect(announced.status == 413)
-            #expect(announced.json["limit"] == .number("4096"))
+            #expect(try announced.json["limit"] == .number("4096"))
             let chunked = try await client.send(
-                "POST", "/api/data", large,
-                ["authorization": "Bearer \(token)", "transfer-encoding": "chunked"])
+                "POST", "/api/data", large, fields: ["transfer-encoding": "chunked"], token: token)
             #expect(chunked.status == 413)
             #expect(try await client.send("GET", "/healthz").status == 200)
         }
@@ -120,14 +108,13 @@ struct ServerTests {
 
     @Test func aBodyOfSixteenMebibytesIsTakenByDefault() async throws {
         try await with { backend, client in
-            let token = try await client.token()
+            let token = try await token(client)
             let text = String(repeating: "x", count: 5 << 20)
             let operations = (0..<3).map {
                 #"{"op":"PUT","table":"lists","id":"r\#($0)","data":{"name":"\#(text)"}}"#
             }
             let answer = try await client.send(
-                "POST", "/api/data", "{\"batch\":[\(operations.joined(separator: ","))]}",
-                ["authorization": "Bearer \(token)"])
+                "POST", "/api/data", "{\"batch\":[\(operations.joined(separator: ","))]}", token: token)
             #expect(answer.status == 200)
             #expect(try await backend.scalar("SELECT sum(length(name)) FROM lists") == String(15 << 20))
         }
@@ -135,17 +122,17 @@ struct ServerTests {
 
     @Test func mistakesOfTheConnectorAre400sThatSayWhat() async throws {
         try await with { _, client in
-            let token = try await client.token()
-            let fields: HTTPFields = ["authorization": "Bearer \(token)"]
-            let malformed = try await client.send("POST", "/api/data", #"{"batch":["#, fields)
+            let token = try await token(client)
+            let malformed = try await client.send("POST", "/api/data", #"{"batch":["#, token: token)
             #expect(malformed.status == 400)
-            #expect(malformed.json["type"] == .string("urn:psb:problem:malformed-json"))
-            #expect(try await client.send("POST", "/api/data", "{}", fields).status == 400)
-            #expect(try await client.send("POST", "/api/data", #"{"transactions":[]}"#, fields).status == 400)
-            var plain = fields
-            plain["content-type"] = "text/plain"
-            #expect(try await client.send("POST", "/api/data", Self.put, plain).status == 415)
-            let wrong = try await client.send("GET", "/api/data", nil, fields)
+            #expect(try malformed.json["type"] == .string("urn:psb:problem:malformed-json"))
+            #expect(try await client.send("POST", "/api/data", "{}", token: token).status == 400)
+            let empty = try await client.send("POST", "/api/data", #"{"transactions":[]}"#, token: token)
+            #expect(empty.status == 400)
+            let plain = try await client.send(
+                "POST", "/api/data", Self.put, fields: ["content-type": "text/plain"], token: token)
+            #expect(plain.status == 415)
+            let wrong = try await client.send("GET", "/api/data", token: token)
             #expect(wrong.status == 405)
             #expect(wrong.fields["allow"]?.contains("POST") == true)
             #expect(try await client.send("GET", "/nothing").status == 404)
@@ -158,13 +145,14 @@ struct ServerTests {
                 #expect(try await client.send("GET", path).status == 200, "\(path)")
             }
             let keys = try await client.send("GET", "/.well-known/jwks.json")
-            #expect(keys.json["keys"]?.arrayValue?.count == 1)
+            #expect(try keys.json["keys"]?.arrayValue?.count == 1)
             #expect(keys.fields["cache-control"] == "public, max-age=300")
             let tag = try #require(keys.fields["etag"])
-            #expect(try await client.send("GET", "/api/auth/keys", nil, ["if-none-match": tag]).status == 304)
+            #expect(
+                try await client.send("GET", "/api/auth/keys", fields: ["if-none-match": tag]).status == 304)
             let head = try await client.send("HEAD", "/api/auth/keys")
             #expect(head.status == 200)
-            #expect(head.json == .null)
+            #expect(try head.json == .null)
             let limits = try await client.send("GET", "/api/capabilities").json["limits"]
             #expect(limits?["body_bytes"] == .number(String(16 << 20)))
         }
@@ -173,23 +161,24 @@ struct ServerTests {
     @Test func browsersOfNamedOriginsMayCall() async throws {
         try await with({ $0.corsOrigins = ["http://app.example.com"] }) { _, client in
             let asked = try await client.send(
-                "OPTIONS", "/api/data", nil,
-                ["origin": "http://app.example.com", "access-control-request-method": "POST"])
+                "OPTIONS", "/api/data",
+                fields: ["origin": "http://app.example.com", "access-control-request-method": "POST"])
             #expect(asked.status == 200)
             #expect(asked.fields["access-control-allow-origin"] == "http://app.example.com")
             #expect(asked.fields["access-control-allow-headers"]?.contains("authorization") == true)
-            let other = try await client.send("GET", "/healthz", nil, ["origin": "http://evil.example.com"])
+            let other = try await client.send(
+                "GET", "/healthz", fields: ["origin": "http://evil.example.com"])
             #expect(other.fields["access-control-allow-origin"] == nil)
         }
     }
 
     @Test func theLogHoldsNeitherTokensNorValues() async throws {
         try await with { backend, client in
-            let token = try await client.token("canary-user")
+            let token = try await token(client, "canary-user")
             let body =
                 #"{"batch":[{"op":"PUT","table":"lists","id":"canary-id","data":{"name":"canary-name"}}]}"#
             _ = try await client.send(
-                "POST", "/api/data", body, ["authorization": "Bearer \(token)", "x-request-id": "my-request"])
+                "POST", "/api/data", body, fields: ["x-request-id": "my-request"], token: token)
             let lines = backend.lines.withLock { $0 }
             #expect(lines.contains { $0.contains("my-request") && $0.contains("upload.operations=1") })
             #expect(!lines.contains { $0.contains("canary") || $0.contains(token) })
@@ -197,29 +186,25 @@ struct ServerTests {
     }
 
     @Test func aStopLetsRunningUploadsEnd() async throws {
-        let schema =
-            TestBackend.demoTables + """
-                CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
-                    $$ BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END $$;
-                CREATE TRIGGER sleeps BEFORE INSERT ON lists FOR EACH ROW EXECUTE FUNCTION sleep();
-                """
-        let backend = try await TestBackend.start(schema: schema)
-        let http = try HTTPClient()
-        defer { http.close() }
-        let client = Client(http: http, base: "http://127.0.0.1:\(backend.backend.port)")
-        let token = try await client.token()
-        async let upload = client.send("POST", "/api/data", Self.put, ["authorization": "Bearer \(token)"])
-        try await eventually("the upload runs") {
-            try await backend.scalar(
-                "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'powersync-backend' AND state = 'active'"
-            )
-                == "1"
+        try await with(schema: TestBackend.demoTables + TestBackend.gated()) { backend, client in
+            let gate = try await DatabaseGate(backend.uri, backend.poller)
+            let token = try await token(client)
+            async let upload = client.send("POST", "/api/data", Self.put, token: token)
+            try await gate.waitForArrivals()
+            async let stop: Void = backend.backend.stop()
+            try await wait(for: "the server to take nothing new") {
+                do {
+                    _ = try await client.send("GET", "/healthz")
+                    return false
+                } catch is HTTPClientError {
+                    return true
+                }
+            }
+            try await gate.open()
+            #expect(try await upload.status == 200)
+            await stop
+            #expect(try await backend.scalar("SELECT count(*) FROM lists") == "1")
         }
-        await backend.backend.stop()
-        #expect(try await upload.status == 200)
-        #expect(try await backend.scalar("SELECT count(*) FROM lists") == "1")
-        await #expect(throws: HTTPClientError.self) { try await client.send("GET", "/healthz") }
-        await backend.stop()
     }
 
     @Test func aStartThatCannotSucceedSaysWhatToChange() async throws {
@@ -257,9 +242,11 @@ struct ServerTests {
         }
     }
 
-    @Test func twoStartsAtOnceMakeOneSchema() async throws {
+    @Test func startsAtOnceMakeOneSchema() async throws {
         try await with { backend, _ in
             _ = try await backend.query("DROP SCHEMA psb CASCADE")
+            // The lock of `BackendSchema.migrate` holds all of them until the last has come.
+            let gate = try await DatabaseGate(backend.uri, backend.poller, key: 0x505342)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask {
@@ -274,6 +261,8 @@ struct ServerTests {
                         await another.stop()
                     }
                 }
+                try await gate.waitForArrivals(4)
+                try await gate.open()
                 try await group.waitForAll()
             }
             #expect(try await backend.scalar("SELECT count(*) FROM psb.schema_migrations") == "1")

@@ -2,7 +2,9 @@ import PowerSyncBackend
 import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -29,7 +31,7 @@ struct TestBackend: Sendable {
     ) async throws -> TestBackend {
         let poller = try Poller()
         let database: String
-        if let uri { database = uri } else { database = try await TestServer.database(poller) }
+        if let uri { database = uri } else { database = try await TestPostgres.database(poller) }
         let connection = try await PostgresConnection.connect(database, poller: poller)
         try await connection.script(schema)
         await connection.close()
@@ -39,7 +41,11 @@ struct TestBackend: Sendable {
         configuration.port = 0
         configuration.hasDevelopmentTokens = true
         configuration.poolSize = 4
-        configuration.grace = .seconds(2)
+        // Tests that are about one of these set it.
+        configuration.grace = TestOptions.deadline
+        configuration.statementTimeout = TestOptions.deadline
+        configuration.lockTimeout = TestOptions.deadline
+        configuration.retries.budget = TestOptions.deadline
         if let map { configuration.tables = .text(map) }
         change(&configuration)
         let lines = Lock<[String]>([])
@@ -51,6 +57,24 @@ struct TestBackend: Sendable {
         try await backend.start()
         return TestBackend(backend: backend, poller: poller, uri: database, lines: lines, clock: clock)
     }
+
+    /// What makes every write of a row come to the gate of the database, where the condition holds.
+    static func gated(_ table: String = "lists", where condition: String = "true") -> String {
+        """
+        CREATE FUNCTION come_to_the_gate() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN PERFORM \(DatabaseGate.passage); RETURN NEW; END $$;
+        CREATE TRIGGER gated BEFORE INSERT ON \(table) FOR EACH ROW WHEN (\(condition))
+            EXECUTE FUNCTION come_to_the_gate();
+        """
+    }
+
+    /// What counts the writes of `lists` in a table `writes`.
+    static let counted = """
+        CREATE TABLE writes (id text);
+        CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN INSERT INTO writes VALUES (NEW.id); RETURN NEW; END $$;
+        CREATE TRIGGER counts BEFORE INSERT OR UPDATE ON lists FOR EACH ROW EXECUTE FUNCTION count_write();
+        """
 
     /// Runs a test with a backend and stops it whatever happens.
     static func with(
@@ -138,6 +162,19 @@ struct TestBackend: Sendable {
         let result = try await connection.query(sql, parameters)
         await connection.close()
         return (0..<result.rowCount).map { result.row($0) }
+    }
+
+    /// Waits until so many sessions of the backend wait for a lock of others.
+    func waitForLocked(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await wait(
+            for: "\(count) sessions of the backend to wait for locks", sourceLocation: sourceLocation,
+            read: {
+                try await scalar(
+                    """
+                    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                        AND application_name = 'powersync-backend' AND wait_event_type = 'Lock'
+                    """)
+            }, until: { $0 == String(count) })
     }
 
     func scalar(_ sql: String) async throws -> String? { try await query(sql).first?.first ?? nil }

@@ -1,10 +1,12 @@
 import PowerSyncBackend
 import PowerSyncHTTP
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
 struct UploadTests {
     private static let three = """
         {"v":1,"client_id":"c1","request_id":"r1","transactions":[
@@ -113,14 +115,9 @@ struct UploadTests {
     }
 
     @Test func twentyRepetitionsAtOnceAreExecutedOnce() async throws {
-        let schema =
-            TestBackend.demoTables + """
-                CREATE TABLE writes (n int);
-                CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
-                    $$ BEGIN INSERT INTO writes VALUES (1); RETURN NEW; END $$;
-                CREATE TRIGGER counts BEFORE INSERT OR UPDATE ON lists FOR EACH ROW EXECUTE FUNCTION count_write();
-                """
+        let schema = TestBackend.demoTables + TestBackend.counted + TestBackend.gated()
         try await TestBackend.with(schema: schema) { backend in
+            let gate = try await DatabaseGate(backend.uri, backend.poller)
             let token = try await backend.token()
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<20 {
@@ -132,6 +129,10 @@ struct UploadTests {
                         ).status
                     }
                 }
+                // The first is at the gate; behind it the rest of the pool waits for its entry in the ledger.
+                try await gate.waitForArrivals()
+                try await backend.waitForLocked(4)
+                try await gate.open()
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 })

@@ -1,11 +1,12 @@
 import PowerSyncBackend
 import PowerSyncHTTP
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// What the official demo backend accepted, ours accepts with the same rows (Fixtures/backend/README.md).
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(1)))
-struct RecordingTests {
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+struct NodeDemoTests {
     private static let map = """
         tables:
           lists:
@@ -13,7 +14,7 @@ struct RecordingTests {
         """
 
     @Test func everyRequestThatTheDemoAcceptsLeavesTheSameRows() async throws {
-        let recording = try JSON.parse(Fixtures.bytes("backend/node-demo.json"))
+        let recording = try JSON.parse(Repository.fixture("backend/node-demo.json"))
         let steps = try #require(recording.arrayValue)
         #expect(steps.count == 58)
         try await TestBackend.with(map: Self.map, { $0.hasCustomCheckpoints = true }) { backend in
