@@ -8,6 +8,13 @@ import PowerSyncSystem
 #else
     import Foundation
 #endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// The command `powersync-stack`.
 package enum StackCommand {
@@ -34,6 +41,8 @@ package enum StackCommand {
     /// - Returns: the exit status.
     package static func main(_ arguments: [String]) async -> Int32 {
         if ProcessInfo.processInfo.environment[StackPart.lifeLineVariable] != nil {
+            // What a part writes is for its owner alone: keys, and rows of all users.
+            umask(0o077)
             do {
                 try LifeLine.follow()
             } catch {

@@ -39,6 +39,18 @@ final class ConnectionHandle: @unchecked Sendable {
 
     var isFine: Bool { !isFinished && PQstatus(connection) == CONNECTION_OK }
     var message: String { isFinished ? "the connection is closed" : oneLine(PQerrorMessage(connection)) }
+    /// What a keyword of libpq was when connecting, whoever set it: the text, the environment, a service file.
+    func option(_ keyword: String) -> String? {
+        guard !isFinished, let options = PQconninfo(connection) else { return nil }
+        defer { PQconninfoFree(options) }
+        var option = options
+        while let name = option.pointee.keyword {
+            if String(cString: name) == keyword { return option.pointee.val.map { String(cString: $0) } }
+            option += 1
+        }
+        return nil
+    }
+
     var serverVersion: Int { isFinished ? 0 : Int(PQserverVersion(connection)) }
     var backendProcessID: Int32 { isFinished ? 0 : PQbackendPID(connection) }
     var transactionStatus: PGTransactionStatusType {

@@ -49,6 +49,9 @@ package actor PostgresConnection {
         return true
     }
 
+    /// Returns what a keyword of libpq was when connecting, whoever set it: the URI, the environment, a service file.
+    package func option(_ keyword: String) -> String? { handle.option(keyword) }
+
     /// For example 150020 for 15.20.
     package var serverVersion: Int { handle.serverVersion }
 

@@ -87,7 +87,7 @@ package final class PostgresServer: Sendable {
             return isPlain
                 ? String(letter) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
         }
-        return "postgres://postgres@127.0.0.1:\(port)/\(allowed.joined())"
+        return "postgresql://postgres@127.0.0.1:\(port)/\(allowed.joined())"
     }
 
     /// Stops the server, within five seconds, and removes its temporary folder.

@@ -45,8 +45,16 @@ final class WatchedProcess: Sendable {
             throw PostgresServerError(.notStarted, "the shell that watches Postgres has no pipes")
         }
         var text: [UInt8] = []
-        while text.last != UInt8(ascii: "\n"), let byte = try await Self.byte(from: output) {
-            text.append(byte)
+        do {
+            while text.last != UInt8(ascii: "\n"), let byte = try await Self.byte(from: output) {
+                text.append(byte)
+            }
+        } catch {
+            // The shell ends the process when it reads the end of its input.
+            close(lifeline)
+            close(output)
+            _ = await watcher.wait()
+            throw error
         }
         guard let id = Int32(String(decoding: text.dropLast(), as: UTF8.self)) else {
             close(lifeline)

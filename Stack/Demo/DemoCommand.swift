@@ -22,7 +22,7 @@ enum DemoCommand {
             Starts a private Postgres, the backend and the service, then: a local write arrives on another device; \
             two devices edit while one is cut off; a row that Postgres refuses is kept and leaves the device; 10,000 \
             rows reach both. At the end every row on both devices is compared with Postgres. Exit status 0 means \
-            they are equal, 1 that they are not. Nothing stays behind.
+            they are equal, 1 that they are not, 130 that it was stopped before. Nothing stays behind.
             """,
         options: [Option("--json", help: "Print JSON lines instead of a timeline.")],
         variables: [
@@ -50,7 +50,8 @@ enum DemoCommand {
         let poller = try session.poller()
         let folder = try session.temporaryFolder()
         timeline.chapter("A stack of its own starts")
-        let database = StackDatabase(place, poller: poller, warn: { StandardError.print("warning: \($0)") })
+        let warn: @Sendable (String) -> Void = { StandardError.print("warning: \($0)") }
+        let database = StackDatabase(place, poller: poller, warn: warn)
         session.onEnd { try await database.close() }
         try await database.open()
         let log = try PrivateFile.create(folder + "/parts.log")
@@ -60,11 +61,15 @@ enum DemoCommand {
         let stack = try DemoStack.make(database: database, configuration: configuration, poller: poller)
         session.onEnd { await stack.stop() }
         session.onHurry { stack.killNow() }
+        // The log goes with the folder, so its end is shown now.
+        func showLog() { StandardError.print(logEnd(folder + "/parts.log")) }
         do {
-            return try await DemoRun.run(timeline: timeline, stack: stack, poller: poller)
+            let hasConverged = try await DemoRun.run(
+                timeline: timeline, stack: stack, poller: poller, warn: warn)
+            if !hasConverged { showLog() }
+            return hasConverged
         } catch {
-            // The log goes with the folder, so its end is shown now.
-            if !Task.isCancelled { StandardError.print(logEnd(folder + "/parts.log")) }
+            if !Task.isCancelled { showLog() }
             throw error
         }
     }

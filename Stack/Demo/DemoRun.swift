@@ -9,10 +9,13 @@ package enum DemoRun {
     ///   - timeline: where events are shown.
     ///   - stack: one of `DemoStack.make`; stays the caller's, who stops it.
     ///   - poller: the poller of the program.
+    ///   - warn: gets what a person should know.
     /// - Returns: whether all copies were equal at the end; what differs, or went wrong, was shown.
     /// - Throws: errors of starting, the end of a part, and any that is not about the rows.
-    package static func run(timeline: DemoTimeline, stack: LocalStack, poller: Poller) async throws -> Bool {
-        try await stack.start()
+    package static func run(
+        timeline: DemoTimeline, stack: LocalStack, poller: Poller, warn: @Sendable (String) -> Void
+    ) async throws -> Bool {
+        try await stack.start(warn: warn)
         timeline.event("Stack", "postgres  \(PostgresURI.withoutPassword(try stack.database.uri))")
         timeline.event("Stack", "backend   \(try await stack.url(.backend))")
         timeline.event("Stack", "service   \(try await stack.url(.service))")

@@ -12,7 +12,7 @@ enum DatabasePreparation {
     ///   - schema: SQL, run only if the schema `public` has no table.
     ///   - poller: the poller of the program.
     ///   - warn: gets what a person should know.
-    /// - Returns: the published tables, by name.
+    /// - Returns: the published tables, by name, without the backend's own of schema `psb`.
     /// - Throws: `StackError` or `PostgresError`.
     static func prepare(
         uri: String, schema: String?, poller: Poller, warn: (String) -> Void
@@ -45,7 +45,8 @@ enum DatabasePreparation {
         try await publish(connection, warn: warn)
         let published = try await connection.query(
             """
-            SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = 'powersync' ORDER BY 1, 2
+            SELECT schemaname, tablename FROM pg_publication_tables
+            WHERE pubname = 'powersync' AND schemaname <> 'psb' ORDER BY 1, 2
             """)
         return (0..<published.rowCount).compactMap { row in
             guard let schema = published[row, 0], let name = published[row, 1] else { return nil }

@@ -7,9 +7,9 @@ import PowerSyncSystem
 /// in which a living run that lost its connection has made it again (`ServerClaim`).
 enum LeftOvers {
     /// How long a run's claim must be missing.
-    static let grace = Duration.seconds(3)
+    static let grace = Duration.seconds(10)
     /// How long to wait for sessions that a killed run left behind, which the server notices by itself.
-    private static let patience = Duration.seconds(10)
+    private static let patience = Duration.seconds(15)
 
     /// A slot or database of a run, by its name.
     private struct Item: Hashable {
@@ -34,6 +34,9 @@ enum LeftOvers {
         try await PostgresConnection.with(uri, poller: poller) { connection in
             var left = try await ownerless(connection)
             if left.isEmpty { return [] }
+            warn(
+                "an earlier run may have left \(left.map(\.name).joined(separator: ", ")) on the server: waiting "
+                    + "\(grace.components.seconds) s to see whether it lives")
             let start = ContinuousClock.now
             while true {
                 // What is claimed once is left alone for good.
@@ -48,7 +51,7 @@ enum LeftOvers {
             // Slots first: a database is not dropped while it has slots in use.
             for item in left.sorted(by: { $0.slotDatabase != nil && $1.slotDatabase == nil }) {
                 if item.isInUse {
-                    warn("\(item.name), which a killed run left on the server, is still in use and stays")
+                    warn("\(item.name), which an earlier run left on the server, is still in use and stays")
                 } else if await drop(item, connection, uri: uri, poller: poller, warn: warn) {
                     dropped.append(item.name)
                 }
@@ -63,7 +66,8 @@ enum LeftOvers {
             """
             SELECT slot_name, database, active FROM pg_replication_slots WHERE starts_with(slot_name, $1)
             UNION ALL
-            SELECT datname, NULL, EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = d.datname)
+            SELECT datname, NULL, EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = d.datname
+                    AND backend_type IN ('client backend', 'walsender'))
                 FROM pg_database d WHERE starts_with(datname, $1)
             """, [OwnedNames.prefix])
         let claims = try await connection.query(
@@ -90,16 +94,16 @@ enum LeftOvers {
             }
             // A logical slot is dropped from its own database.
             let own = try PostgresURI.replacingDatabase(of: uri, with: database)
-            _ = try await PostgresConnection.with(own, poller: poller) { owner in
+            return try await PostgresConnection.with(own, poller: poller) { owner in
                 try await owner.query(
                     """
                     SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
                     WHERE slot_name = $1 AND NOT active
-                    """, [item.name])
+                    """, [item.name]
+                ).rowCount > 0
             }
-            return true
         } catch {
-            warn("\(item.name), which a killed run left on the server, cannot be dropped: \(error)")
+            warn("\(item.name), which an earlier run left on the server, cannot be dropped: \(error)")
             return false
         }
     }

@@ -8,6 +8,13 @@ import PowerSyncWire
 #else
     import Foundation
 #endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Backend and service beside a Postgres, each as it runs for a user.
 package actor LocalStack {
@@ -56,12 +63,30 @@ package actor LocalStack {
             configuration.syncConfig = .text(made)
         }
         // The tokens name the service and the service fetches the backend's keys: one port must be known before.
-        if configuration.servicePort == 0 {
-            configuration.servicePort = try FreePort.find(host: configuration.host)
+        let isChosen = configuration.servicePort == 0
+        let backendPort = configuration.backendPort
+        for attempt in 1... {
+            if isChosen { configuration.servicePort = try FreePort.find(host: configuration.host) }
+            do {
+                try await start(.backend)
+                configuration.backendPort = try port(of: url(.backend))
+                return try await start(.service)
+            } catch let error as StackError {
+                // Another program was quicker to take the port.
+                guard isChosen, attempt < 3, isServicePortTaken else { throw error }
+                await stop()
+                configuration.backendPort = backendPort
+            }
         }
-        try await start(.backend)
-        configuration.backendPort = try port(of: url(.backend))
-        try await start(.service)
+    }
+
+    private var isServicePortTaken: Bool {
+        do {
+            close(try TCPSocket.listen(host: configuration.host, port: configuration.servicePort).descriptor)
+            return false
+        } catch {
+            return true
+        }
     }
 
     /// The URL of a part, which it keeps when it is started again.
@@ -103,8 +128,12 @@ package actor LocalStack {
 
     /// Stops both parts; the database stays.
     package func stop() async {
-        await stop(.service)
-        await stop(.backend)
+        let parts = running.values
+        running = [:]
+        // Both at once: one that does not heed the request holds up the other no longer than itself.
+        await withTaskGroup(of: Void.self) { group in
+            for part in parts { group.addTask { await part.stop() } }
+        }
     }
 
     /// Kills the parts that are there without waiting for their end; `stop` is still to be called.
@@ -167,6 +196,7 @@ package actor LocalStack {
             let file = folder + "/service.yaml"
             try PrivateFile.write(text, to: file)
             var environment = ["POWERSYNC_CONFIG_PATH": file, "PS_LOG_LEVEL": configuration.logLevel]
+            environment["PGAPPNAME"] = database.serviceName
             environment["PS_LOG_FORMAT"] = ProcessInfo.processInfo.environment["LOG_FORMAT"]
             return environment
         }

@@ -43,8 +43,10 @@ enum PartEnvironment {
     /// What a part gets beside that if it works on a server of the user's: what completes `DATABASE_URI`.
     static let allowedForUsersServer = [
         Allowed(
-            name: "PG*",
-            reason: "password file, certificates, service file (libpq, \"Environment Variables\")")
+            name: "PG*", reason: "password file, certificates, service file (libpq, Environment Variables)"),
+        Allowed(name: "KRB5*", reason: "tickets and configuration, if the server asks for GSSAPI"),
+        Allowed(name: "OPENSSL_CONF", reason: "how TLS is set up on this machine"),
+        Allowed(name: "OPENSSL_MODULES", reason: "the same"),
     ]
 
     /// Returns the environment of a part before the stack adds its own.

@@ -18,7 +18,7 @@ enum PostgresURI {
         return parts.scheme + parts.authority + "/" + database + Parts.text(of: query)
     }
 
-    /// Returns the text with a parameter, unless it has that already.
+    /// Returns the text with a parameter at its end; of one that is given twice, libpq takes the last.
     ///
     /// - Parameters:
     ///   - name: the parameter.
@@ -27,11 +27,7 @@ enum PostgresURI {
     /// - Returns: the text in the same form.
     /// - Throws: `StackError` if the text is a URI without `://`.
     static func adding(_ name: String, _ value: String, to uri: String) throws(StackError) -> String {
-        guard let parts = try Parts(uri) else {
-            let has = uri.split(whereSeparator: \.isWhitespace).contains { $0.hasPrefix(name + "=") }
-            return has ? uri : uri + " \(name)=\(value)"
-        }
-        if parts.query.contains(where: { $0.hasPrefix(name + "=") }) { return uri }
+        guard let parts = try Parts(uri) else { return uri + " \(name)=\(value)" }
         return parts.scheme + parts.authority + parts.path
             + Parts.text(of: parts.query + ["\(name)=\(value)"])
     }

@@ -22,7 +22,8 @@ enum PrivateFile {
     static func makeFolder(_ path: String) throws(StackError) -> String {
         try TextFile.makeFolder(path)
         guard chmod(path, 0o700) == 0 else {
-            throw StackError(.file, "the folder \(path) belongs to somebody else")
+            throw StackError(
+                .file, "cannot make the folder \(path) private: \(String(cString: strerror(errno)))")
         }
         return path
     }

@@ -3,15 +3,16 @@ import PowerSyncSystem
 
 /// A connection whose name tells every run on the server that this one lives (`OwnedNames`).
 ///
-/// It is looked after: lost by a restart of the server or by the network, it is made again at once and until that
-/// succeeds. `LeftOvers` looks for longer than that takes before it drops anything.
+/// It is looked after: lost by a restart of the server or by the network, that is noticed within three seconds, and it
+/// is made again as soon as the server takes connections. `LeftOvers` waits for longer before it drops anything: a run
+/// that cannot connect for ten seconds has lost what it had there.
 final class ServerClaim: Sendable {
     private static let interval = Duration.seconds(1)
     private static let retry = Duration.milliseconds(250)
     /// A peer that has vanished without a word is noticed after some seconds (libpq, "Connection Control Functions").
     private static let liveness = [
-        "keepalives_idle": "2", "keepalives_interval": "1", "keepalives_count": "3",
-        "tcp_user_timeout": "5000",
+        "keepalives_idle": "1", "keepalives_interval": "1", "keepalives_count": "2",
+        "tcp_user_timeout": "2000",
     ]
 
     private let keeper: Task<Void, Never>
@@ -68,6 +69,7 @@ final class ServerClaim: Sendable {
         -> PostgresConnection
     {
         try await PostgresConnection.connect(
-            uri, parameters: liveness.merging(["application_name": name]) { $1 }, poller: poller)
+            uri, parameters: liveness.merging(["application_name": name]) { $1 }, poller: poller,
+            deadline: .seconds(3))
     }
 }

@@ -1,14 +1,11 @@
 import PowerSyncWire
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// The service's configuration file, in JSON, which is YAML too (service 8).
 enum ServiceConfigurationFile {
     /// Writes the file of a local stack.
+    ///
+    /// The service checks certificates unless told otherwise, and a URI without `sslmode` means something else to libpq,
+    /// and so to all other parts: the mode is therefore written out.
     ///
     /// - Parameters:
     ///   - configuration: the stack's.
@@ -30,7 +27,8 @@ enum ServiceConfigurationFile {
             case .file(let path): object([("path", .string(path))])
             }
         let connection = object([
-            ("type", .string("postgresql")), ("uri", .string(try uri(of: database))),
+            ("type", .string("postgresql")),
+            ("uri", .string(try PostgresURI.adding("sslmode", database.tlsMode, to: database.uri))),
             ("slot_name_prefix", .string(database.slotPrefix)),
         ])
         return object([
@@ -49,17 +47,5 @@ enum ServiceConfigurationFile {
             ),
             ("system", object([("logging", object([("level", .string(configuration.logLevel))]))])),
         ]).text + "\n"
-    }
-
-    /// The URI with the TLS mode that it means everywhere else in the stack.
-    ///
-    /// The service checks certificates unless told otherwise; to libpq, and so to all other parts, a URI without
-    /// `sslmode` means what `PGSSLMODE` says, or `prefer`. A private cluster has no TLS.
-    private static func uri(of database: StackDatabase) throws -> String {
-        if case .cluster = database.place {
-            return try PostgresURI.adding("sslmode", "disable", to: database.uri)
-        }
-        let mode = ProcessInfo.processInfo.environment["PGSSLMODE"] ?? ""
-        return try PostgresURI.adding("sslmode", mode.isEmpty ? "prefer" : mode, to: database.uri)
     }
 }

@@ -52,14 +52,15 @@ package final class Session: Sendable {
     ///
     /// - Parameters:
     ///   - signals: the signals that ask to stop.
-    ///   - limit: how long closing may take as a whole; what is closing then is cancelled, and if it does not heed
-    ///     that, the program ends after a third of the time more.
+    ///   - limit: how long closing may take as a whole; what is closing then is cancelled.
+    ///   - grace: how much longer closing may take that does not heed that; then the program ends.
     ///   - body: the run; it is cancelled when a signal comes.
     /// - Returns: what `body` returns; nil if a signal came first.
     /// - Throws: what `body` throws; `StackError` with `.closing` if something could not be closed, which names what
     ///   `body` threw, too.
     package static func run<Result: Sendable>(
-        until signals: AsyncStream<Int32>, closingWithin limit: Duration = .seconds(30),
+        until signals: AsyncStream<Int32>, closingWithin limit: Duration = .seconds(45),
+        thenWithin grace: Duration = .seconds(10),
         _ body: @escaping @Sendable (Session) async throws -> Result
     ) async throws -> Result? {
         let session = Session()
@@ -75,7 +76,7 @@ package final class Session: Sendable {
                 defer { state.requests = max(1, state.requests) }
                 return state.requests > 0
             }
-            let failures = await session.closeAll(within: limit)
+            let failures = await session.closeAll(within: limit, then: grace)
             guard failures.isEmpty else {
                 var texts = failures
                 if case .failure(let error) = outcome, !wasStopped { texts.insert("\(error)", at: 0) }
@@ -102,7 +103,7 @@ package final class Session: Sendable {
     }
 
     /// Closes everything, the last first, and returns what went wrong, in words.
-    private func closeAll(within limit: Duration) async -> [String] {
+    private func closeAll(within limit: Duration, then grace: Duration) async -> [String] {
         let progress = Lock(Closing.running)
         // A task of its own: its deadline cancels it alone, whatever became of the run.
         let closing = Task { await self.closeEach() }
@@ -116,9 +117,10 @@ package final class Session: Sendable {
                 }
                 guard isLate else { return }
                 closing.cancel()
-                Self.sleepThread(limit / 3)
+                Self.sleepThread(grace)
                 if progress.withLock({ $0 == .done }) { return }
-                StandardError.print("error: closing did not end; the next start removes what is left")
+                StandardError.print(
+                    "error: closing did not end; what is left on a server goes with the next start")
                 _exit(1)
             }
         } catch {
@@ -162,9 +164,9 @@ extension Session {
     /// - Throws: `SystemError`.
     package func temporaryFolder() throws -> String {
         let folder = try TemporaryDirectory(prefix: "powersync-stack-")
+        onEnd { folder.remove() }
         let watcher = try LifeLine.guardFolder(folder.path)
         onEnd {
-            folder.remove()
             if let lifeLine = watcher.input { close(lifeLine) }
             _ = await watcher.wait()
         }

@@ -12,14 +12,15 @@ package final class StackDatabase: Sendable {
         case cluster(directory: String?)
         /// A database of the run's own on a server of the user's, dropped at the end.
         case ownDatabase(server: String)
-        /// The database that the user named; at the end nothing of it is dropped but the run's own slot, and that
-        /// not if the run's state is kept, because the next time goes on with it.
-        case namedDatabase(uri: String, keepsSlot: Bool)
+        /// The database that the user named. At the end nothing of it is dropped but the run's own slot, and not even
+        /// that if the run's state is kept: then the next time goes on with it, by the token of the state.
+        case namedDatabase(uri: String, keptToken: String?)
     }
 
     private struct State {
         var server: PostgresServer?
         var claim: ServerClaim?
+        var tlsMode = "disable"
     }
 
     /// Whose it is.
@@ -42,8 +43,9 @@ package final class StackDatabase: Sendable {
         self.poller = poller
         self.warn = warn
         switch place {
-        case .cluster, .namedDatabase(_, keepsSlot: true): slotPrefix = "powersync_"
-        case .ownDatabase, .namedDatabase(_, keepsSlot: false): slotPrefix = names.slotPrefix
+        case .cluster: slotPrefix = "powersync_"
+        case .namedDatabase(_, let token?): slotPrefix = "powersync_local_\(token)_"
+        case .ownDatabase, .namedDatabase(_, nil): slotPrefix = names.slotPrefix
         }
     }
 
@@ -61,8 +63,10 @@ package final class StackDatabase: Sendable {
             }
         case .ownDatabase(let server):
             try await claim(server)
+            // Not of template1, in which the user may have tables.
             _ = try await PostgresConnection.with(server, poller: poller) { maintenance in
-                try await maintenance.script("CREATE DATABASE \(quoteIdentifier(names.database))")
+                try await maintenance.script(
+                    "CREATE DATABASE \(quoteIdentifier(names.database)) TEMPLATE template0")
             }
         case .namedDatabase(let uri, _): try await claim(uri)
         }
@@ -72,6 +76,28 @@ package final class StackDatabase: Sendable {
         try await LeftOvers.drop(uri: uri, poller: poller, warn: warn)
         let claim = try await ServerClaim.make(uri, name: names.applicationName, poller: poller)
         state.withLock { $0.claim = claim }
+        let mode = try await PostgresConnection.with(uri, poller: poller) { await $0.option("sslmode") }
+        state.withLock { $0.tlsMode = mode ?? "prefer" }
+    }
+
+    /// The `sslmode` that the URI means to libpq, with what stands in the environment and in a service file.
+    package var tlsMode: String { state.withLock { $0.tlsMode } }
+
+    /// The `application_name` of the service's connections, by which `close` finds those that it left.
+    package var serviceName: String { names.serviceName }
+
+    /// Returns what tells this database from every other one: the server's identifier and the database's own.
+    ///
+    /// - Throws: `PostgresError`.
+    package func identity() async throws -> String {
+        try await PostgresConnection.with(uri, parameters: ["replication": "database"], poller: poller) {
+            connection in
+            let system = try await connection.script("IDENTIFY_SYSTEM").first
+            let database = try await connection.script(
+                "SELECT oid FROM pg_database WHERE datname = current_database()"
+            ).first
+            return "\(system?[0, 0] ?? "")/\(database?[0, 0] ?? "")"
+        }
     }
 
     /// The database's URI.
@@ -108,16 +134,10 @@ package final class StackDatabase: Sendable {
             switch place {
             case .cluster: break
             case .ownDatabase(let server):
-                try await PostgresConnection.with(server, poller: poller) { connection in
-                    let exists = try await connection.query(
-                        "SELECT 1 FROM pg_database WHERE datname = $1", [names.database])
-                    if exists.rowCount == 0 { return }
-                    try await dropSlots()
-                    _ = try await connection.script(
-                        "DROP DATABASE IF EXISTS \(quoteIdentifier(names.database)) WITH (FORCE)")
-                }
-            case .namedDatabase(let uri, keepsSlot: true): try await tellOfKeptSlots(uri)
-            case .namedDatabase: try await dropSlots()
+                try await PostgresConnection.with(server, poller: poller) { try await dropDatabase($0) }
+            case .namedDatabase(let uri, _?): try await tellOfKeptSlots(uri)
+            case .namedDatabase(let uri, nil):
+                try await PostgresConnection.with(uri, poller: poller) { try await dropSlots($0) }
             }
         } catch {
             await claim.release()
@@ -126,24 +146,47 @@ package final class StackDatabase: Sendable {
         await claim.release()
     }
 
-    private func dropSlots() async throws {
-        try await PostgresConnection.with(uri, poller: poller) { connection in
-            // A walsender whose client was killed may need a moment to notice; a slot that is being made is active.
-            try await Deadline.wait(.seconds(10), for: "the replication slots of this run to be dropped") {
-                let slots = try await connection.query(
+    /// Ends our sessions in the run's database and drops it; somebody else's session there is not ours to end.
+    private func dropDatabase(_ maintenance: PostgresConnection) async throws {
+        let exists = "SELECT 1 FROM pg_database WHERE datname = $1"
+        guard try await maintenance.query(exists, [names.database]).rowCount > 0 else { return }
+        try await PostgresConnection.with(uri, poller: poller) { try await dropSlots($0) }
+        try await Deadline.wait(.seconds(10), for: "nobody to use \(names.database), which stays") {
+            _ = try await maintenance.query(
+                """
+                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = $1 AND usename = current_user
+                """, [names.database])
+            do {
+                // Without FORCE, for which a plain role must be a member of every role that has a session there.
+                _ = try await maintenance.script(
+                    "DROP DATABASE IF EXISTS \(quoteIdentifier(names.database))")
+                return true
+            } catch let error as PostgresError where error.sqlstate == Self.objectInUse { return nil }
+        }
+    }
+
+    /// The SQLSTATE object_in_use.
+    private static let objectInUse = "55006"
+
+    private func dropSlots(_ connection: PostgresConnection) async throws {
+        // A walsender whose client was killed may need a moment to notice, and may be about to make its slot.
+        try await Deadline.wait(.seconds(10), for: "the replication slots of this run to be dropped") {
+            let sessions = try await connection.query(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+                [names.serviceName])
+            let slots = try await connection.query(
+                """
+                SELECT slot_name, active_pid FROM pg_replication_slots WHERE starts_with(slot_name, $1)
+                """, [slotPrefix])
+            for row in 0..<slots.rowCount where slots[row, 1] == nil {
+                _ = try await connection.query(
                     """
-                    SELECT slot_name, active_pid, CASE WHEN active_pid IS NOT NULL THEN pg_terminate_backend(active_pid) END
-                    FROM pg_replication_slots WHERE starts_with(slot_name, $1)
-                    """, [slotPrefix])
-                for row in 0..<slots.rowCount where slots[row, 1] == nil {
-                    _ = try await connection.query(
-                        """
-                        SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-                        WHERE slot_name = $1 AND NOT active
-                        """, [slots[row, 0]])
-                }
-                return slots.rowCount == 0 ? true : nil
+                    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                    WHERE slot_name = $1 AND NOT active
+                    """, [slots[row, 0]])
             }
+            return sessions.rowCount == 0 && slots.rowCount == 0 ? true : nil
         }
     }
 

@@ -92,7 +92,7 @@ package final class StackPart: Sendable {
     /// Asks the part to stop and waits until it has; one that does not is killed.
     ///
     /// - Parameter patience: whole seconds until it is killed.
-    package func stop(patience: UInt32 = 10) async {
+    package func stop(patience: UInt32 = 20) async {
         process.signal(SIGTERM)
         do {
             // A thread, because a cancelled task cannot wait.

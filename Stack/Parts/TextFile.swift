@@ -35,7 +35,7 @@ enum TextFile {
     }
 
     /// Returns the path from the root, so that children in other folders find it too.
-    static func absolutePath(_ path: String) throws(StackError) -> String {
+    static func absolutePath(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         return FileManager.default.currentDirectoryPath + "/" + path
     }

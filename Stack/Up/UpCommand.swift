@@ -72,7 +72,9 @@ enum UpCommand {
         options.databaseURI = environment["DATABASE_URI"]
         options.logLevel = environment["LOG_LEVEL"] ?? options.logLevel
         if options.databaseURI == nil { PartEnvironment.forgetPostgresVariables() }
-        let log = Log(label: "up")
+        let log = Log(
+            label: "up", level: LogLevel(name: options.logLevel) ?? .info,
+            format: environment["LOG_FORMAT"].flatMap(Log.Format.init(rawValue:)) ?? .text)
         let executable = try ThisExecutable.path()
         let chosen = options
         _ = try await Session.run(until: StopSignal.stream()) { session in

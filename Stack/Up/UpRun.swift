@@ -46,23 +46,21 @@ package enum UpRun {
         let schema = try options.schema.map { path throws(StackError) in try TextFile.read(path) }
         let syncConfig = try options.syncConfig.map { path throws(StackError) in try yaml(path) }
         let tables = try options.tables.map { path throws(StackError) in try yaml(path) }
-        let folder: String
-        if let data = options.data {
-            folder = try TextFile.absolutePath(data)
-            try TextFile.makeFolder(folder)
-        } else {
-            folder = try session.temporaryFolder()
-        }
+        let data = try options.data.map { path throws(StackError) in try DataFolder(path) }
+        // Closed last: the folder is locked until everything else is closed.
+        session.onEnd { withExtendedLifetime(data) {} }
+        let folder = try data?.path ?? session.temporaryFolder()
         let poller = try session.poller()
         let place: StackDatabase.Place
         if let uri = options.databaseURI {
-            place = .namedDatabase(uri: uri, keepsSlot: options.data != nil)
+            place = .namedDatabase(uri: uri, keptToken: try data?.token())
         } else {
-            place = .cluster(directory: options.data == nil ? nil : folder + "/postgres")
+            place = .cluster(directory: data.map { $0.path + "/postgres" })
         }
         let database = StackDatabase(place, poller: poller, warn: warn)
         session.onEnd { try await database.close() }
         try await database.open()
+        if let data { try data.bind(to: try await database.identity()) }
         var configuration = LocalStackConfiguration(executable: executable, folder: folder)
         configuration.host = options.host
         configuration.backendPort = options.backendPort
@@ -74,13 +72,18 @@ package enum UpRun {
         if tables == nil {
             warn("no --tables FILE given: the backend may write every column of every published table")
         }
+        if !["127.0.0.1", "localhost", "::1"].contains(options.host) {
+            warn(
+                "--host \(options.host) opens both ports: whoever reaches them gets a token for any user, and tokens "
+                    + "name the service as http://\(configuration.urlHost):PORT")
+        }
         let stack = LocalStack(configuration, database: database, poller: poller)
         session.onEnd { await stack.stop() }
         session.onHurry { stack.killNow() }
         try await stack.start(warn: warn)
         ready(
             JSON.object([
-                JSONMember("postgres", .string(try database.uri)),
+                JSONMember("postgres", .string(PostgresURI.withoutPassword(try database.uri))),
                 JSONMember("backend", .string(try await stack.url(.backend))),
                 JSONMember("service", .string(try await stack.url(.service))),
             ]).text)
@@ -97,6 +100,6 @@ package enum UpRun {
         } catch {
             throw StackError(.file, "\(path): \(error)")
         }
-        return try TextFile.absolutePath(path)
+        return TextFile.absolutePath(path)
     }
 }

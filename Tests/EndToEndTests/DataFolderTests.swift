@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresServer
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -41,16 +42,16 @@ struct DataFolderTests {
             let slot = try await connection.query(slots)[0, 0]
             await connection.close()
             first.process.signal(SIGKILL)
-            _ = await first.process.wait()
+            _ = try await first.end()
             let second = try StackProcess(arguments, temporary: temporary)
             let after = try await second.endpoints()
             let again = try await PostgresConnection.connect(after.postgres, poller: poller)
             #expect(try await again.query("SELECT id FROM t")[0, 0] == "kept")
             #expect(try await again.query(slots)[0, 0] == slot)
             await again.close()
-            #expect(try await SyncedRows.ids(backend: after.backend, service: after.service) == ["kept"])
+            try await SyncedRows.wait(for: ["kept"], backend: after.backend, service: after.service)
             second.process.signal(SIGINT)
-            #expect(await second.process.wait() == .exited(0))
+            #expect(try await second.end() == .exited(0))
             try await second.leavesNothingBehind()
         }
     }
@@ -65,23 +66,70 @@ struct DataFolderTests {
             for folder in ["keys", "service"] {
                 #expect(try Self.mode(data + "/" + folder) == 0o700, "\(folder)")
                 for name in try FileManager.default.contentsOfDirectory(atPath: data + "/" + folder) {
+                    #expect(try Self.mode("\(data)/\(folder)/\(name)") == 0o600, "\(folder)/\(name)")
                     found.insert(folder + "/" + name)
                 }
             }
-            for secret in ["keys/signing-key.jwk", "service/service.yaml"] {
-                #expect(try Self.mode(data + "/" + secret) == 0o600, "\(secret)")
-            }
-            #expect(found.contains("service/state.sqlite"))
+            #expect(
+                found.isSuperset(of: ["keys/signing-key.jwk", "service/service.yaml", "service/state.sqlite"])
+            )
             // Nothing else lies openly in the folder itself.
             let all = try FileManager.default.contentsOfDirectory(atPath: data)
-            #expect(Set(all) == ["keys", "service", "postgres"])
+            #expect(Set(all) == ["keys", "service", "postgres", "lock", "database"])
             #expect(try Self.mode(data + "/postgres/cluster") == 0o700)
             up.process.signal(SIGINT)
-            #expect(await up.process.wait() == .exited(0))
+            #expect(try await up.end() == .exited(0))
         }
     }
 
     private static func mode(_ path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test func twoRunsDoNotShareAFolder() async throws {
+        try await withData { arguments, data, temporary in
+            let first = try StackProcess(arguments, temporary: temporary)
+            _ = try await first.endpoints()
+            let second = try StackProcess(arguments, temporary: temporary)
+            #expect(try await second.end() == .exited(1))
+            #expect(
+                try await second.allErrorLines().last
+                    == "error: \(data) is in use by another run: stop it, or choose another folder")
+            first.process.signal(SIGINT)
+            #expect(try await first.end() == .exited(0))
+        }
+    }
+
+    /// Otherwise the rows of the first database would be served as those of the second.
+    @Test func aFolderIsForOneDatabase() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let connection = try await PostgresConnection.connect(users.server.uri(), poller: poller)
+        try await connection.script("CREATE DATABASE other OWNER somebody")
+        await connection.close()
+        try await EndToEnd.withFolder { folder, temporary in
+            let data = folder + "/data"
+            let arguments = ["up", "--backend-port", "0", "--service-port", "0", "--data", data]
+            let first = try StackProcess(
+                arguments, environment: ["DATABASE_URI": users.uri], temporary: temporary)
+            _ = try await first.endpoints()
+            first.process.signal(SIGINT)
+            #expect(try await first.end() == .exited(0))
+            let other = try StackProcess(
+                arguments,
+                environment: ["DATABASE_URI": users.uri.replacingOccurrences(of: "theirs", with: "other")],
+                temporary: temporary)
+            #expect(try await other.end() == .exited(1))
+            #expect(
+                try await other.allErrorLines().last?.contains("keeps the state of another database") == true)
+            let again = try StackProcess(
+                arguments, environment: ["DATABASE_URI": users.uri], temporary: temporary)
+            let places = try await again.endpoints()
+            try await SyncedRows.wait(for: ["first"], backend: places.backend, service: places.service)
+            again.process.signal(SIGINT)
+            #expect(try await again.end() == .exited(0))
+        }
+        await users.server.stop()
     }
 }

@@ -57,33 +57,75 @@ struct EncryptedServerTests {
         await connection.close()
     }
 
-    /// Without a word on TLS in the URI every part does as libpq does; with one, as it says.
-    @Test(arguments: ["", "sslmode=require", "sslmode=verify-full&sslrootcert="])
-    func everyPartIsEncryptedAsTheURISays(query: String) async throws {
+    /// How a user says what TLS shall be, and what libpq makes of it.
+    enum Form: String, CaseIterable, Sendable {
+        case nothing, query, verified, oldQuery, keywords, environment, serviceFile
+
+        var mode: String {
+            switch self {
+            case .nothing: "prefer"
+            case .verified: "verify-full"
+            default: "require"
+            }
+        }
+
+        /// The variables of a shell that say it so.
+        func environment(_ users: UsersServer, folder: String) throws -> [String: String] {
+            switch self {
+            case .nothing: return ["DATABASE_URI": users.uri]
+            case .query: return ["DATABASE_URI": users.uri + "?sslmode=require"]
+            case .verified:
+                return [
+                    "DATABASE_URI": users.uri + "?sslmode=verify-full&sslrootcert=\(folder)/server.crt"
+                ]
+            case .oldQuery: return ["DATABASE_URI": users.uri + "?ssl=true"]
+            case .keywords:
+                let port = users.server.port
+                return [
+                    "DATABASE_URI":
+                        "host=127.0.0.1 port=\(port) user=somebody dbname=theirs sslmode = require"
+                ]
+            case .environment: return ["DATABASE_URI": users.uri, "PGSSLMODE": "require"]
+            case .serviceFile:
+                let file = folder + "/services"
+                try "[theirs]\nsslmode=require\n".write(toFile: file, atomically: true, encoding: .utf8)
+                return ["DATABASE_URI": users.uri + "?service=theirs", "PGSERVICEFILE": file]
+            }
+        }
+    }
+
+    /// To every part TLS is what the connection text, with environment and service file, means to libpq.
+    @Test func everyPartIsEncryptedAsTheUserSays() async throws {
         let poller = try Poller()
         defer { poller.stop() }
         let users = try await UsersServer.start(poller)
         try await EndToEnd.withFolder { folder, temporary in
             try await Self.makeCertificate(in: folder)
             try await Self.encrypt(users, certificate: folder)
-            let root = query.hasSuffix("=") ? folder + "/server.crt" : ""
-            let up = try StackProcess(
-                ["up", "--backend-port", "0", "--service-port", "0"],
-                environment: ["DATABASE_URI": users.uri + (query.isEmpty ? "" : "?") + query + root],
-                temporary: temporary)
-            let places = try await up.endpoints()
-            #expect(try await SyncedRows.ids(backend: places.backend, service: places.service) == ["first"])
-            let connection = try await PostgresConnection.connect(users.server.uri(), poller: poller)
-            let sessions = try await connection.query(
-                """
-                SELECT bool_and(ssl), count(*) FILTER (WHERE backend_type = 'walsender')
-                FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'somebody'
-                """)
-            #expect(sessions[0, 0] == "t" && sessions[0, 1] == "1")
-            await connection.close()
-            up.process.signal(SIGINT)
-            #expect(await up.process.wait() == .exited(0))
-            try await up.leavesNothingBehind()
+            for form in Form.allCases {
+                let up = try StackProcess(
+                    ["up", "--backend-port", "0", "--service-port", "0"],
+                    environment: try form.environment(users, folder: folder), temporary: temporary)
+                let places = try await up.endpoints()
+                try await SyncedRows.wait(for: ["first"], backend: places.backend, service: places.service)
+                let connection = try await PostgresConnection.connect(users.server.uri(), poller: poller)
+                let sessions = try await connection.query(
+                    """
+                    SELECT bool_and(ssl), count(*) FILTER (WHERE backend_type = 'walsender')
+                    FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'somebody'
+                    """)
+                #expect(sessions[0, 0] == "t" && sessions[0, 1] == "1", "\(form)")
+                await connection.close()
+                // `prefer` would have connected as well: what the service was told is in its file.
+                let folders = try FileManager.default.contentsOfDirectory(atPath: temporary)
+                let own = try #require(folders.first { $0.hasPrefix("powersync-stack-") })
+                let file = try String(
+                    contentsOfFile: "\(temporary)/\(own)/service/service.yaml", encoding: .utf8)
+                #expect(file.contains("sslmode=\(form.mode)\""), "\(form): \(file)")
+                up.process.signal(SIGINT)
+                #expect(try await up.end() == .exited(0))
+                try await up.leavesNothingBehind()
+            }
         }
         await users.server.stop()
     }

@@ -4,6 +4,7 @@ import PowerSyncPostgresTestSupport
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTestSupport
+import Testing
 
 /// What the end-to-end tests stand on: the real executable, a real Postgres, folders that go away.
 enum EndToEnd {
@@ -42,8 +43,11 @@ enum EndToEnd {
             try await DemoWorld.with(
                 stack: stack, folder: folder.path, timeline: DemoTimeline(.silent), poller: poller, body)
         } catch {
-            await stack.stop()
-            try await database.close()
+            // In a task of its own: a test whose time is over cannot wait, and what went wrong first is told.
+            await Task {
+                await stack.stop()
+                do { try await database.close() } catch { Issue.record(error) }
+            }.value
             throw error
         }
         await stack.stop()

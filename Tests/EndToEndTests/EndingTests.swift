@@ -71,7 +71,7 @@ struct EndingTests {
             _ = try await up.endpoints()
             let postgres = try Processes.naming(temporary).first { $0.contains("bin/postgres -D") }
             kill(try #require(postgres.flatMap { Int32($0.prefix { $0 != ":" }) }), SIGKILL)
-            #expect(await up.process.wait() == .exited(1))
+            #expect(try await up.end() == .exited(1))
             #expect(
                 try await up.allErrorLines().last == "error: the private Postgres has ended by itself")
             try await up.leavesNothingBehind()
@@ -103,7 +103,7 @@ enum Run {
             environment: environment, temporary: temporary)
         if ending != .failedStart {
             let places = try await up.endpoints()
-            #expect(try await SyncedRows.ids(backend: places.backend, service: places.service) == rows)
+            try await SyncedRows.wait(for: rows, backend: places.backend, service: places.service)
         }
         try await end(up, ending, isDemo: false)
     }
@@ -123,15 +123,27 @@ enum Run {
         try await end(demo, ending, isDemo: true)
     }
 
+    /// Lets the service hang, so that closing waits for it, and asks a second time when closing has begun: the end is
+    /// then there long before the service's patience of twenty seconds is over.
+    private static func hurry(_ program: StackProcess) async throws {
+        let (backend, service) = (try program.part(.backend), try program.part(.service))
+        kill(service, SIGSTOP)
+        defer { kill(service, SIGCONT) }
+        program.process.signal(SIGINT)
+        try await wait(for: "closing to begin") { !Processes.isAlive(backend) }
+        program.process.signal(SIGINT)
+        try await wait(for: "the end", within: .seconds(15)) { program.process.hasEnded }
+    }
+
     private static func end(_ program: StackProcess, _ ending: Ending, isDemo: Bool) async throws {
-        if let signal = ending.signal { program.process.signal(signal) }
+        if let signal = ending.signal, ending != .twice { program.process.signal(signal) }
         switch ending {
-        case .twice: program.process.signal(SIGINT)
+        case .twice: try await hurry(program)
         case .backendDies: kill(try program.part(.backend), SIGKILL)
         case .serviceDies: kill(try program.part(.service), SIGKILL)
         default: break
         }
-        #expect(await program.process.wait() == ending.status(ofDemo: isDemo))
+        #expect(try await program.end() == ending.status(ofDemo: isDemo))
         let errors = try await program.allErrorLines()
         switch ending {
         case .backendDies, .serviceDies:

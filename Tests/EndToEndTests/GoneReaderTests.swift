@@ -19,7 +19,7 @@ struct GoneReaderTests {
                 """
             let shell = try StackProcess(shell: line, temporary: temporary)
             #expect(try await shell.line().contains("\"chapter\":1"))
-            #expect(await shell.process.wait() == .exited(0))
+            #expect(try await shell.end() == .exited(0))
             #expect(try await shell.allErrorLines().contains("status 0"))
             try await shell.leavesNothingBehind()
         }
@@ -34,9 +34,9 @@ struct GoneReaderTests {
                         --service-port 0 2> >(head -n 1 >/dev/null)
                     """, temporary: temporary)
             let places = try await up.endpoints()
-            #expect(try await SyncedRows.ids(backend: places.backend, service: places.service) == [])
+            try await SyncedRows.wait(for: [], backend: places.backend, service: places.service)
             up.process.signal(SIGINT)
-            #expect(await up.process.wait() == .exited(0))
+            #expect(try await up.end() == .exited(0))
             try await up.leavesNothingBehind()
         }
     }

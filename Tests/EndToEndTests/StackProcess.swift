@@ -5,6 +5,12 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// A program of ours as a user starts it, in a temporary folder of its own that shows what it leaves behind.
 final class StackProcess: Sendable {
     private struct Output {
@@ -51,6 +57,15 @@ final class StackProcess: Sendable {
         process = try ChildProcess.spawn(path, arguments, environment: all, output: .pipe, error: .pipe)
         try Self.collect(process.output, into: output, echo: false)
         try Self.collect(process.error, into: errors, echo: all["SHOW_LOG"] != nil)
+    }
+
+    /// A test that fails leaves nothing running: the life-lines end the rest.
+    deinit { process.signal(SIGKILL) }
+
+    /// Waits for the end of the program.
+    func end() async throws -> ChildProcess.ExitStatus {
+        try await wait(for: "the end of the program", within: TestOptions.deadline * 3) { process.hasEnded }
+        return await process.wait()
     }
 
     /// Reads a pipe to its end, on a thread of its own: nothing that the program writes may hold it up.

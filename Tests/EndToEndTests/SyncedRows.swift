@@ -7,15 +7,28 @@ import Testing
 
 /// What a user's device would get, without a device.
 enum SyncedRows {
+    /// Waits until a user gets exactly these rows; what the service has replicated last may come with a later checkpoint.
+    ///
+    /// - Parameters:
+    ///   - ids: the ids of the rows, sorted.
+    ///   - backend: the backend's URL.
+    ///   - service: the service's URL.
+    /// - Throws: `StateDidNotCome`; errors of the network.
+    static func wait(for ids: [String], backend: String, service: String) async throws {
+        try await PowerSyncTestSupport.wait(
+            for: "the rows \(ids)", read: { try await self.ids(backend: backend, service: service) },
+            until: { $0 == ids })
+    }
+
     /// Mints a token at the backend, opens a stream of the service and reads it to the first complete checkpoint.
     ///
     /// - Parameters:
     ///   - backend: the backend's URL.
     ///   - service: the service's URL.
     ///   - user: whose rows.
-    /// - Returns: the ids of the rows, sorted.
+    /// - Returns: the ids of the rows, sorted, each once.
     /// - Throws: errors of the network; an issue stands where the answer is no success.
-    static func ids(backend: String, service: String, user: String = "somebody") async throws -> [String] {
+    private static func ids(backend: String, service: String, user: String = "somebody") async throws -> [String] {
         let answer = try await JSONClient(backend).send("GET", "/api/auth/token?user_id=\(user)")
         let token = try #require(try answer.json["token"]?.stringValue)
         let client = try HTTPClient()
@@ -35,11 +48,11 @@ enum SyncedRows {
             while let line = try splitter.next() {
                 switch try SyncLine(parsing: line) {
                 case .data(let data): ids += data.operations.compactMap(\.objectID)
-                case .checkpointComplete: return ids.sorted()
+                case .checkpointComplete: return Set(ids).sorted()
                 default: break
                 }
             }
         }
-        return ids.sorted()
+        return Set(ids).sorted()
     }
 }

@@ -96,7 +96,7 @@ struct UpTests {
             #expect([row[0, 0], row[0, 1], row[0, 2]] == ["alice", "hello", "server"])
             await postgres.close()
             up.process.signal(SIGTERM)
-            #expect(await up.process.wait() == .exited(0))
+            #expect(try await up.end() == .exited(0))
             try await up.leavesNothingBehind()
         }
     }
@@ -122,9 +122,9 @@ struct UpTests {
             let first = try await curl.line()
             #expect(try JSON.parse(first)["checkpoint"]?["buckets"]?.arrayValue?.count == 1)
             curl.process.signal(SIGTERM)
-            _ = await curl.process.wait()
+            _ = try await curl.end()
             up.process.signal(SIGINT)
-            #expect(await up.process.wait() == .exited(0))
+            #expect(try await up.end() == .exited(0))
         }
     }
 
@@ -199,7 +199,7 @@ struct UpTests {
             stream.cancel()
             for part in [service, backend] {
                 part.process.signal(SIGTERM)
-                #expect(await part.process.wait() == .exited(0))
+                #expect(try await part.end() == .exited(0))
             }
             await postgres.close()
             await server.stop()

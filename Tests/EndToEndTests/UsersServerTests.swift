@@ -62,7 +62,7 @@ struct UsersServerTests {
                 environment: ["DATABASE_URI": users.uri], temporary: temporary)
             _ = try await up.endpoints()
             up.process.signal(SIGINT)
-            #expect(await up.process.wait() == .exited(0))
+            #expect(try await up.end() == .exited(0))
             let slots = try await users.catalogs().slots
             #expect(slots.count == 1)
             let told = try await up.allErrorLines().last ?? ""
@@ -85,7 +85,7 @@ struct UsersServerTests {
             _ = try await up.endpoints()
             await users.server.stop()
             up.process.signal(SIGTERM)
-            #expect(await up.process.wait() == .exited(1))
+            #expect(try await up.end() == .exited(1))
             let last = try await up.allErrorLines().last
             #expect(last?.hasPrefix("error: ") == true && last?.contains("connect") == true, "\(last ?? "")")
             try await up.leavesNothingBehind()
@@ -108,6 +108,7 @@ struct UsersServerTests {
             // The service is held, so that its slot is inactive: the claim alone speaks for it.
             let service = try first.part(.service)
             kill(service, SIGSTOP)
+            defer { kill(service, SIGCONT) }
             try await users.endWalsenders()
             let slots = try await users.catalogs().slots
             #expect(slots.count == 1)
@@ -117,13 +118,119 @@ struct UsersServerTests {
             _ = try await second.endpoints()
             #expect(try await users.catalogs().slots.filter(slots.contains) == slots)
             kill(service, SIGCONT)
-            #expect(try await SyncedRows.ids(backend: places.backend, service: places.service) == ["first"])
+            try await SyncedRows.wait(for: ["first"], backend: places.backend, service: places.service)
             for up in [second, first] {
                 up.process.signal(SIGINT)
-                #expect(await up.process.wait() == .exited(0))
+                #expect(try await up.end() == .exited(0))
             }
             #expect(try await users.catalogs().slots == [])
             try await first.leavesNothingBehind()
+        }
+        await users.server.stop()
+    }
+
+    /// A signal that comes while things are being made, at three moments.
+    @Test(arguments: ["the claim", "the database", "a slot"])
+    func aSignalBeforeEverythingIsUpLeavesNothing(moment: String) async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let before = try await users.catalogs()
+        let connection = try await PostgresConnection.connect(users.server.uri(), poller: poller)
+        let question =
+            switch moment {
+            case "the claim":
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'powersync-stack/%'"
+            case "the database": "SELECT count(*) FROM pg_database WHERE datname LIKE 'powersync_stack_%'"
+            default: "SELECT count(*) FROM pg_replication_slots"
+            }
+        try await EndToEnd.withFolder { _, temporary in
+            let demo = try StackProcess(
+                ["demo", "--json"], environment: ["DATABASE_URI": users.uri], temporary: temporary)
+            try await wait(
+                for: moment, read: { try await connection.query(question)[0, 0] }, until: { $0 != "0" })
+            demo.process.signal(SIGINT)
+            #expect(try await demo.end() == .exited(130))
+            try await demo.leavesNothingBehind()
+        }
+        await connection.close()
+        #expect(try await users.catalogs() == before)
+        await users.server.stop()
+    }
+
+    /// A session of somebody else's in the run's database is not ours to end: the database stays, which is told, and
+    /// goes with a start that finds it unused.
+    @Test func aForeignSessionIsNotCut() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let before = try await users.catalogs()
+        try await EndToEnd.withFolder { _, temporary in
+            let demo = try StackProcess(
+                ["demo", "--json"], environment: ["DATABASE_URI": users.uri], temporary: temporary)
+            try await demo.lines(until: "\"chapter\":2")
+            let database = try await users.catalogs().databases.first { $0.hasPrefix("powersync_stack_") }
+            let name = try #require(database)
+            let guest = try await PostgresConnection.connect(
+                users.server.uri(database: name), poller: poller)
+            #expect(try await demo.end() == .exited(1))
+            let last = try await demo.allErrorLines().last
+            #expect(last == "error: waited 10 s for nobody to use \(name), which stays")
+            #expect(try await guest.query("SELECT 1").scalar == "1")
+            let warned = try StackProcess(
+                ["demo", "--json"], environment: ["DATABASE_URI": users.uri], temporary: temporary)
+            #expect(try await warned.end() == .exited(0))
+            #expect(
+                try await warned.allErrorLines().contains {
+                    $0.contains("\(name), which an earlier run left on the server, is still in use and stays")
+                })
+            #expect(try await guest.query("SELECT 1").scalar == "1")
+            await guest.close()
+            try await Run.demo(
+                environment: ["DATABASE_URI": users.uri], temporary: temporary, ending: .byItself)
+        }
+        #expect(try await users.catalogs() == before)
+        await users.server.stop()
+    }
+
+    @Test func tablesOfTheUsersTemplateDoNotReachTheDemo() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let template = try await PostgresConnection.connect(
+            users.server.uri(database: "template1"), poller: poller)
+        try await template.script("CREATE TABLE mine (id int)")
+        await template.close()
+        try await EndToEnd.withFolder { _, temporary in
+            try await Run.demo(
+                environment: ["DATABASE_URI": users.uri], temporary: temporary, ending: .byItself)
+        }
+        await users.server.stop()
+    }
+
+    /// Neither the password nor the rows that the backend has refused get out.
+    @Test func nothingSecretIsPrintedOrServed() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let owner = try await PostgresConnection.connect(
+            users.server.uri(database: "theirs"), poller: poller)
+        try await owner.script("CREATE PUBLICATION powersync FOR ALL TABLES")
+        await owner.close()
+        let uri = users.uri.replacingOccurrences(of: "somebody@", with: "somebody:sekrit@")
+        try await EndToEnd.withFolder { _, temporary in
+            for _ in 0..<2 {
+                let up = try StackProcess(
+                    ["up", "--backend-port", "0", "--service-port", "0"],
+                    environment: ["DATABASE_URI": uri], temporary: temporary)
+                let places = try await up.endpoints()
+                #expect(places.postgres == users.uri)
+                up.process.signal(SIGINT)
+                #expect(try await up.end() == .exited(0))
+                let told = try await up.allErrorLines().joined(separator: "\n")
+                #expect(told.contains("SELECT * FROM \"notes\""))
+                #expect(!told.contains("psb") && !told.contains("sekrit"))
+            }
         }
         await users.server.stop()
     }

@@ -51,7 +51,7 @@ struct CuttableProxyTests {
             let done = Lock(false)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    while !done.withLock({ $0 }) {
+                    while !done.withLock({ $0 }), !Task.isCancelled {
                         proxy.cut()
                         proxy.heal()
                         await Task.yield()
@@ -78,7 +78,7 @@ struct CuttableProxyTests {
         }) { proxy, port, poller in
             proxy.stall(after: 1000)
             let client = try RawClient(port, poller)
-            while client.unread.utf8.count < 1000 { _ = try await client.read() }
+            while client.unread.utf8.count < 1000 { try #require(try await client.read()) }
             try await wait(for: "the allowance to be used up") { proxy.isStalled }
             #expect(client.unread.utf8.count == 1000)
             proxy.heal()

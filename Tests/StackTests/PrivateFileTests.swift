@@ -11,6 +11,7 @@ struct PrivateFileTests {
 
     @Test func aFileIsForItsOwnerAloneAlsoWhereAnOpenOneWas() throws {
         let folder = try TemporaryDirectory(prefix: "private-")
+        defer { folder.remove() }
         let path = folder.path + "/f"
         try Data("old".utf8).write(to: URL(filePath: path))
         chmod(path, 0o644)
@@ -22,6 +23,7 @@ struct PrivateFileTests {
 
     @Test func aFolderIsForItsOwnerAloneAlsoWhereAnOpenOneWas() throws {
         let folder = try TemporaryDirectory(prefix: "private-")
+        defer { folder.remove() }
         let path = folder.path + "/d"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         chmod(path, 0o755)

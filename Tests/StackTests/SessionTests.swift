@@ -127,7 +127,9 @@ struct SessionTests {
     @Test func closingHasADeadline() async throws {
         let notes = Notes()
         let error = await #expect(throws: StackError.self) {
-            try await Session.run(until: signals, closingWithin: .milliseconds(50)) { session in
+            try await Session.run(until: signals, closingWithin: .milliseconds(50), thenWithin: .seconds(600))
+            {
+                session in
                 session.onEnd { notes.add("still closed") }
                 session.onEnd { try await Task.sleep(for: .seconds(3600)) }
             }
@@ -150,11 +152,15 @@ struct SessionTests {
     @Test func closingThatHeedsNothingEndsTheProgram() async throws {
         let result = await #expect(processExitsWith: .exitCode(1), observing: [\.standardErrorContent]) {
             let (signals, _) = AsyncStream.makeStream(of: Int32.self)
-            _ = try await Session.run(until: signals, closingWithin: .milliseconds(1)) { session in
+            _ = try await Session.run(
+                until: signals, closingWithin: .milliseconds(1), thenWithin: .milliseconds(1)
+            ) {
+                session in
                 session.onEnd { await Gate().pass() }
             }
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("error: closing did not end; the next start removes what is left"))
+        #expect(
+            text.contains("error: closing did not end; what is left on a server goes with the next start"))
     }
 }

@@ -21,7 +21,7 @@ package enum Processes {
         return fields?.first.map(String.init)
     }
 
-    /// The processes whose command line or environment has a text in it, but this one.
+    /// The processes whose command line or environment has a text in it, but this one, as `123: program arguments`.
     ///
     /// - Throws: Where the system does not tell, so that nobody takes that for "none".
     package static func naming(_ text: String) throws -> [String] {
@@ -34,7 +34,7 @@ package enum Processes {
                 }
                 guard files.contains(where: { $0.firstRange(of: Data(text.utf8)) != nil }) else { return nil }
                 let words = files[0].split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
-                return "\(id): \(words.joined(separator: " ").prefix(200))"
+                return "\(id): \(words.joined(separator: " "))"
             }
         #else
             // `ps` shows the environment of the user's own processes.
@@ -47,8 +47,10 @@ package enum Processes {
             let all = try pipe.fileHandleForReading.readToEnd() ?? Data()
             ps.waitUntilExit()
             guard ps.terminationStatus == 0 else { throw CocoaError(.executableLoad) }
-            return String(decoding: all, as: UTF8.self).split(separator: "\n").map(String.init).filter {
-                $0.contains(text) && Int32($0.split(separator: " ").first ?? "") != getpid()
+            return String(decoding: all, as: UTF8.self).split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ")
+                guard line.contains(text), let id = words.first, Int32(id) != getpid() else { return nil }
+                return "\(id): \(words.dropFirst().joined(separator: " "))"
             }
         #endif
     }
