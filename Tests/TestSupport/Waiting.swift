@@ -1,3 +1,4 @@
+import PowerSyncSystem
 import Testing
 
 /// A state that did not come; the issue that goes with it has been recorded where it was waited for.
@@ -55,4 +56,27 @@ package func wait(
 ) async throws {
     try await wait(
         for: state, within: deadline, sourceLocation: sourceLocation, read: condition, until: { $0 })
+}
+
+/// Waits for the end of a task that may never end, and returns what came of it.
+///
+/// - Parameters:
+///   - task: The task; it goes on if its end does not come.
+///   - sourceLocation: Where it is waited for.
+/// - Returns: What the task returned.
+/// - Throws: What the task threw; `StateDidNotCome` after recording an issue.
+@discardableResult
+package func wait<Value: Sendable>(
+    forEndOf task: Task<Value, any Error>, sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> Value {
+    let outcome = Lock<Result<Value, any Error>?>(nil)
+    let watcher = Task {
+        let result = await task.result
+        outcome.withLock { $0 = result }
+    }
+    defer { watcher.cancel() }
+    try await wait(for: "the end of a task", sourceLocation: sourceLocation) {
+        outcome.withLock { $0 != nil }
+    }
+    return try await task.value
 }
