@@ -25,6 +25,11 @@ final class SingleFlight<Value: Sendable>: Sendable {
         box.withLock { if case .done(let value) = $0.state { value } else { nil } }
     }
 
+    /// How many wait for the work.
+    var waiterCount: Int {
+        box.withLock { if case .running(_, let waiters) = $0.state { waiters.count } else { 0 } }
+    }
+
     /// Returns the value, starting the work unless it runs or is done.
     func value(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         if let current { return current }

@@ -23,6 +23,11 @@ final class TableChanges: Sendable {
         state.withLock { $0.mailboxes.count { $0.value != nil } }
     }
 
+    /// How many watches have taken all that they were told, and wait for more.
+    var waitingCount: Int {
+        state.withLock { $0.mailboxes.count { $0.value?.isWaitedFor == true } }
+    }
+
     /// Returns a mailbox that gets everything from now on, for as long as somebody holds it.
     func mailbox() -> TableChangeMailbox {
         let mailbox = TableChangeMailbox()
@@ -61,6 +66,9 @@ final class TableChangeMailbox: Sendable {
     }
 
     private let state = Lock(State())
+
+    /// Whether somebody waits for names.
+    var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }
 
     /// Waits for names and takes them all; nil once the database is closed.
     ///

@@ -29,6 +29,9 @@ final class StatusFeed: Sendable {
     /// The newest status.
     var current: SyncStatusValue { state.withLock { $0.current } }
 
+    /// How many wait for a condition.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
     /// Shows a status; one that equals the current one is no change.
     func publish(_ snapshot: SyncStatusSnapshot) {
         let value = SyncStatusValue(snapshot: snapshot, isLoaded: true)

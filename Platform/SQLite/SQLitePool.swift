@@ -84,6 +84,9 @@ package final class SQLitePool: Sendable {
         }
     }
 
+    /// How many requests wait for the writing connection.
+    package var waitingWrites: Int { writes.count }
+
     /// Runs `body` on a reading connection.
     ///
     /// - Parameter body: The work; the connection must not leave it.

@@ -10,6 +10,9 @@ final class SQLiteJobQueue: Sendable {
 
     private let state = Monitor(State())
 
+    /// How much work nobody has taken yet.
+    var count: Int { state.change { $0.jobs.count - $0.next } }
+
     /// Adds work at the end; false if the queue is closed.
     func add(_ job: @escaping Job) -> Bool {
         state.change { state in
