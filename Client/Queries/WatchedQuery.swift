@@ -9,13 +9,15 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     private let mailbox: TableChangeMailbox
     private let throttle: Duration
     private var tables: Set<String>?
-    private var lastResult: ContinuousClock.Instant?
+    private let environment: SyncEnvironment
+    private var lastResult: Duration?
     private var isOver = false
 
     /// Starts to take note of changes.
     init(_ options: WatchOptions<RowType>, of database: LocalDatabase) {
         self.options = options
         self.database = database
+        environment = database.environment
         mailbox = database.changes.mailbox()
         throttle = .seconds(max(0, options.throttle))
     }
@@ -34,7 +36,7 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
             }
             guard let database else { return finish() }
             let rows = try await run(on: database)
-            lastResult = .now
+            lastResult = environment.uptime()
             return rows
         } catch is CancellationError where Task.isCancelled {
             return finish()
@@ -58,8 +60,9 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
             guard let changed = try await mailbox.next() else { return false }
             if isRelevant(changed) { break }
         } while true
-        if let lastResult, throttle > .zero {
-            try await ContinuousClock().sleep(until: lastResult + throttle)
+        if let lastResult {
+            let rest = lastResult + throttle - environment.uptime()
+            if rest > .zero { try await environment.sleep(rest) }
         }
         // Taken before the query runs: a change that comes later leads to another result.
         _ = isRelevant(mailbox.drain())
