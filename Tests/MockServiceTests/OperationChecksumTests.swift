@@ -32,8 +32,8 @@ struct OperationChecksumTests {
     @Test func everyRecordedOperationHasItsChecksum() throws {
         var puts = 0
         var removes = 0
-        for (name, scenario) in try Fixtures.scenarios() {
-            for operation in Fixtures.objects(with: "op_id", in: scenario) {
+        for (name, scenario) in try ServiceRecordings.scenarios() {
+            for operation in ServiceRecordings.objects(with: "op_id", in: scenario) {
                 let expected = try #require(operation["checksum"]?.int64Value)
                 switch operation["op"]?.stringValue {
                 case "PUT":

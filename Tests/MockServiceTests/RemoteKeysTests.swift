@@ -1,6 +1,7 @@
 import PowerSyncCrypto
 import PowerSyncMockService
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -12,13 +13,20 @@ struct RemoteKeysTests {
         struct Down: Error {}
         let state: Lock<(keys: [JSONWebKey], isDown: Bool, fetches: Int, now: Double)>
 
-        init(_ keys: [JSONWebKey]) { state = Lock((keys, false, 0, 1_700_000_000)) }
+        /// Holds the fetches up while it is closed.
+        let gate = Gate()
+
+        init(_ keys: [JSONWebKey], isOpen: Bool = true) {
+            state = Lock((keys, false, 0, 1_700_000_000))
+            if isOpen { gate.open() }
+        }
 
         var fetches: Int { state.withLock { $0.fetches } }
 
         func keys() -> RemoteKeys {
             RemoteKeys(uri: "http://keys", now: { self.state.withLock { $0.now } }) { _, _ in
-                try self.state.withLock { state in
+                await self.gate.pass()
+                return try self.state.withLock { state in
                     state.fetches += 1
                     if state.isDown { throw Down() }
                     return Array(JSONWebKeySet(keys: state.keys).jsonText().utf8)
@@ -41,7 +49,7 @@ struct RemoteKeysTests {
 
     @Test func fetchesOnceForManyTokens() async throws {
         let key = try JSONWebKey.generate(.ES256)
-        let server = KeyServer([key])
+        let server = KeyServer([key], isOpen: false)
         let authenticator = authenticator(server)
         let field = "Bearer \(try token(key))"
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -51,6 +59,9 @@ struct RemoteKeysTests {
                     #expect(user == "u1")
                 }
             }
+            // Those who come while the keys are on their way wait for the same ones.
+            try await wait(for: "a fetch") { server.gate.arrivals > 0 }
+            server.gate.open()
             try await group.waitForAll()
         }
         #expect(server.fetches == 1)

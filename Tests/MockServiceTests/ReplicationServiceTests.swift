@@ -4,11 +4,12 @@ import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// The service between a real Postgres and a client.
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(2)))
 struct ReplicationServiceTests {
     static let schema = [
         "CREATE TABLE lists(id text PRIMARY KEY, owner_id text, name text)",
@@ -20,32 +21,30 @@ struct ReplicationServiceTests {
           mine: {auto_subscribe: true, query: SELECT * FROM lists WHERE owner_id = auth.user_id()}
         """
 
-    private func rows(_ stream: TestStream) -> [String] { stream.model.rows.keys.sorted() }
-
-    private func holds(_ stream: TestStream, _ expected: [String], _ what: Comment) async throws {
-        try await eventually(what) { stream.model.isComplete && rows(stream) == expected }
-        #expect(stream.model.checksumsFit)
-        #expect(stream.model.broken == [])
-    }
-
     @Test func snapshotAndChangesReachTheStreamOfTheirUserAlone() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
             let mine = try await service.open(user: "u1")
             let other = try await service.open(user: "u2")
-            try await holds(mine, ["lists/l1"], "the snapshot")
+            try await mine.holds(["lists/l1"])
             try await service.tx(
                 "INSERT INTO lists VALUES ('l3', 'u1', 'three')",
                 "INSERT INTO lists VALUES ('l4', 'u2', 'four')")
-            try await holds(mine, ["lists/l1", "lists/l3"], "an insert")
+            try await mine.holds(["lists/l1", "lists/l3"])
             try await service.tx("UPDATE lists SET name = 'changed' WHERE id = 'l3'")
-            try await eventually("an update") { mine.model.rows["lists/l3"]?.contains("changed") == true }
+            try await mine.holds("the changed row") { $0.data(of: "lists/l3")?.contains("changed") == true }
             try await service.tx(
                 "UPDATE lists SET owner_id = 'u2' WHERE id = 'l3'", "DELETE FROM lists WHERE id = 'l1'")
-            try await holds(mine, [], "a row that left and one that was deleted")
-            try await holds(other, ["lists/l2", "lists/l3", "lists/l4"], "the other user's rows")
+            try await mine.holds([])
+            try await other.holds(["lists/l2", "lists/l3", "lists/l4"])
             try await service.tx("TRUNCATE lists")
-            try await holds(other, [], "a truncation")
+            try await other.holds([])
+            // What comes last shows that nothing more came before it.
+            try await service.tx(
+                "INSERT INTO lists VALUES ('l5', 'u1', 'last')",
+                "INSERT INTO lists VALUES ('l6', 'u2', 'last')")
+            try await mine.holds(["lists/l5"])
+            try await other.holds(["lists/l6"])
             #expect(!mine.texts.joined().contains("u2"))
             #expect(!other.texts.joined().contains("u1\\\""))
         }
@@ -55,22 +54,19 @@ struct ReplicationServiceTests {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
             let before = try await service.open()
-            try await holds(before, ["lists/l1"], "the snapshot")
+            try await before.holds(["lists/l1"])
             #expect(try await service.writeCheckpoint(client: "c") == 1)
-            let operation = before.model.lastOpID
             await service.stop()
-            try await eventually("the stream ends") { before.end != nil }
+            try await before.waitForEnd()
             try await service.tx("INSERT INTO lists VALUES ('l5', 'u1', 'while down')")
             try await service.start(Self.config)
-            let after = try await service.open()
-            try await holds(after, ["lists/l1", "lists/l5"], "rows of both times")
-            #expect(after.model.lastOpID > operation)
-            #expect(after.model.listed.keys.sorted() == ["1#mine|0[\"u1\"]"])
+            let after = try await service.open().holds(["lists/l1", "lists/l5"])
+            #expect(after.lastOpID > before.model.lastOpID)
+            #expect(after.listed.keys.sorted() == ["1#mine|0[\"u1\"]"])
             #expect(try await service.writeCheckpoint(client: "c") == 2)
             // A client that was there before gets the new row only.
             let resumed = try await service.open(SyncStreamRequest(buckets: before.model.positions))
-            try await eventually("the new row") { resumed.model.isComplete }
-            #expect(rows(resumed) == ["lists/l5"])
+            try await resumed.holds(["lists/l5"])
         }
     }
 
@@ -79,20 +75,21 @@ struct ReplicationServiceTests {
             try await service.start(Self.config)
             let stream = try await service.open(SyncStreamRequest(clientID: "device"))
             let other = try await service.open(SyncStreamRequest(clientID: "other"))
-            try await holds(stream, ["lists/l1"], "the snapshot")
+            try await stream.holds(["lists/l1"])
             for number in 1...5 {
                 try await service.tx("INSERT INTO lists VALUES ('w\(number)', 'u1', '')")
                 #expect(try await service.writeCheckpoint(client: "device") == Int64(number))
-                try await eventually("write checkpoint \(number)") {
-                    stream.model.writeCheckpoint == Int64(number) && stream.model.isComplete
+                let seen = try await stream.holds("write checkpoint \(number)") {
+                    $0.writeCheckpoint == Int64(number)
                 }
-                // Whenever the id is seen, the row is there.
-                #expect(stream.model.rows["lists/w\(number)"] != nil)
+                // In the checkpoint that shows the id the row is there.
+                #expect(seen.data(of: "lists/w\(number)") != nil)
             }
-            #expect(other.model.writeCheckpoint == nil)
-            let again = try await service.open(SyncStreamRequest(clientID: "device"))
-            try await eventually("a later stream") { again.model.isComplete }
-            #expect(again.model.writeCheckpoint == 5)
+            let again = try await service.open(SyncStreamRequest(clientID: "device")).holds("all rows")
+            #expect(again.writeCheckpoint == 5)
+            try await service.tx("INSERT INTO lists VALUES ('last', 'u1', '')")
+            try await other.holds("the last row") { $0.data(of: "lists/last") != nil }
+            #expect(!other.texts.contains { $0.contains("write_checkpoint") })
         }
     }
 
@@ -100,14 +97,12 @@ struct ReplicationServiceTests {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
             let stream = try await service.open()
-            try await holds(stream, ["lists/l1"], "the snapshot")
+            try await stream.holds(["lists/l1"])
             try await service.tx(
                 "INSERT INTO lists SELECT 'r' || n, 'u1', repeat('x', 500) FROM generate_series(1, 25000) n")
-            try await eventually(within: .seconds(60), "all rows") { stream.model.rows.count == 25_001 }
+            try await stream.holds("all rows") { $0.rowCount == 25_001 }
             let diffs = stream.lines.filter { if case .checkpointDiff = $0 { true } else { false } }
             #expect(diffs.count == 1)
-            try await eventually("the end of the checkpoint") { stream.model.isComplete }
-            #expect(stream.model.checksumsFit)
             for case .data(let line) in stream.lines { #expect(line.operations.count <= 1000) }
         }
     }
@@ -115,18 +110,20 @@ struct ReplicationServiceTests {
     @Test func anotherConfigurationIsAnotherStreamAndTheOldSlotIsDropped() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
-            let before = try await service.open()
-            try await holds(before, ["lists/l1"], "the snapshot")
+            let before = try await service.open().holds(["lists/l1"])
             await service.stop()
             try await service.start(Self.config + "\n# a comment more\n")
-            let after = try await service.open(SyncStreamRequest(buckets: before.model.positions))
-            try await holds(after, ["lists/l1"], "everything again")
-            #expect(after.model.listed.keys.sorted() == ["2#mine|0[\"u1\"]"])
-            #expect(after.model.lastOpID > before.model.lastOpID)
-            try await eventually("the old slot is gone") {
+            // Everything comes again.
+            let after = try await service.open(SyncStreamRequest(buckets: before.positions))
+                .holds(["lists/l1"])
+            #expect(after.listed.keys.sorted() == ["2#mine|0[\"u1\"]"])
+            #expect(after.lastOpID > before.lastOpID)
+            try await wait(for: "the old slot to go") {
                 try await service.source.query(
                     "SELECT 1 FROM pg_replication_slots WHERE database = current_database()"
-                ).rowCount == 1
+                ).rowCount
+            } until: {
+                $0 == 1
             }
         }
     }
@@ -134,10 +131,9 @@ struct ReplicationServiceTests {
     @Test func aSlotThatIsGoneMeansEverythingAnew() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
-            let first = try await service.open()
-            try await holds(first, ["lists/l1"], "the snapshot")
+            try await service.open().holds(["lists/l1"])
             await service.stop()
-            try await eventually("the slot is dropped") {
+            try await wait(for: "the slot to be free and dropped") {
                 try await service.source.query(
                     "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
                         + "WHERE database = current_database() AND NOT active"
@@ -147,36 +143,42 @@ struct ReplicationServiceTests {
             try await service.start(Self.config)
             // The old data is served until the new stream has its first checkpoint.
             let old = try await service.open()
-            try await eventually("the old stream ends") { old.end != nil || rows(old) == ["lists/new"] }
+            try await wait(for: "the end of the old stream") {
+                old.end != nil || old.model.rowNames == ["lists/new"]
+            }
             old.close()
-            try await eventually("the new data") {
+            try await wait(for: "the new data") {
                 let stream = try await service.open()
-                try await eventually("a complete stream") { stream.model.isComplete || stream.end != nil }
-                return rows(stream) == ["lists/new"]
+                defer { stream.close() }
+                try await wait(for: "a whole checkpoint") { stream.model.isComplete || stream.end != nil }
+                return stream.model
+            } until: {
+                $0.rowNames == ["lists/new"]
             }
         }
     }
 
     @Test func streamsGoOnWhenPostgresWasKilledAndCameBack() async throws {
+        // Nobody else's: it is killed.
         let server = try await PostgresServer.start()
         do {
             try await TestService.run(Self.schema, uri: server.uri()) { service in
                 try await service.start(Self.config)
                 let stream = try await service.open(SyncStreamRequest(clientID: "c"))
-                try await holds(stream, ["lists/l1"], "the snapshot")
+                try await stream.holds(["lists/l1"])
                 server.kill()
                 let answer = try await service.send("GET", "/write-checkpoint2.json?client_id=c")
                 #expect(answer.status == 500)
                 // What is known is served while Postgres is away.
                 let meanwhile = try await service.open()
-                try await holds(meanwhile, ["lists/l1"], "the stored rows")
+                try await meanwhile.holds(["lists/l1"])
                 try await server.restart()
                 let source = try await PostgresConnection.connect(server.uri(), poller: service.poller)
                 try await source.query("INSERT INTO lists VALUES ('back', 'u1', '')")
-                try await holds(stream, ["lists/back", "lists/l1"], "a row written after the crash")
-                try await holds(meanwhile, ["lists/back", "lists/l1"], "the same in the other stream")
+                try await stream.holds(["lists/back", "lists/l1"])
+                try await meanwhile.holds(["lists/back", "lists/l1"])
                 #expect(try await service.writeCheckpoint(client: "c") == 1)
-                try await eventually("the write checkpoint") { stream.model.writeCheckpoint == 1 }
+                try await stream.holds("the write checkpoint") { $0.writeCheckpoint == 1 }
                 #expect(stream.end == nil)
                 await source.close()
             }
@@ -195,9 +197,9 @@ struct ReplicationServiceTests {
             // Nobody reads the 40 MB of this one.
             let slow = try await service.openUnread(user: "u1")
             let quick = try await service.open(user: "u2")
-            try await holds(quick, ["lists/l2"], "the snapshot")
+            try await quick.holds(["lists/l2"])
             try await service.tx("INSERT INTO lists VALUES ('l9', 'u2', '')")
-            try await holds(quick, ["lists/l2", "lists/l9"], "a change")
+            try await quick.holds(["lists/l2", "lists/l9"])
             slow.cancel()
         }
     }

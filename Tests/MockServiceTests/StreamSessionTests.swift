@@ -1,4 +1,5 @@
 import PowerSyncMockService
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -51,23 +52,30 @@ private struct Play {
 
     mutating func lines(_ operation: Int64, atMost: Int = .max) -> [String] {
         var lines: [String] = []
-        if let line = session.offer(view(operation)) { lines.append(Self.short(line)) }
-        while lines.count < atMost {
+        step(operation, atMost: atMost) { lines.append(Self.short($0)) }
+        return lines
+    }
+
+    /// Offers a checkpoint and goes on until nothing is left to send, or for so many lines.
+    mutating func step(_ operation: Int64, atMost: Int = .max, _ take: (SyncLine) -> Void) {
+        var left = atMost
+        func send(_ line: SyncLine?) {
+            guard let line else { return }
+            left -= 1
+            take(line)
+        }
+        send(session.offer(view(operation)))
+        while left > 0 {
             switch session.next() {
-            case .wait: return lines
-            case .send(let line): lines.append(Self.short(line))
+            case .wait: return
+            case .send(let line): send(line)
             case .read(let read):
-                let all = (buckets[read.name] ?? []).filter { $0.id > read.after && $0.id <= read.last }
+                let found = (buckets[read.name] ?? []).filter { $0.id > read.after && $0.id <= read.last }
                 let rows = min(read.rows, lineRows)
-                let chunk = Array(all.prefix(rows))
-                if let line = session.received(
-                    BucketChunk(operations: chunk, isCut: chunk.count == rows), for: read)
-                {
-                    lines.append(Self.short(line))
-                }
+                let chunk = BucketChunk(operations: Array(found.prefix(rows)), isCut: found.count >= rows)
+                send(session.received(chunk, for: read))
             }
         }
-        return lines
     }
 }
 
@@ -185,105 +193,32 @@ struct StreamSessionTests {
         #expect(play.lines(2005) == ["D a 1000>2000 1000+", "cc 2000"])
     }
 
-    @Test func randomHistoriesKeepTheInvariantsOfTheProtocol() throws {
-        for seed in 1...200 as ClosedRange<UInt64> {
-            var random = SeededRandom(seed: seed)
+    @Test(.namesSeed) func randomHistoriesKeepTheInvariantsOfTheProtocol() async throws {
+        try await forEachSeed(200) { random in
             var play = Play()
             let all = ["a", "b", "c", "d"]
-            play.priorities = Dictionary(
-                uniqueKeysWithValues: all.map { ($0, Int.random(in: 0...3, using: &random)) })
-            play.lineRows = Int.random(in: 1...5, using: &random)
-            var client = ClientModel()
+            play.priorities = Dictionary(uniqueKeysWithValues: all.map { ($0, random.below(4)) })
+            play.lineRows = 1 + random.below(5)
+            var client = StreamModel()
             var last: Int64 = 0
             for _ in 0..<20 {
-                play.names = all.filter { _ in Bool.random(using: &random) }
-                for name in all where Bool.random(using: &random) {
-                    let count = Int64.random(in: 1...6, using: &random)
+                play.names = all.filter { _ in random.once(in: 2) }
+                for name in all where random.once(in: 2) {
+                    let count = Int64(1 + random.below(6))
                     play.put(name, (last + 1)...(last + count))
                     last += count
                 }
-                if Bool.random(using: &random) { play.writeCheckpoint = (play.writeCheckpoint ?? 0) + 1 }
-                let limit = Int.random(in: 1...6, using: &random)
-                if let line = play.session.offer(play.view(last)) { try client.take(line) }
-                stepping: for _ in 0..<(Bool.random(using: &random) ? limit : .max) {
-                    switch play.session.next() {
-                    case .wait: break stepping
-                    case .send(let line): try client.take(line)
-                    case .read(let read):
-                        let found = (play.buckets[read.name] ?? []).filter {
-                            $0.id > read.after && $0.id <= read.last
-                        }
-                        let rows = min(read.rows, play.lineRows)
-                        let chunk = BucketChunk(
-                            operations: Array(found.prefix(rows)), isCut: found.count >= rows)
-                        if let line = play.session.received(chunk, for: read) { try client.take(line) }
-                    }
-                }
+                if random.once(in: 2) { play.writeCheckpoint = (play.writeCheckpoint ?? 0) + 1 }
+                // Half of the checkpoints are interrupted after a few lines.
+                let lines = 1 + random.below(6)
+                play.step(last, atMost: random.once(in: 2) ? lines : .max) { client.take($0) }
+                guard client.broken.isEmpty else { break }
             }
+            #expect(client.broken == [])
+            // With nothing more to interrupt it, the client comes to hold everything.
+            play.names = all
+            play.step(last) { client.take($0) }
+            #expect(client.isComplete && client.rowCount == Int(last), "\(client)")
         }
-    }
-}
-
-/// Checks what a client relies on (service 3.3): the checksums fit at every complete line.
-private struct ClientModel {
-    struct Broken: Error { let what: String }
-    var listed: [String: BucketChecksum] = [:]
-    var held: [String: [Int64]] = [:]
-    var last: Int64 = 0
-
-    mutating func take(_ line: SyncLine) throws {
-        switch line {
-        case .checkpoint(let checkpoint):
-            listed = Dictionary(uniqueKeysWithValues: checkpoint.buckets.map { ($0.bucket, $0) })
-            last = checkpoint.lastOpID
-        case .checkpointDiff(let diff):
-            for name in diff.removedBuckets {
-                listed[name] = nil
-                held[name] = nil
-            }
-            for bucket in diff.updatedBuckets { listed[bucket.bucket] = bucket }
-            last = diff.lastOpID
-        case .data(let data):
-            guard listed[data.bucket] != nil else {
-                throw Broken(what: "data of a bucket that is not listed")
-            }
-            guard data.after == held[data.bucket]?.last ?? 0 else {
-                throw Broken(what: "positions do not chain")
-            }
-            guard data.operations.allSatisfy({ $0.id <= last }) else {
-                throw Broken(what: "data beyond the checkpoint")
-            }
-            held[data.bucket, default: []] += data.operations.map(\.id)
-        case .partialCheckpointComplete(let id, let priority):
-            guard id == last else { throw Broken(what: "another checkpoint is completed") }
-            try check { ($0.priority ?? 3) <= priority }
-        case .checkpointComplete(let id):
-            guard id == last else { throw Broken(what: "another checkpoint is completed") }
-            try check { _ in true }
-        default: throw Broken(what: "unexpected line")
-        }
-    }
-
-    private func check(_ isMeant: (BucketChecksum) -> Bool) throws {
-        for bucket in listed.values where isMeant(bucket) {
-            guard Int(bucket.checksum.value) == held[bucket.bucket]?.count ?? 0 else {
-                throw Broken(what: "the checksum of \(bucket.bucket) does not fit")
-            }
-        }
-    }
-}
-
-/// SplitMix64.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

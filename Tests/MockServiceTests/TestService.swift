@@ -4,7 +4,9 @@ import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -24,7 +26,7 @@ final class TestService: Sendable {
     ) async throws {
         let poller = try Poller()
         let database: String
-        if let uri { database = uri } else { database = try await TestServer.database(poller) }
+        if let uri { database = uri } else { database = try await TestPostgres.database(poller) }
         let test = try await TestService(poller, database)
         for statement in schema { try await test.source.query(statement) }
         try await test.source.query("CREATE PUBLICATION powersync FOR ALL TABLES")
@@ -106,7 +108,7 @@ final class TestService: Sendable {
     ) async throws -> HTTPClientResponse {
         var request = try request(
             method, path, user: user, claims: claims, body: body, fields: fields, token: token)
-        request.totalTimeout = .seconds(20)
+        request.totalTimeout = TestOptions.deadline
         return try await client.send(request)
     }
 
@@ -124,10 +126,10 @@ final class TestService: Sendable {
     func open(
         user: String, claims: JSON = .object([]), body: JSON, fields: HTTPFields = [:]
     ) async throws -> TestStream {
-        TestStream(
-            try await client.open(
-                try self.request(
-                    "POST", "/sync/stream", user: user, claims: claims, body: body.utf8, fields: fields)))
+        let stream = try await client.open(
+            try request(
+                "POST", "/sync/stream", user: user, claims: claims, body: body.utf8, fields: fields))
+        return TestStream(stream, positions: try SyncStreamRequest(json: body).buckets)
     }
 
     /// Opens a stream that the test reads itself, or not at all.
@@ -160,7 +162,8 @@ final class TestService: Sendable {
             request.fields["authorization"] = "Token \(token)"
         }
         request.body = body
-        request.idleTimeout = .seconds(50)
+        // Longer than the pause between keepalives.
+        request.idleTimeout = TestOptions.deadline * 2
         return request
     }
 }

@@ -1,11 +1,12 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// Plays recordings of the real service against ours and compares every line.
-@Suite(.enabled(if: TestEnvironment.hasDatabase), .timeLimit(.minutes(2)))
-struct RecordingTests {
+@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(2)))
+struct ServiceRecordingTests {
     @Test(arguments: [
         "types-edition-3", "types-more-edition-3", "numbers-in-parameters", "connection-and-jwt-parameters",
         "global-first-sync", "batches-by-bytes", "large-transaction", "same-row-many-times-in-one-tx",
@@ -15,7 +16,7 @@ struct RecordingTests {
         "real-schema-and-quoted-names", "compaction-everything-removed",
     ])
     func answersAsTheRealServiceDid(_ name: String) async throws {
-        let scenario = try Fixtures.scenario(name)
+        let scenario = try ServiceRecordings.scenario(name)
         let seed = (scenario["schema"]?.arrayValue ?? []) + (scenario["seed"]?.arrayValue ?? [])
         try await TestService.run(seed.compactMap(\.stringValue)) { service in
             try await service.start(try #require(scenario["sync_config"]?.stringValue))
@@ -62,11 +63,13 @@ struct RecordingTests {
             let stream = try #require(streams[member.name])
             let expected = (member.value.arrayValue ?? []).compactMap { $0["line"] }.map(NormalLine.init)
             var got: [String] = []
-            try await eventually("\(member.name): fewer lines than recorded") {
+            try await wait(for: "\(expected.count) lines of \(member.name)") {
                 got += stream.takeTexts().filter { !$0.hasPrefix("{\"token_expires_in") }
-                return got.count >= expected.count
+                return got.count
+            } until: {
+                $0 >= expected.count
             }
-            let lines = try got.map { NormalLine(try Fixtures.parse($0)).text }
+            let lines = try got.map { NormalLine(try ServiceRecordings.parse($0)).text }
             #expect(lines == expected.map(\.text))
         }
     }

@@ -1,22 +1,20 @@
 import Foundation
+import PowerSyncTestSupport
 import PowerSyncWire
 
 /// The recordings of the real service.
-enum Fixtures {
-    static let curated = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Fixtures/service/curated")
-
+enum ServiceRecordings {
     /// One scenario by its name.
     static func scenario(_ name: String) throws -> JSON {
-        try parse(String(contentsOf: curated.appending(path: "\(name).json"), encoding: .utf8))
+        try parse(Repository.text("Tests/Fixtures/service/curated/\(name).json"))
     }
 
     /// All scenarios with their names.
     static func scenarios() throws -> [(name: String, json: JSON)] {
-        try FileManager.default.contentsOfDirectory(at: curated, includingPropertiesForKeys: nil)
-            .filter { $0.pathExtension == "json" }.map { $0.deletingPathExtension().lastPathComponent }
-            .sorted()
-            .map { ($0, try scenario($0)) }
+        try Repository.fixtureFiles("service/curated").map { file in
+            let name = file.deletingPathExtension().lastPathComponent
+            return (name, try scenario(name))
+        }
     }
 
     /// Reads JSON, also where the real service wrote bare words for what is no number (service 3.14 D5).
