@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncCrashChild
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -12,10 +13,9 @@ import Testing
 #endif
 
 /// kill -9 in a loop around a program that syncs and writes; `POWERSYNC_CRASHES` says how often.
-@Suite(.enabled(if: ProcessInfo.processInfo.environment["POWERSYNC_TESTS"] != "unit"))
+@Suite(.enabled(if: TestOptions.hasDatabase))
 struct CrashTests {
-    private static let crashes =
-        ProcessInfo.processInfo.environment["POWERSYNC_CRASHES"].flatMap(Int.init) ?? 20
+    private static let crashes = TestOptions.number("POWERSYNC_CRASHES", standard: 20)
 
     @Test(.timeLimit(.minutes(30)))
     func aFileIsWholeWheneverItsProgramIsKilled() async throws {
@@ -44,13 +44,12 @@ struct CrashTests {
         for crash in 1...Self.crashes {
             progress.isWriting = false
             let child = try ChildProcess.spawn(
-                Self.executable, [database, endpoint, folder + "/progress", uploads], error: .inherit)
+                Repository.executable("PowerSyncCrashChild"),
+                [database, endpoint, folder + "/progress", uploads], error: .inherit)
             defer { child.signal(SIGKILL) }
             // Three of four crashes are aimed at an open transaction, the others come whenever they come.
-            try await reach(
-                progress.statements + Int64(20 + random.below(2500)), progress,
-                inTransaction: crash % 4 != 0, child)
-            child.signal(SIGKILL)
+            let target = progress.statements + Int64(20 + random.below(2500))
+            try await kill(child, after: target, progress, inTransaction: crash % 4 != 0)
             let status = await child.wait()
             #expect(status == .signalled(SIGKILL))
             if progress.isWriting { inside += 1 }
@@ -71,26 +70,33 @@ struct CrashTests {
         #expect(last > 0 && versions.count > 1)
     }
 
-    /// Waits until the program has run so many statements, and has a transaction open if that is wanted.
-    private func reach(
-        _ statements: Int64, _ progress: SharedProgress, inTransaction: Bool, _ child: ChildProcess
+    /// Kills the program once it has run so many statements, and has a transaction open if that is wanted.
+    ///
+    /// On a thread of its own: a transaction is over sooner than a task that sleeps gets its turn again.
+    private func kill(
+        _ child: ChildProcess, after statements: Int64, _ progress: SharedProgress, inTransaction: Bool
     ) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while progress.statements < statements {
-            try #require(ContinuousClock.now < deadline, "the program does not get on")
-            try await Task.sleep(for: .microseconds(200))
-        }
-        // No sleep here: a transaction is over in less time than one takes.
-        while inTransaction, !progress.isWriting {
-            try #require(ContinuousClock.now < deadline, "the program writes nothing any more")
-            await Task.yield()
+        try await withCheckedThrowingContinuation { (killed: CheckedContinuation<Void, any Error>) in
+            do {
+                try DetachedThread.start {
+                    let deadline = ContinuousClock.now + TestOptions.deadline * 2
+                    while progress.statements < statements || inTransaction && !progress.isWriting {
+                        guard ContinuousClock.now < deadline else {
+                            let seen = "\(progress.statements) of \(statements) statements"
+                            return killed.resume(throwing: Stuck(description: "it does not get on: \(seen)"))
+                        }
+                        usleep(20)
+                    }
+                    child.signal(SIGKILL)
+                    killed.resume()
+                }
+            } catch {
+                killed.resume(throwing: error)
+            }
         }
     }
 
-    /// The program lies beside the tests.
-    private static var executable: String {
-        let bundle = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }
-        let beside = bundle ?? URL(filePath: CommandLine.arguments[0])
-        return beside.deletingLastPathComponent().appending(path: "PowerSyncCrashChild").path
+    private struct Stuck: Error, CustomStringConvertible {
+        let description: String
     }
 }
