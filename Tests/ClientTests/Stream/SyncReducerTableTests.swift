@@ -1,44 +1,31 @@
 import Foundation
-import PowerSync
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// The table of Client/Stream/SPEC.md as a literal: every event in every state.
+@testable import PowerSync
+
+/// The table of Client/Stream/SPEC.md: every event in every state, each cell compared with what the reducer does.
 ///
-/// A pair cannot be left out: a row names all states, a kind of event without a row fails, an event without a kind
-/// does not compile, and the rows are those of the page.
+/// A pair cannot be left out: the page has a cell for each state, an event of `rows` without a row of the page fails
+/// and the other way round, a kind of event that is not in `rows` fails, and an event without a kind does not compile.
 @Suite struct SyncReducerTableTests {
-    typealias Phase = SyncReducerTests.Phase
+    typealias Phase = SyncReducerExample.Phase
 
     struct Row: Sendable, CustomTestStringConvertible {
-        /// The event's name in SPEC.md.
+        /// The event's name on the page.
         let name: String
-        /// What makes this row differ from others of that name.
-        let variant: String?
         let event: SyncEvent
-        /// The effects, or the code of the error.
-        let outcomes: [Phase: String]
+        /// How the app obtains write checkpoints.
+        var mode = SyncStart.CheckpointMode.legacy
 
-        init(
-            _ name: String, variant: String? = nil, _ event: SyncEvent, idle: String, before: String,
-            tracking: String, blocked: String
-        ) {
+        init(_ name: String, _ event: SyncEvent, mode: SyncStart.CheckpointMode = .legacy) {
             self.name = name
-            self.variant = variant
             self.event = event
-            outcomes = [.idle: idle, .before: before, .tracking: tracking, .blocked: blocked]
+            self.mode = mode
         }
 
-        /// For an event that means the same whether a checkpoint waits or not.
-        init(
-            _ name: String, variant: String? = nil, _ event: SyncEvent, idle: String, before: String,
-            after: String
-        ) {
-            self.init(
-                name, variant: variant, event, idle: idle, before: before, tracking: after, blocked: after)
-        }
-
-        var testDescription: String { variant.map { "\(name) (\($0))" } ?? name }
+        var testDescription: String { name }
     }
 
     /// What can happen, each kind of line and of outcome apart; the switch has no default on purpose.
@@ -83,172 +70,107 @@ import Testing
         }
     }
 
-    static let table: [Row] = {
+    static let rows: [Row] = {
         // A line that cannot be read leaves its kind without a row, which fails.
-        func text(_ text: String) -> SyncEvent { (try? SyncReducerTests.line(text)) ?? .stop }
-        func request(_ priority: Int?, _ cause: ApplyRequest.Cause = .line) -> ApplyRequest {
-            SyncReducerTests.request(priority, cause)
+        func line(_ text: String) -> SyncEvent { (try? SyncReducerExample.line(text)) ?? .stop }
+        func request(_ priority: Int?, _ cause: ApplyRequest.Cause = .line, id: Int? = nil) -> ApplyRequest {
+            SyncReducerExample.request(priority, cause, writeCheckpoint: id)
         }
-        let none = "invalid-state"
-        let end = "status, close ended"
-        let done = "log debug, completed, status"
-        let rebuild = "perform prolong, perform rebuild"
-        let expired = "perform prolong, fetch expired, close expired"
         let mismatch = ApplyOutcome.mismatch([
             ChecksumMismatch(bucket: "a", expected: Checksum(1), present: .zero, superseded: .zero)
         ])
-        let other = [RequestedSubscription(id: 1, name: "s", parameters: "null")]
+        let again = SyncReducerExample.subscriptions
         return [
+            Row("start", .start(SyncReducerExample.start(.legacy))),
+            Row("prepared", .prepared(SyncReducerExample.preparation)),
+            Row("prepared (mode `requests`)", .prepared(SyncReducerExample.preparation), mode: .requests),
+            Row("connection established", .connectionEstablished),
+            Row("connection ended", .connectionEnded),
+            Row("checkpoint", line(SyncLines.checkpoint(2, [.init("b")]))),
             Row(
-                "start", .start(SyncStart()), idle: "perform prepare", before: "perform prepare",
-                after: "perform prepare"),
-            Row(
-                "prepared", .prepared(SyncReducerTests.preparation), idle: none, before: "status, open",
-                after: "status, open"),
-            Row("connection established", .connectionEstablished, idle: none, before: "", after: ""),
-            Row("connection ended", .connectionEnded, idle: none, before: end, after: end),
-            Row(
-                "checkpoint", text(SyncLines.checkpoint(2, [.init("b")])), idle: none,
-                before: "perform track", after: "perform track"),
-            Row(
-                "checkpoint diff", text(SyncLines.diff(2)), idle: none, before: "protocol-violation",
-                after: "perform track"),
-            Row("tracked", .tracked(SyncReducerTests.tracked), idle: none, before: "", after: ""),
-            Row(
-                "data", text(SyncLines.data("a", SyncLines.put(1, "r"))), idle: none,
-                before: "perform save", after: "perform save"),
+                "checkpoint diff",
+                line(SyncLines.diff(2, updated: [.init("b")], removed: ["a"], writeCheckpoint: 4))),
+            Row("tracked", .tracked(SyncReducerExample.tracked)),
+            Row("data", line(SyncLines.data("a", SyncLines.put(1, "r")))),
             Row(
                 "data with a PUT without type or id",
-                text(SyncLines.data("a", SyncLines.put(1, "r"), BadLine.putWithoutID)), idle: none,
-                before: "protocol-violation", after: "protocol-violation"),
-            Row("saved", .saved(bucket: "a", count: 1), idle: none, before: "", after: "status"),
+                line(SyncLines.data("a", SyncLines.put(1, "r"), BadLine.putWithoutID))),
+            Row("saved", .saved(bucket: "a", count: 2)),
+            Row("checkpoint complete", line(SyncLines.complete())),
+            Row("partial complete (priority 1)", line(SyncLines.partial(1))),
+            Row("partial complete (priority 3)", line(SyncLines.partial(3))),
+            Row("applied: applied (complete)", .applied(request(nil), .applied(at: 5))),
+            Row("applied: applied (write checkpoint 4)", .applied(request(nil, id: 4), .applied(at: 5))),
+            Row("applied: applied (priority 1)", .applied(request(1), .applied(at: 5))),
+            Row("applied: blocked (complete)", .applied(request(nil), .blocked)),
+            Row("applied: blocked (priority 1)", .applied(request(1), .blocked)),
+            Row("applied: mismatch (complete)", .applied(request(nil), mismatch)),
+            Row("applied: mismatch (priority 1)", .applied(request(1), mismatch)),
+            Row("token expires in 0", line(SyncLines.tokenExpires(in: 0))),
+            Row("token expires in 1", line(SyncLines.tokenExpires(in: 1))),
+            Row("token expires in 30", line(SyncLines.tokenExpires(in: 30))),
+            Row("token expires in 31", line(SyncLines.tokenExpires(in: 31))),
+            Row("unknown line", line("{\"new\":1}")),
+            Row("token refreshed", .tokenRefreshed),
             Row(
-                "checkpoint complete", text(SyncLines.complete()), idle: none,
-                before: "protocol-violation", after: "perform apply"),
-            Row(
-                "partial complete", text(SyncLines.partial(1)), idle: none, before: "invalid-state",
-                after: "perform apply"),
-            Row(
-                "applied: applied", variant: "complete", .applied(request(nil), .applied(at: 5)), idle: none,
-                before: done, after: done),
-            Row(
-                "applied: applied", variant: "partial", .applied(request(1), .applied(at: 5)), idle: none,
-                before: "status", after: "status"),
-            Row(
-                "applied: blocked", variant: "complete", .applied(request(nil), .blocked), idle: none,
-                before: "log info", after: "log info"),
-            Row(
-                "applied: blocked", variant: "partial", .applied(request(1), .blocked), idle: none,
-                before: "",
-                after: ""),
-            Row(
-                "applied: mismatch", .applied(request(nil), mismatch), idle: none,
-                before: "log warning, close mismatch", after: "log warning, close mismatch"),
-            Row(
-                "token expires ≤ 0", text(SyncLines.tokenExpires(in: 0)), idle: none, before: expired,
-                after: expired),
-            Row(
-                "token expires 1…30", variant: "1", text(SyncLines.tokenExpires(in: 1)), idle: none,
-                before: "perform prolong, fetch", after: "perform prolong, fetch"),
-            Row(
-                "token expires 1…30", variant: "30", text(SyncLines.tokenExpires(in: 30)), idle: none,
-                before: "perform prolong, fetch", after: "perform prolong, fetch"),
-            Row(
-                "token expires > 30", text(SyncLines.tokenExpires(in: 31)), idle: none, before: rebuild,
-                after: rebuild),
-            Row("unknown line", text("{\"new\":1}"), idle: none, before: "log debug", after: "log debug"),
-            Row(
-                "token refreshed", .tokenRefreshed, idle: none, before: "close refreshed",
-                after: "close refreshed"),
-            Row(
-                "subscriptions changed", .subscriptionsChanged(active: []), idle: none, before: rebuild,
-                after: rebuild),
-            Row(
-                "rebuilt: same", .subscriptionsRebuilt([], active: []), idle: none, before: "", after: ""),
-            Row(
-                "rebuilt: different", .subscriptionsRebuilt(other, active: []), idle: none,
-                before: "close subscriptions", after: "close subscriptions"),
-            Row(
-                "upload completed", .uploadCompleted, idle: none, before: "", tracking: "",
-                blocked: "perform target"),
-            Row(
-                "target", variant: "none", .target(nil), idle: none, before: "", tracking: "",
-                blocked: "perform apply"),
-            Row("target", variant: "above", .target(1), idle: none, before: "", tracking: "", blocked: ""),
-            Row(
-                "applied(pending): applied", .applied(request(nil, .completedUpload), .applied(at: 5)),
-                idle: none, before: done, after: done),
-            Row(
-                "applied(pending): else", variant: "blocked",
-                .applied(request(nil, .completedUpload), .blocked),
-                idle: none, before: "log warning", after: "log warning"),
-            Row(
-                "applied(pending): else", variant: "mismatch",
-                .applied(request(nil, .completedUpload), mismatch),
-                idle: none, before: "log warning", after: "log warning"),
-            Row("stop", .stop, idle: "", before: end, after: end),
+                "subscriptions changed", .subscriptionsChanged(active: [StreamKey(name: "t")])),
+            Row("rebuilt: same", .subscriptionsRebuilt(again, active: [])),
+            Row("rebuilt: different", .subscriptionsRebuilt([], active: [])),
+            Row("upload completed", .uploadCompleted),
+            Row("target (none)", .target(nil)),
+            Row("target (3, seen)", .target(3)),
+            Row("target (4, not seen)", .target(4)),
+            Row("applied(pending): applied", .applied(request(nil, .completedUpload), .applied(at: 5))),
+            Row("applied(pending): blocked", .applied(request(nil, .completedUpload), .blocked)),
+            Row("applied(pending): mismatch", .applied(request(nil, .completedUpload), mismatch)),
+            Row("stop", .stop),
         ]
     }()
 
-    @Test(arguments: table, Phase.allCases) func everyPairDoesWhatTheTableSays(
-        _ row: Row, _ phase: Phase
-    ) throws {
-        var state = try SyncReducerTests.state(phase)
-        do {
-            let effects = try SyncReducer.reduce(&state, row.event).names
-            #expect(effects.joined(separator: ", ") == row.outcomes[phase])
-            // Closing is the last effect, and nothing is under way after it.
-            #expect(!effects.dropLast().contains { $0.hasPrefix("close") })
-            if effects.last?.hasPrefix("close") == true { #expect(!state.isActive) }
-        } catch {
-            #expect(error.code.rawValue == row.outcomes[phase])
+    /// The cells of the page by row and state; a cell `as X` is that of the state X.
+    private static func page() throws -> [(name: String, cells: [Phase: String])] {
+        let lines = try Repository.text("Client/Stream/SPEC.md").split(separator: "\n")
+        let start = try #require(lines.firstIndex { $0.hasPrefix("| event |") })
+        #expect(lines[start] == "| event | \(Phase.allCases.map(\.rawValue).joined(separator: " | ")) |")
+        return try lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            try #require(cells.count == 1 + Phase.allCases.count, "\(line)")
+            let own = Dictionary(uniqueKeysWithValues: zip(Phase.allCases, cells[1...]))
+            let resolved = own.mapValues { cell in
+                cell.hasPrefix("as ") ? Phase(rawValue: String(cell.dropFirst(3))).flatMap { own[$0] } : cell
+            }
+            return (cells[0], resolved.compactMapValues { $0 })
         }
+    }
+
+    @Test func thePageHasARowForEachEventOfThisTableInItsOrder() throws {
+        #expect(try Self.page().map(\.name) == Self.rows.map(\.name))
     }
 
     @Test func everyKindOfEventHasARow() {
-        let missing = Set(Kind.allCases).subtracting(Self.table.map { Kind($0.event) })
+        let missing = Set(Kind.allCases).subtracting(Self.rows.map { Kind($0.event) })
         #expect(missing.isEmpty)
     }
 
-    // MARK: The page
-
-    /// The rows of SPEC.md: name, then the cells for idle, before and tracking.
-    private static func page() throws -> [[String]] {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Client/Stream/SPEC.md")
-        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-        let start = try #require(lines.firstIndex { $0.hasPrefix("| event |") })
-        return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
-            line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-        }
+    @Test(arguments: rows, Phase.allCases) func everyCellSaysWhatTheReducerDoes(
+        _ row: Row, _ phase: Phase
+    ) throws {
+        let cells = try #require(try Self.page().first { $0.name == row.name }).cells
+        let cell = try SyncReducerExample.cell(row.event, in: phase, mode: row.mode)
+        #expect(cell == cells[phase])
     }
 
-    @Test func thePageHasTheSameRows() throws {
-        let page = try Self.page()
-        #expect(page.allSatisfy { $0.count == 4 })
-        #expect(Set(page.map { $0[0] }) == Set(Self.table.map(\.name)))
-        #expect(Set(page.map { $0[0] }).count == page.count)
+    @Test(arguments: rows, Phase.allCases) func closingIsTheLastEffectAndEndsTheIteration(
+        _ row: Row, _ phase: Phase
+    ) throws {
+        var state = try SyncReducerExample.state(phase, row.mode)
+        // What breaks the protocol has no effects.
+        guard let effects = try? SyncReducer.reduce(&state, row.event) else { return }
+        #expect(!effects.dropLast().contains { $0.isClose })
+        #expect(state.isActive != (effects.last?.isClose ?? !state.isActive))
     }
+}
 
-    @Test func errorsAndEndsOfThePageAreThoseOfTheTable() throws {
-        for cells in try Self.page() {
-            for row in Self.table where row.name == cells[0] {
-                for (index, phase) in [Phase.idle, .before, .tracking].enumerated() {
-                    var cell = cells[index + 1]
-                    if cell == "the same" { cell = cells[index] }
-                    let outcome = row.outcomes[phase]
-                    switch cell {
-                    case "error", "state error":
-                        #expect(outcome == "invalid-state", "\(row.name) in \(phase)")
-                    case "protocol error": #expect(outcome == "protocol-violation", "\(row.name) in \(phase)")
-                    case "·": #expect(outcome == "", "\(row.name) in \(phase)")
-                    case "cannot happen", "cannot happen: prepared follows start at once": continue
-                    default:
-                        let closes = outcome?.contains("close") == true
-                        #expect(cell.contains("close") == closes, "\(row.name) in \(phase)")
-                    }
-                }
-            }
-        }
-    }
+extension SyncEffect {
+    fileprivate var isClose: Bool { if case .close = self { true } else { false } }
 }
