@@ -1,4 +1,5 @@
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -8,9 +9,9 @@ struct SingleFlightTests {
     @Test func workIsDoneOnceForAllAndKept() async throws {
         let flight = SingleFlight<Int>()
         let runs = Lock(0)
-        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let gate = Gate()
         let work: @Sendable () async throws -> Int = {
-            for await _ in gate { break }
+            await gate.pass()
             return runs.withLock { count in
                 count += 1
                 return count
@@ -18,7 +19,8 @@ struct SingleFlightTests {
         }
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<8 { group.addTask { try await flight.value(work) } }
-            open.yield()
+            try await wait(for: "all to wait for one") { flight.waiterCount == 8 }
+            gate.open()
             for try await value in group { #expect(value == 1) }
         }
         #expect(try await flight.value(work) == 1)
@@ -37,20 +39,19 @@ struct SingleFlightTests {
 
     @Test func callerThatIsCancelledStopsWaitingAndTheOthersDoNot() async throws {
         let flight = SingleFlight<Int>()
-        let (gate, open) = AsyncStream.makeStream(of: Void.self)
-        let (starts, started) = AsyncStream.makeStream(of: Void.self)
+        let gate = Gate()
         let work: @Sendable () async throws -> Int = {
-            started.yield()
-            for await _ in gate { break }
+            await gate.pass()
             try Task.checkCancellation()
             return 1
         }
         let patient = Task { try await flight.value(work) }
-        for await _ in starts { break }
+        try await wait(for: "the work to begin") { gate.arrivals == 1 }
         let hasty = Task { try await flight.value(work) }
+        try await wait(for: "both to wait") { flight.waiterCount == 2 }
         hasty.cancel()
-        await #expect(throws: CancellationError.self) { try await hasty.value }
-        open.yield()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: hasty) }
+        gate.open()
         #expect(try await patient.value == 1)
     }
 
@@ -69,7 +70,7 @@ struct SingleFlightTests {
         }
         for await _ in starts { break }
         only.cancel()
-        await #expect(throws: CancellationError.self) { try await only.value }
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: only) }
         for await wasCancelled in ends {
             #expect(wasCancelled)
             break

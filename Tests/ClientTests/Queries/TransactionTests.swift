@@ -1,7 +1,10 @@
 import Foundation
-import PowerSync
+import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
+
+@testable import PowerSync
 
 @Suite(.timeLimit(.minutes(1)))
 struct TransactionTests {
@@ -104,7 +107,7 @@ struct TransactionTests {
     @Test func readTransactionSeesOneStateOfTheData() async throws {
         let test = try TestDatabase()
         try await test.insertUser("before")
-        let (wrote, writer) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let wrote = BlockingGate()
         async let counts = test.database.readTransaction { transaction in
             let count = { @Sendable in
                 try transaction.get(sql: "SELECT count(*) FROM users", parameters: []) {
@@ -112,40 +115,26 @@ struct TransactionTests {
                 }
             }
             let before = try count()
-            writer.signal()
             // This thread belongs to the reader; the write happens on the writer's.
             wrote.wait()
             return [before, try count()]
         }
-        await withCheckedContinuation { continuation in
-            Thread {
-                writer.wait()
-                continuation.resume()
-            }.start()
-        }
+        defer { wrote.open() }
+        try await wait(for: "the first reading") { wrote.arrivals == 1 }
         try await test.insertUser("after")
-        wrote.signal()
+        wrote.open()
         #expect(try await counts == [1, 1])
         #expect(try await test.count("users") == 2)
     }
 
     @Test func fourReadersRunAtOnce() async throws {
         let database = try TestDatabase().database
-        let arrived = Lock(0)
-        let all = DispatchSemaphore(value: 0)
+        let all = BlockingGate()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask {
-                    try await database.readLock { _ in
-                        let isLast = arrived.withLock { count in
-                            count += 1
-                            return count == 4
-                        }
-                        if isLast { for _ in 0..<4 { all.signal() } }
-                        #expect(all.wait(timeout: .now() + 20) == .success)
-                    }
-                }
-            }
+            defer { all.open() }
+            for _ in 0..<4 { group.addTask { try await database.readLock { _ in all.wait() } } }
+            try await wait(for: "four readers at once") { all.arrivals == 4 }
+            all.open()
             try await group.waitForAll()
         }
     }
@@ -187,22 +176,17 @@ struct TransactionTests {
     }
 
     @Test func waitingForTheWriterCanBeCancelled() async throws {
-        let database = try TestDatabase().database
-        let (held, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        async let holder: Void = database.writeLock { _ in
-            held.signal()
-            release.wait()
-        }
-        await withCheckedContinuation { continuation in
-            Thread {
-                held.wait()
-                continuation.resume()
-            }.start()
-        }
+        let database = try #require(try TestDatabase().database as? LocalDatabase)
+        let pool = try await database.pool()
+        let release = BlockingGate()
+        async let holder: Void = database.writeLock { _ in release.wait() }
+        defer { release.open() }
+        try await wait(for: "the writer to be held") { release.arrivals == 1 }
         let waiting = Task { try await database.execute("SELECT 1") }
+        try await wait(for: "the task to wait") { pool.waitingWrites == 1 }
         waiting.cancel()
-        await #expect(throws: CancellationError.self) { try await waiting.value }
-        release.signal()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: waiting) }
+        release.open()
         try await holder
         _ = try await database.execute("SELECT 1")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -83,7 +84,7 @@ struct StreamSubscriptionTests {
         let bench = try ConnectedBench()
         try await bench.connect()
         let first = try await bench.stream()
-        try await waitUntil("connected") { bench.status.connected }
+        try await wait(for: "the connection") { bench.status.connected }
         #expect(try requested(bench, 0).isEmpty)
         let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
         _ = try await bench.stream(1)
@@ -155,8 +156,11 @@ struct StreamSubscriptionTests {
     @Test func waitingForAStreamCanBeCancelled() async throws {
         let bench = try ConnectedBench()
         let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+        let status = try #require(bench.status as? LiveSyncStatus)
         let waiting = Task { try await handle.waitForFirstSync() }
+        try await wait(for: "the task to wait") { status.feed.waiterCount == 1 }
         waiting.cancel()
-        await #expect(throws: CancellationError.self) { try await waiting.value }
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: waiting) }
+        #expect(status.feed.waiterCount == 0)
     }
 }

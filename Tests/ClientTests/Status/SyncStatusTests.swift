@@ -1,6 +1,7 @@
 import Foundation
 import Observation
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -60,15 +61,18 @@ struct SyncStatusTests {
     @Test func waitingEndsWithTheConditionWithCancellationOrWithTheDatabase() async throws {
         let feed = StatusFeed()
         async let connected: Void = feed.wait { $0.connected }
+        try await wait(for: "one to wait") { feed.waiterCount == 1 }
         feed.publish(snapshot { $0.iteration.connected = true })
         try await connected
         try await feed.wait { $0.connected }
         let cancelled = Task { try await feed.wait { $0.uploading } }
+        try await wait(for: "one to wait") { feed.waiterCount == 1 }
         cancelled.cancel()
-        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: cancelled) }
         let closed = Task { try await feed.wait { $0.uploading } }
+        try await wait(for: "one to wait") { feed.waiterCount == 1 }
         feed.close()
-        await #expect(throws: PowerSyncError.self) { try await closed.value }
+        await #expect(throws: PowerSyncError.self) { try await wait(forEndOf: closed) }
     }
 
     @Test func lessUrgentPriorityThatIsCompleteImpliesTheMoreUrgent() {

@@ -1,7 +1,7 @@
-import Dispatch
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -14,13 +14,13 @@ import Testing
     @Test func opensAStreamAndShowsWhatArrives() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
-            try await waitUntil("connected") { await rig.status.connected }
+            try await wait(for: "the connection") { await rig.status.connected }
             stream.send(checkpoint, first)
-            try await waitUntil("downloading") {
+            try await wait(for: "the progress of the download") {
                 await rig.status.downloading?.first?.downloadedOperations == 1
             }
             stream.send(second, SyncLines.complete(2))
-            try await waitUntil("complete") { await rig.status.downloading == nil }
+            try await wait(for: "the complete checkpoint") { await rig.status.downloading == nil }
             #expect(try await rig.items() == ["r1", "r2"])
             let priorities = await rig.status.priorities
             #expect(priorities.map(\.priority) == [PrioritySyncState.fullSync])
@@ -43,7 +43,7 @@ import Testing
         let rig = try await SyncRig()
         await rig.coordinator.start()
         let stream = try await rig.stream(0)
-        try await waitUntil("connected") { await rig.status.connected }
+        try await wait(for: "the connection") { await rig.status.connected }
         await rig.coordinator.stop()
         let status = await rig.status
         #expect(!status.connected && !status.connecting && status.downloadError == nil)
@@ -67,7 +67,7 @@ import Testing
             let stream = try await rig.stream(1)
             #expect(rig.transport.requests.map { $0.headers[0].value } == ["Token token-1", "Token token-2"])
             stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
-            try await waitUntil("the error is gone") { await rig.status.downloadError == nil }
+            try await wait(for: "the error to go") { await rig.status.downloadError == nil }
         }
     }
 
@@ -102,9 +102,9 @@ import Testing
         try await SyncRig.run(rig) { rig in
             let stream = try await rig.stream(0)
             stream.send(SyncLines.tokenExpires(in: 10), SyncLines.tokenExpires(in: 9))
-            try await waitUntil("a prefetch") { rig.fetches == 2 }
+            try await wait(for: "a prefetch") { rig.fetches == 2 }
             stream.send(SyncLines.checkpoint(1, [.init("b")]))
-            try await waitUntil("the stream goes on") { await rig.status.downloading != nil }
+            try await wait(for: "the stream to go on") { await rig.status.downloading != nil }
             gate.raise()
             _ = try await rig.stream(1)
             #expect(rig.transport.requests[1].headers[0].value == "Token token-2")
@@ -123,7 +123,7 @@ import Testing
         try await SyncRig.run(rig) { rig in
             let stream = try await rig.stream(0)
             stream.send(SyncLines.tokenExpires(in: 10))
-            try await waitUntil("a warning") {
+            try await wait(for: "a warning") {
                 rig.log.contains {
                     $0 == "WARNING Pre-fetching credentials that are about to expire has failed: offline"
                 }
@@ -143,10 +143,10 @@ import Testing
         try await SyncRig.run(rig) { rig in
             let stream = try await rig.stream(0)
             stream.send(SyncLines.tokenExpires(in: 10))
-            try await waitUntil("a prefetch") { rig.fetches == 2 }
+            try await wait(for: "a prefetch") { rig.fetches == 2 }
             stream.end()
-            try await waitUntil("disconnected") { await !rig.status.connected }
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "the end of the connection") { await !rig.status.connected }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             rig.clock.advance(by: .seconds(5))
             _ = try await rig.stream(1)
             never.raise()
@@ -157,7 +157,7 @@ import Testing
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
             stream.send(SyncLines.tokenExpires(in: 0))
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             #expect(rig.fetches == 1)
             #expect(await !rig.status.connected)
             rig.clock.advance(by: .seconds(5))
@@ -186,7 +186,7 @@ import Testing
                 stream.send(checkpoint, first)
                 stream.sendRaw(String(second.dropLast(9)))
                 if isCut { stream.cut() } else { stream.end() }
-                try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+                try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
                 let status = await rig.status
                 #expect(status.downloadError != nil && !status.connected && status.downloading == nil)
                 rig.clock.advance(by: .seconds(5))
@@ -194,7 +194,7 @@ import Testing
                 #expect(
                     try rig.transport.body(1)["buckets"]?.text == "[{\"name\":\"b\",\"after\":\"1\"}]")
                 again.send(checkpoint, second, SyncLines.complete(2))
-                try await waitUntil("complete") { await rig.status.downloadError == nil }
+                try await wait(for: "the complete checkpoint") { await rig.status.downloadError == nil }
                 #expect(try await rig.items() == ["r1", "r2"])
             }
         }
@@ -204,7 +204,7 @@ import Testing
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
             stream.send(checkpoint, first, second, "{\"data\":{}}")
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             #expect((await rig.status.downloadError as? SyncError)?.code == .protocolViolation)
             rig.clock.advance(by: .seconds(5))
             _ = try await rig.stream(1)
@@ -217,7 +217,7 @@ import Testing
             let stream = try await rig.stream(0)
             stream.send(checkpoint)
             stream.end()
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             let status = await rig.status
             #expect(!status.connected && status.downloadError == nil && status.downloading == nil)
         }
@@ -231,7 +231,7 @@ import Testing
                 + SyncLines.data("b", SyncLines.put(1, "é\u{2028}", checksum: 11)) + "\n"
                 + SyncLines.complete(2) + "\n"
             for byte in text.utf8 { stream.sendRaw(bytes: [byte]) }
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
             #expect(try await rig.items() == ["é\u{2028}"])
         }
     }
@@ -239,24 +239,21 @@ import Testing
     @Test func nothingMoreIsReadBeforeWhatWasReadIsStored() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
-            try await waitUntil("the client asks") { stream.asked == 1 }
-            let busy = Signal()
-            let release = DispatchSemaphore(value: 0)
+            try await wait(for: "the client to ask") { stream.asked == 1 }
+            let release = BlockingGate()
             let pool = rig.pool
             // The thread of the writer is kept busy.
-            async let holder: DispatchTimeoutResult = pool.write { _ in
-                busy.raise()
-                return release.wait(timeout: .now() + 10)
-            }
-            try await busy.wait()
+            async let holder: Void = pool.write { _ in release.wait() }
+            defer { release.open() }
+            try await wait(for: "the writer to be held") { release.arrivals == 1 }
             stream.send(checkpoint)
             stream.send(first)
             stream.send(second)
-            try await waitUntil("one chunk is taken") { stream.left == 2 }
-            #expect(stream.asked == 1)
-            release.signal()
-            #expect(try await holder == .success)
-            try await waitUntil("all are taken") { stream.asked == 4 }
+            try await wait(for: "what was read to wait for the writer") { pool.waitingWrites > 0 }
+            #expect(stream.left == 2 && stream.asked == 1)
+            release.open()
+            try await holder
+            try await wait(for: "all to be taken") { stream.asked == 4 }
         }
     }
 
@@ -267,8 +264,8 @@ import Testing
             for attempt in 0..<8 {
                 let stream = try await rig.stream(attempt)
                 stream.send(SyncLines.checkpoint(2, [.init("b", checksum: 1)]), first, complete)
-                try await waitUntil("a pause") { await !rig.status.connected && !rig.clock.waiting.isEmpty }
-                try await waitUntil("the long wait") { (rig.clock.waiting.last ?? .zero) >= .seconds(5) }
+                try await wait(for: "a pause") { await !rig.status.connected && !rig.clock.waiting.isEmpty }
+                try await wait(for: "the long wait") { (rig.clock.waiting.last ?? .zero) >= .seconds(5) }
                 delays.append(rig.clock.waiting.last ?? .zero)
                 let error = await rig.status.downloadError as? SyncError
                 #expect((error?.code == .checksumMismatch) == (attempt > 0))
@@ -278,22 +275,22 @@ import Testing
             let stream = try await rig.stream(8)
             #expect(try rig.transport.body(8)["buckets"]?.text == "[]")
             stream.send(checkpoint, first, second, complete)
-            try await waitUntil("the error is gone") { await rig.status.downloadError == nil }
+            try await wait(for: "the error to go") { await rig.status.downloadError == nil }
             stream.end()
-            try await waitUntil("the ordinary delay") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "the ordinary delay") { rig.clock.waiting.contains(.seconds(5)) }
         }
     }
 
     @Test func subscribingOpensAnotherStreamAtOnce() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
-            try await waitUntil("connected") { await rig.status.connected }
+            try await wait(for: "the connection") { await rig.status.connected }
             let key = StreamKey(name: "s", parameters: "{\"x\":1}")
             _ = try await rig.database.write { try $0.subscribe(key) }
             rig.setActive([key])
             rig.coordinator.subscriptionsChanged()
             _ = try await rig.stream(1)
-            try await waitUntil("the old stream is closed") { stream.isCancelled }
+            try await wait(for: "the old stream to be closed") { stream.isCancelled }
             #expect(
                 try rig.transport.body(1)["streams"]?["subscriptions"]?.text
                     == "[{\"stream\":\"s\",\"parameters\":{\"x\":1},\"override_priority\":null}]")
@@ -305,7 +302,7 @@ import Testing
             _ = try await rig.pause()
             _ = try await rig.database.write { try $0.subscribe(StreamKey(name: "s")) }
             rig.coordinator.subscriptionsChanged()
-            try await waitUntil("the subscription is shown") { await rig.status.streams.map(\.name) == ["s"] }
+            try await wait(for: "the subscription to show") { await rig.status.streams.map(\.name) == ["s"] }
             #expect(rig.transport.streams.count == 1)
         }
     }
