@@ -2,17 +2,15 @@ import Foundation
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// Plays what a scripted service did to the official Node SDK to this client.
 @Suite(.timeLimit(.minutes(1))) struct ClientRecordingTests {
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Fixtures/client")
-
     static let files: [String] = {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
-        return (names ?? []).filter { $0.hasSuffix(".json") }.sorted()
+        let files = try? Repository.fixtureFiles("client")
+        return (files ?? []).map(\.lastPathComponent)
     }()
 
     /// Where this client does better, with the number of connections that it needs.
@@ -27,12 +25,16 @@ import Testing
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 36) }
 
     @Test(arguments: files) func behavesAsTheOfficialClientDoes(_ file: String) async throws {
-        let recording = try JSON.parse(Array(try Data(contentsOf: Self.folder.appending(path: file))))
+        let recording = try JSON.parse(try Repository.fixture("client/\(file)"))
         let recorded = (recording["requests"]?.arrayValue ?? []).filter {
             $0["path"] == .string("/sync/stream")
         }
         let isEndless = Self.endless.contains(file)
         let count = Self.differing[file]?.connections ?? (isEndless ? 3 : recorded.count)
+        let isComplete = !isEndless && Self.differing[file] == nil
+        let checkpoints = (recording["requests"]?.arrayValue ?? []).count {
+            $0["path"]?.stringValue?.hasPrefix("/write-checkpoint2.json") == true
+        }
 
         let player = try await ScriptPlayer(recording["script"] ?? .null)
         try await SyncRig.run(player.rig) { rig in
@@ -46,9 +48,9 @@ import Testing
             let tokens = rig.transport.requests.filter { $0.method == "POST" }.map { $0.headers[0].value }
             let others = recorded.prefix(count).map { $0["headers"]?["authorization"]?.stringValue ?? "" }
             #expect(changes(tokens) == changes(others))
-            guard !isEndless, Self.differing[file] == nil else {
+            guard isComplete else {
                 if !isEndless {
-                    try await waitUntil("the rows that this client gets") {
+                    try await wait(for: "the rows that this client gets") {
                         try await rig.rows("SELECT id FROM notes ORDER BY id") == [["n1"], ["n2"]]
                     }
                 }
@@ -57,22 +59,33 @@ import Testing
             let rows = (recording["final"]?["rows"]?.arrayValue ?? []).map { row in
                 ["id", "body"].map { SQLiteValue(row[$0]?.stringValue) }
             }
-            try await waitUntil("the rows of the recording") {
+            try await wait(for: "the rows of the recording") {
                 try await rig.rows("SELECT id, body FROM notes ORDER BY id") == rows
             }
             let status = recording["final"]?["status"]
-            try await waitUntil("the status of the recording") {
+            try await wait(for: "the status of the recording") {
                 let now = await rig.status
                 return now.connected == status?["connected"]?.boolValue && now.downloadError == nil
                     && now.uploadError == nil
                     && now.priorities.isEmpty == (status?["hasSynced"]?.boolValue == false)
             }
-            #expect(try await rig.rows("SELECT count(*) FROM ps_crud") == [[0]])
-            let checkpoints = (recording["requests"]?.arrayValue ?? []).filter {
-                $0["path"]?.stringValue?.hasPrefix("/write-checkpoint2.json") == true
+            try await wait(for: "an empty queue") {
+                try await rig.rows("SELECT count(*) FROM ps_crud")
+            } until: {
+                $0 == [[0]]
             }
-            #expect(rig.transport.requests.filter { $0.method == "GET" }.count == checkpoints.count)
+            try await wait(for: "the requests for write checkpoints") {
+                writeCheckpointRequests(of: rig)
+            } until: {
+                $0 >= checkpoints
+            }
         }
+        // Nothing more can come once it has been stopped.
+        if isComplete { #expect(writeCheckpointRequests(of: player.rig) == checkpoints) }
+    }
+
+    private func writeCheckpointRequests(of rig: SyncRig) -> Int {
+        rig.transport.requests.count { $0.method == "GET" }
     }
 
     /// For each use of a token whether it is another one than before.
@@ -150,7 +163,7 @@ private final class ScriptPlayer: Sendable {
 
     /// Waits for a connection; time goes on as long as it does not come.
     private func connection(_ index: Int) async throws -> ScriptedStream {
-        try await waitUntil("connection \(index)") {
+        try await wait(for: "connection \(index)") {
             if rig.transport.streams.count > index { return true }
             rig.clock.advance(by: rig.clock.waiting.last ?? .zero)
             return false
@@ -160,14 +173,14 @@ private final class ScriptPlayer: Sendable {
 
     /// Waits until the client has stored what was sent and asks for more, or has closed the stream.
     private func handled(_ stream: ScriptedStream) async throws {
-        try await waitUntil("all lines are handled") { stream.isIdle || stream.isCancelled }
+        try await wait(for: "all lines to be handled") { stream.isIdle || stream.isCancelled }
     }
 
     private func writes() async throws {
         for (number, name) in ["write", "write2"].enumerated() where script[name] != nil {
             try await write(name)
             let failures = (script["wc"]?.arrayValue ?? []).filter { $0.int64Value != 200 }.count
-            try await waitUntil("the write checkpoint") {
+            try await wait(for: "the write checkpoint") {
                 let target = try await rig.database.write { try $0.target() }
                 if target == Int64(7 + number + failures) { return true }
                 rig.clock.advance(by: rig.clock.waiting.last ?? .zero)

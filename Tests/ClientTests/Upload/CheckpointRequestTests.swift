@@ -1,6 +1,7 @@
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -32,7 +33,7 @@ import Testing
     private func sync(_ rig: SyncRig, _ index: Int = 0) async throws -> ScriptedStream {
         let stream = try await rig.stream(index)
         stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
-        try await waitUntil("the first line is handled") { rig.isSynced }
+        try await wait(for: "the first line to be handled") { rig.isSynced }
         return stream
     }
 
@@ -42,14 +43,16 @@ import Testing
             let stream = try await sync(rig)
             try await rig.restThrottle()
             try await rig.writeLocally()
-            try await waitUntil("the target is known") { try await target(rig) == 42 }
+            try await wait(for: "the target to be known") { try await target(rig) == 42 }
             #expect(try ids(rig) == ["1", "42"])
             #expect(!rig.transport.requests.contains { $0.method == "GET" })
             stream.send(
                 SyncLines.diff(1, updated: [.init("b", checksum: 5)], writeCheckpoint: 42),
                 SyncLines.data("b", SyncLines.put(1, "remote", checksum: 5)), SyncLines.complete())
-            try await waitUntil("applied") { try await rig.items() == ["remote"] }
-            try await waitUntil("told") { rig.log.contains("DEBUG Applied checkpoint request id 42") }
+            try await wait(for: "the checkpoint to be applied") { try await rig.items() == ["remote"] }
+            try await wait(for: "the app to be told") {
+                rig.log.contains("DEBUG Applied checkpoint request id 42")
+            }
         }
     }
 
@@ -67,11 +70,11 @@ import Testing
         try await SyncRig.run(rig) { rig in
             // The stream goes on meanwhile.
             _ = try await sync(rig)
-            try await waitUntil("the upload has ended") { rig.uploads == 1 }
+            try await wait(for: "the upload to end") { rig.uploads == 1 }
             #expect(try await target(rig) == .max)
             #expect(try ids(rig).isEmpty)
             release.raise()
-            try await waitUntil("the target is known") { try await target(rig) == 8 }
+            try await wait(for: "the target to be known") { try await target(rig) == 8 }
             #expect(try ids(rig) == ["1", "8"])
         }
     }
@@ -88,14 +91,26 @@ import Testing
         defer { rig.withLock { $0 = nil } }
         try await SyncRig.run(made) { made in
             _ = try await sync(made)
-            try await waitUntil("the request is sent") { try ids(made) == ["1"] }
+            try await wait(for: "the request to be sent") { try ids(made) == ["1"] }
             try await made.restThrottle()
             #expect(try await made.database.write { try $0.currentCheckpointRequest() } == 2)
         }
     }
 
     @Test func aFailedSeedFailsTheIterationAndSaysWhy() async throws {
-        let rig = try await rig(.status(404), .status(401), .checkpointRequest(1))
+        // The answers come when the stream beside them is open: an iteration that fails sooner opens none.
+        let (made, sent) = (Lock<SyncRig?>(nil), Lock(0))
+        let rig = try await rig(.status(404), .status(401), .checkpointRequest(1)) {
+            let number = sent.withLock { count in
+                count += 1
+                return count
+            }
+            try await wait(for: "the stream of request \(number)") {
+                made.withLock { $0 }?.transport.streams.count ?? 0 >= number
+            }
+        }
+        made.withLock { $0 = rig }
+        defer { made.withLock { $0 = nil } }
         try await SyncRig.run(rig) { rig in
             _ = try await rig.stream(0)
             #expect(try await rig.pause() == .seconds(5))
@@ -104,7 +119,7 @@ import Testing
             #expect(error.message.contains("1.24"))
             #expect(await !rig.status.connected)
             rig.clock.advance(by: .seconds(5))
-            try await waitUntil("the second failure") {
+            try await wait(for: "the second failure") {
                 await (rig.status.downloadError as? SyncError)?.status == 401
             }
             #expect(try await rig.pause() == .seconds(5))
@@ -123,19 +138,21 @@ import Testing
             let stream = try await sync(rig)
             try await rig.restThrottle()
             try await rig.writeLocally()
-            try await waitUntil("the target is known") { try await target(rig) == 2 }
+            try await wait(for: "the target to be known") { try await target(rig) == 2 }
             for count in [3, 4] {
-                try await waitUntil("patience") { rig.clock.waiting.contains(.seconds(10)) }
+                try await wait(for: "the patience of a request") { rig.clock.waiting.contains(.seconds(10)) }
                 rig.clock.advance(by: .seconds(10))
-                try await waitUntil("sent again") { try ids(rig).count == count }
+                try await wait(for: "it to be sent again") { try ids(rig).count == count }
             }
             #expect(try ids(rig) == ["1", "2", "2", "2"])
             #expect(rig.log.contains { $0.hasPrefix("WARNING Repeating a checkpoint request has failed") })
-            try await waitUntil("patience") { rig.clock.waiting.contains(.seconds(10)) }
+            try await wait(for: "the patience of a request") { rig.clock.waiting.contains(.seconds(10)) }
             stream.send(SyncLines.checkpoint(0, [], writeCheckpoint: 2), SyncLines.complete(0))
-            try await waitUntil("applied") { rig.log.contains("DEBUG Applied checkpoint request id 2") }
+            try await wait(for: "the checkpoint to be applied") {
+                rig.log.contains("DEBUG Applied checkpoint request id 2")
+            }
             rig.clock.advance(by: .seconds(10))
-            try await waitUntil("nothing to wait for") { rig.clock.waiting.isEmpty }
+            try await wait(for: "nothing more to wait for") { rig.clock.waiting.isEmpty }
             #expect(try ids(rig).count == 4)
         }
     }
@@ -146,11 +163,11 @@ import Testing
             _ = try await sync(rig)
             try await rig.restThrottle()
             try await rig.writeLocally()
-            try await waitUntil("the target is known") { try await target(rig) == 90 }
-            try await waitUntil("the throttle") { rig.clock.waiting.contains(.seconds(1)) }
+            try await wait(for: "the target to be known") { try await target(rig) == 90 }
+            try await wait(for: "the throttle") { rig.clock.waiting.contains(.seconds(1)) }
             rig.clock.advance(by: .seconds(1))
             try await rig.writeLocally("second")
-            try await waitUntil("the next target") { try await target(rig) == 91 }
+            try await wait(for: "the next target") { try await target(rig) == 91 }
             #expect(try ids(rig) == ["1", "2", "91"])
         }
     }
@@ -164,8 +181,8 @@ import Testing
             })
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
-            try await waitUntil("uploaded") { rig.uploads == 1 }
-            try await waitUntil("the round is over") { rig.clock.waiting.contains(.seconds(1)) }
+            try await wait(for: "the upload") { rig.uploads == 1 }
+            try await wait(for: "the round to end") { rig.clock.waiting.contains(.seconds(1)) }
             #expect(try await target(rig) == .max)
             #expect(await rig.status.uploadError == nil)
         }
