@@ -1,46 +1,65 @@
 import Foundation
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
 
-/// A backend that does what the test says, and counts.
+/// A backend that does what the test says, counts, and keeps what it was given.
 final class TestConnector: PowerSyncBackendConnectorProtocol {
-    private let counts = Lock((fetches: 0, uploads: 0))
-    private let upload: @Sendable (any PowerSyncDatabaseProtocol) async throws -> Void
+    private struct State {
+        var fetches = 0
+        var uploads = 0
+        var entries: [CrudEntry] = []
+    }
 
-    var fetches: Int { counts.withLock { $0.fetches } }
-    var uploads: Int { counts.withLock { $0.uploads } }
+    private let state = Lock(State())
+    private let credentials: PowerSyncCredentials?
+    private let upload: (@Sendable (any PowerSyncDatabaseProtocol) async throws -> Void)?
 
+    /// How often credentials were fetched.
+    var fetches: Int { state.withLock { $0.fetches } }
+    /// How often an upload was asked for.
+    var uploads: Int { state.withLock { $0.uploads } }
+    /// What was uploaded, unless the test does that itself.
+    var entries: [CrudEntry] { state.withLock { $0.entries } }
+
+    /// - Parameters:
+    ///   - endpoint: the service; nil for a user who is not signed in.
+    ///   - upload: takes the place of uploading one transaction.
     init(
-        upload: @escaping @Sendable (any PowerSyncDatabaseProtocol) async throws -> Void = { database in
-            try await database.getNextCrudTransaction()?.complete()
-        }
+        endpoint: String? = "https://powersynctest.example.org",
+        upload: (@Sendable (any PowerSyncDatabaseProtocol) async throws -> Void)? = nil
     ) {
+        credentials = endpoint.map { PowerSyncCredentials(endpoint: $0, token: "test-token") }
         self.upload = upload
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
-        counts.withLock { $0.fetches += 1 }
-        return PowerSyncCredentials(endpoint: "https://powersynctest.example.org", token: "test-token")
+        state.withLock { $0.fetches += 1 }
+        return credentials
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        counts.withLock { $0.uploads += 1 }
-        try await upload(database)
+        state.withLock { $0.uploads += 1 }
+        if let upload { return try await upload(database) }
+        guard let transaction = try await database.getNextCrudTransaction() else { return }
+        state.withLock { $0.entries += transaction.crud }
+        try await transaction.complete()
     }
 }
 
 /// A database whose service is a script.
 struct ConnectedBench {
-    let folder: TemporaryFolder
+    let folder: TemporaryDirectory
     let transport: ScriptedTransport
     let database: LocalDatabase
     let log: RecordingWriter
 
-    init(folder: TemporaryFolder? = nil, transport: ScriptedTransport? = nil, name: String = "test.db") throws
+    init(folder: TemporaryDirectory? = nil, transport: ScriptedTransport? = nil, name: String = "test.db")
+        throws
     {
-        let folder = try folder ?? TemporaryFolder()
+        let folder = try folder ?? TemporaryDirectory()
         let answer = SyncHTTPResponse(status: 200, body: Array(#"{"data":{"write_checkpoint":"1"}}"#.utf8))
         let transport = transport ?? ScriptedTransport(answers: [answer])
         self.folder = folder
@@ -65,7 +84,7 @@ struct ConnectedBench {
 
     /// Returns the stream of an attempt, once there is one and the client shows it.
     func stream(_ index: Int = 0) async throws -> ScriptedStream {
-        try await waitUntil("stream \(index)") { transport.streams.count > index }
+        try await wait(for: "stream \(index)") { transport.streams.count > index }
         return transport.streams[index]
     }
 

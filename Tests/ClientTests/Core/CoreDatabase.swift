@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncWire
 
 @testable import PowerSync
@@ -7,7 +8,7 @@ import PowerSyncWire
 struct CoreDatabase {
     let connection: SQLiteConnection
     let core: CoreExtension
-    private var folder: TemporaryFolder?
+    private var folder: TemporaryDirectory?
 
     /// Opens it in memory at a version of the internal tables; 0 leaves it empty.
     init(version: Int = CoreMigrations.latest) throws {
@@ -17,7 +18,7 @@ struct CoreDatabase {
     }
 
     /// Opens a file as it is, and keeps its folder.
-    init(path: String, keeping folder: TemporaryFolder? = nil) throws {
+    init(path: String, keeping folder: TemporaryDirectory? = nil) throws {
         self.folder = folder
         connection = try SQLiteConnection(path: path)
         core = try CoreExtension.install(on: connection)

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -6,8 +7,8 @@ import Testing
 
 /// The fast way to compare rows says the same as the one that builds trees.
 struct FlatObjectTests {
-    @Test(arguments: 1...8) func bothWaysGiveEqualResults(_ seed: UInt64) throws {
-        var random = SeededRandom(seed: Int(seed))
+    @Test(arguments: 1...8) func bothWaysGiveEqualResults(_ seed: Int) throws {
+        var random = SeededRandom(seed: seed)
         var flat = 0
         for _ in 0..<400 {
             let (old, new) = (Self.object(&random), Self.object(&random))

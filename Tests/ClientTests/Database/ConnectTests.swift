@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -8,6 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectTests {
     @Test func syncedRowsAppearAndTheStatusTellsSo() async throws {
+        let start = Date()
         let bench = try ConnectedBench()
         let database = bench.database
         var results = try database.watch("SELECT name FROM users") { try $0.getString(index: 0) }
@@ -16,12 +18,14 @@ struct ConnectTests {
         async let first: Void = database.waitForFirstSync()
         try await bench.connect()
         let stream = try await bench.stream()
-        try await waitUntil("connected") { bench.status.connected }
+        try await wait(for: "the connection") { bench.status.connected }
         stream.send(
             SyncLines.checkpoint(1, [.init("b", checksum: 5, priority: 1)]),
             SyncLines.data(
                 "b", SyncLines.put(1, "u", checksum: 5, type: "users", data: #"{"name":"synced"}"#)))
-        try await waitUntil("downloading") { bench.status.downloadProgress?.downloadedOperations == 1 }
+        try await wait(for: "the progress of the download") {
+            bench.status.downloadProgress?.downloadedOperations == 1
+        }
         #expect(bench.status.downloading)
         #expect(bench.status.downloadProgress?.totalOperations == 1)
         #expect(bench.status.downloadProgress?.fraction == 1)
@@ -33,7 +37,9 @@ struct ConnectTests {
         stream.send(SyncLines.complete(1))
         try await first
         #expect(bench.status.hasSynced == true)
-        #expect(abs(bench.status.lastSyncedAt?.timeIntervalSinceNow ?? 60) < 5)
+        let synced = try #require(bench.status.lastSyncedAt)
+        // It is kept in microseconds.
+        #expect(synced >= start.addingTimeInterval(-0.001) && synced <= Date())
         #expect(bench.status.statusForPriority(BucketPriority(1)).hasSynced == true)
         #expect(try await results.next() == ["synced"])
         // Rows of the service are not queued for upload.
@@ -65,7 +71,7 @@ struct ConnectTests {
         for round in 0..<3 {
             try await bench.connect(connector)
             let stream = try await bench.stream(round)
-            try await waitUntil("connected") { bench.status.connected }
+            try await wait(for: "the connection") { bench.status.connected }
             try await bench.database.disconnect()
             #expect(!bench.status.connected && !bench.status.connecting)
             #expect(bench.status.anyError == nil)
@@ -88,7 +94,7 @@ struct ConnectTests {
             try await group.waitForAll()
         }
         try await bench.connect(options: ConnectOptions(params: ["a": .int(10)]))
-        try await waitUntil("connected") { bench.status.connected }
+        try await wait(for: "the connection") { bench.status.connected }
         let bodies = bench.transport.requests.count
         let last = try bench.transport.body(bodies - 1)
         #expect(last["parameters"]?["a"] == .number("10"))
@@ -102,7 +108,9 @@ struct ConnectTests {
         let bench = try ConnectedBench()
         let task = Task {
             try await bench.connect()
-            while !Task.isCancelled { await Task.yield() }
+            // Goes on until it is cancelled.
+            let never = AsyncStream<Void> { _ in }
+            for await _ in never {}
         }
         let stream = try await bench.stream()
         task.cancel()
@@ -124,7 +132,7 @@ struct ConnectTests {
         try await bench.connect(connector)
         let stream = try await bench.stream()
         stream.send(SyncLines.tokenExpires(in: 3600))
-        try await waitUntil("write checkpoint") {
+        try await wait(for: "the request for a write checkpoint") {
             bench.transport.requests.contains { $0.url.contains("/write-checkpoint2.json?client_id=") }
         }
         #expect(connector.uploads == 1)
@@ -139,7 +147,7 @@ struct ConnectTests {
             if names == ["from server"] { break }
         }
         #expect(seen.allSatisfy { $0 == ["local write"] || $0 == ["from server"] })
-        try await waitUntil("uploaded") { !bench.status.uploading }
+        try await wait(for: "the upload") { !bench.status.uploading }
         try await database.close()
     }
 
@@ -152,7 +160,7 @@ struct ConnectTests {
         try await bench.database.waitForFirstSync()
         #expect(connector.uploads == 0)
         try await bench.database.execute("INSERT INTO users (id, name) VALUES ('u', 'A')")
-        try await waitUntil("uploaded") { connector.uploads == 1 }
+        try await wait(for: "the upload") { connector.uploads == 1 }
         try await bench.database.close()
     }
 
@@ -192,7 +200,7 @@ struct ConnectTests {
         try await bench.connect(TestConnector { try await $0.disconnect() })
         let stream = try await bench.stream()
         stream.send(SyncLines.tokenExpires(in: 3600))
-        try await waitUntil("disconnected") { stream.isCancelled && !bench.status.connected }
+        try await wait(for: "the end of the connection") { stream.isCancelled && !bench.status.connected }
         try await bench.connect()
         _ = try await bench.stream(1)
         try await bench.database.close()
@@ -212,7 +220,7 @@ struct ConnectTests {
     }
 
     @Test func whatWasSyncedIsKnownAfterOpeningAgainAndStaysWhileConnecting() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let first = try ConnectedBench(folder: folder)
         try await first.connect()
         first.completeEmptyCheckpoint(try await first.stream())
@@ -231,13 +239,13 @@ struct ConnectTests {
     }
 
     @Test func instanceThatDidNotConnectSharesTheStreamAndDoesNotEndIt() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let a = try ConnectedBench(folder: folder)
         let b = try ConnectedBench(folder: folder)
         _ = try await b.users()
         try await a.connect()
         let stream = try await a.stream()
-        try await waitUntil("connected") { b.status.connected }
+        try await wait(for: "the connection") { b.status.connected }
         try await b.database.close()
         a.completeEmptyCheckpoint(stream)
         try await a.database.waitForFirstSync()

@@ -1,12 +1,13 @@
 import Foundation
 import PowerSyncSQLite
+import PowerSyncSystem
 import Testing
 
 @testable import PowerSync
 
 struct DatabaseLocationTests {
     @Test func namesWithoutAPathGoToTheDirectoryOfTheVariable() throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let environment = ["POWERSYNC_DATA_DIR": folder.path]
         #expect(
             try DatabaseLocation(named: "a/b.db", environment: environment)
@@ -26,7 +27,7 @@ struct DatabaseLocationTests {
     }
 
     @Test func oneFileHasOnePathHoweverItIsWritten() throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(
             atPath: folder.file("real"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(

@@ -1,5 +1,7 @@
 import Foundation
 import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -7,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct GroupTests {
     @Test func secondInstanceIsWarnedOfAndSharesConnections() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
         let b = try TestDatabase(folder: folder, name: "x/../test.db")
         #expect(
@@ -24,7 +26,7 @@ struct GroupTests {
     }
 
     @Test func noWarningOnceTheFirstIsClosed() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
         try await a.insertUser("A")
         try await a.database.close()
@@ -35,7 +37,7 @@ struct GroupTests {
     }
 
     @Test func closingOneLeavesTheOtherAtWork() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
         let b = try TestDatabase(folder: folder)
         try await a.insertUser("A")
@@ -72,12 +74,12 @@ struct GroupTests {
         try other.transaction { try other.run("INSERT INTO users (id, name) VALUES ('o', 'other')") }
         other.close()
         #expect(try await results.next() == ["other"])
-        try await waitUntil("uploaded") { connector.uploads == 1 }
+        try await wait(for: "the upload") { connector.uploads == 1 }
         try await bench.database.close()
     }
 
     @Test func ownWritesAreNotTakenForThoseOfOthers() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let test = try TestDatabase(folder: folder)
         let pool = try await #require(test.database as? LocalDatabase).pool()
         var external = try await ExternalChanges(path: folder.file(), pool: pool)
@@ -91,7 +93,7 @@ struct GroupTests {
     }
 
     @Test func statusOfOneIsTheStatusOfAll() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
         let b = try TestDatabase(folder: folder)
         _ = try await a.count("users")

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -12,7 +13,7 @@ struct LifecycleTests {
     private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
     @Test func makingADatabaseTouchesNoFile() throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let test = try TestDatabase(folder: folder, name: "deep/er/test.db")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
         #expect(test.database.currentStatus.hasSynced == nil)
@@ -20,7 +21,7 @@ struct LifecycleTests {
     }
 
     @Test func dataSurvivesClosingAndOpeningAgain() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let first = try TestDatabase(folder: folder, name: "deep/er/test.db")
         try await first.insertUser("A")
         try await first.database.close()
@@ -79,7 +80,7 @@ struct LifecycleTests {
     }
 
     @Test func directoryThatCannotBeMadeIsAnErrorOfTheFirstUse() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         try Data().write(to: URL(fileURLWithPath: folder.file("file")))
         let test = try TestDatabase(folder: folder, name: "file/test.db")
         let error = await #expect(throws: PowerSyncError.self) { try await test.count("users") }
@@ -167,7 +168,7 @@ struct LifecycleTests {
     }
 
     @Test func plainCloseKeepsTheFilesAndDeletingRemovesThemAll() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let first = try TestDatabase(folder: folder)
         try await first.insertUser("A")
         try await first.database.close()
@@ -180,7 +181,7 @@ struct LifecycleTests {
     }
 
     @Test func deletingWithoutOpeningRemovesTheFiles() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let first = try TestDatabase(folder: folder)
         try await first.insertUser("A")
         try await first.database.close()
@@ -189,7 +190,7 @@ struct LifecycleTests {
     }
 
     @Test func droppingTheLastReferenceLetsGoOfTheFile() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         do {
             let test = try TestDatabase(folder: folder)
             try await test.insertUser("A")
@@ -200,12 +201,12 @@ struct LifecycleTests {
     }
 
     @Test func openingWaitsForAnotherProcessToLetGo() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let (held, holder) = try hold(folder.file())
         let test = try TestDatabase(folder: folder)
         async let count = test.count("users")
-        // The first failure is logged: from then on it is retried.
-        while !test.log.lines.contains(where: { $0.message.contains("in use") }) { await Task.yield() }
+        // From the first failure on it is retried.
+        try await wait(for: "the first failure in the log") { test.log.has("in use") }
         holder.signal()
         #expect(try await count == 0)
         #expect(try await test.database.get("PRAGMA journal_mode") { try $0.getString(index: 0) } == "wal")
@@ -213,7 +214,7 @@ struct LifecycleTests {
     }
 
     @Test func waitingForTheFileCanBeCancelled() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let (held, holder) = try hold(folder.file())
         defer {
             holder.signal()
@@ -221,10 +222,10 @@ struct LifecycleTests {
         }
         let test = try TestDatabase(folder: folder)
         let opening = Task { try await test.count("users") }
-        while !test.log.lines.contains(where: { $0.message.contains("in use") }) { await Task.yield() }
+        try await wait(for: "the first failure in the log") { test.log.has("in use") }
         // Without the cancellation it would give up with SQLite's error.
         opening.cancel()
-        await #expect(throws: CancellationError.self) { try await opening.value }
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: opening) }
     }
 
     /// Holds a write lock in rollback-journal mode, as another process would, until the second one is

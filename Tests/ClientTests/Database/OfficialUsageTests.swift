@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncSystem
 import Testing
 
 /// Code as it is written against the official client: it has to compile and to do what it says there.
@@ -17,7 +18,7 @@ struct OfficialUsageTests {
         }
     }
 
-    private func open(_ folder: TemporaryFolder) -> any PowerSyncDatabaseProtocol {
+    private func open(_ folder: TemporaryDirectory) -> any PowerSyncDatabaseProtocol {
         let lists = Table(name: "lists", columns: [.text("name")])
         let todos = Table(
             name: "todos", columns: [.text("list_id"), .text("description"), .integer("completed")],
@@ -29,7 +30,7 @@ struct OfficialUsageTests {
     }
 
     @Test func readingAndWritingAsInTheGuides() async throws {
-        let database: any PowerSyncDatabaseProtocol = open(try TemporaryFolder())
+        let database: any PowerSyncDatabaseProtocol = open(try TemporaryDirectory())
         try await database.writeTransaction { tx in
             try tx.execute(sql: "INSERT INTO lists (id, name) VALUES (?, ?)", parameters: ["l", "Groceries"])
             try tx.execute(
@@ -53,7 +54,7 @@ struct OfficialUsageTests {
     }
 
     @Test func unreachableServiceShowsInTheStatusAndNotInConnect() async throws {
-        let database = open(try TemporaryFolder())
+        let database = open(try TemporaryDirectory())
         try await database.connect(connector: Connector(), retryDelay: 0.05)
         for await status in database.currentStatus.asFlow() where status.downloadError != nil {
             #expect("\(status.downloadError ?? "")".contains("couldNotConnect"))

@@ -1,27 +1,19 @@
 import Foundation
-import PowerSync
 import PowerSyncSystem
 
-/// A folder of its own for each test, gone with the test.
-final class TemporaryFolder: Sendable {
-    let path: String
+@testable import PowerSync
 
-    init() throws {
-        path = FileManager.default.temporaryDirectory.path + "/powersync-client-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
+extension TemporaryDirectory {
+    /// A folder for one test, gone with the last who holds it.
+    convenience init() throws(SystemError) { try self.init(prefix: "powersync-client-") }
 
-    deinit {
-        // A folder that cannot be removed is the system's to clean up.
-        try? FileManager.default.removeItem(atPath: path)
-    }
-
-    func file(_ name: String = "test.db") -> String { path + "/" + name }
+    /// The path of a file in it.
+    func file(_ name: String = "test.db") -> String { "\(path)/\(name)" }
 }
 
 /// A database with the tables of the official tests.
 struct TestDatabase {
-    let folder: TemporaryFolder
+    let folder: TemporaryDirectory
     let database: any PowerSyncDatabaseProtocol
     let log: RecordingWriter
 
@@ -38,15 +30,24 @@ struct TestDatabase {
         Table(name: "drafts", columns: [.text("text")], localOnly: true))
 
     init(
-        folder: TemporaryFolder? = nil, name: String = "test.db", schema: Schema = Self.schema,
-        initialStatements: [String] = []
+        folder: TemporaryDirectory? = nil, name: String = "test.db", schema: Schema = Self.schema,
+        initialStatements: [String] = [], environment: SyncEnvironment? = nil
     ) throws {
-        let folder = try folder ?? TemporaryFolder()
+        let folder = try folder ?? TemporaryDirectory()
         self.folder = folder
         log = RecordingWriter(keeping: folder)
-        database = PowerSyncDatabase(
-            schema: schema, dbFilename: name == ":memory:" ? name : folder.file(name),
-            logger: DefaultLogger(writers: [log]), initialStatements: initialStatements)
+        let (file, logger) = (
+            name == ":memory:" ? name : folder.file(name), DefaultLogger(writers: [log])
+        )
+        guard let environment else {
+            database = PowerSyncDatabase(
+                schema: schema, dbFilename: file, logger: logger, initialStatements: initialStatements)
+            return
+        }
+        database = LocalDatabase(
+            schema: schema,
+            location: Result { () throws(PowerSyncError) in try DatabaseLocation(named: file) },
+            logger: logger, initialStatements: initialStatements, groups: .shared, environment: environment)
     }
 
     func insertUser(_ name: String, id: String = UUID().uuidString) async throws {
@@ -70,10 +71,10 @@ struct TestDatabase {
 
 /// Keeps the log lines of a test, and the folder for as long as the database that logs here.
 final class RecordingWriter: LogWriterProtocol {
-    private let folder: TemporaryFolder?
+    private let folder: TemporaryDirectory?
     private let kept = Lock<[(severity: LogSeverity, message: String, tag: String?)]>([])
 
-    init(keeping folder: TemporaryFolder? = nil) {
+    init(keeping folder: TemporaryDirectory? = nil) {
         self.folder = folder
     }
 
@@ -82,6 +83,8 @@ final class RecordingWriter: LogWriterProtocol {
     func log(severity: LogSeverity, message: String, tag: String?) {
         kept.withLock { $0.append((severity, message, tag)) }
     }
+
+    func has(_ text: String) -> Bool { lines.contains { $0.message.contains(text) } }
 
     func warnings(containing text: String) -> Int {
         lines.count { $0.severity == .warning && $0.message.contains(text) }

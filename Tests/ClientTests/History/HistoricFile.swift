@@ -1,5 +1,7 @@
 import Foundation
 import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncTestSupport
 
 @testable import PowerSync
 
@@ -19,7 +21,7 @@ struct HistoricFile {
         Table(name: "drafts", columns: [.text("text")], localOnly: true))
 
     let name: String
-    let folder: TemporaryFolder
+    let folder: TemporaryDirectory
     var path: String { folder.file() }
 
     /// The version that the file has at first.
@@ -30,7 +32,7 @@ struct HistoricFile {
     /// Makes the file with plain SQLite, on demand without the rows of the story.
     init(_ name: String, onlyLayout: Bool = false) throws {
         self.name = name
-        folder = try TemporaryFolder()
+        folder = try TemporaryDirectory()
         let plain = try SQLiteConnection(path: path)
         let text = try Self.script(name)
         let parts = text.components(separatedBy: "\n-- Data\n")
@@ -54,9 +56,7 @@ struct HistoricFile {
     }
 
     private static func script(_ name: String) throws -> String {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Fixtures/history")
-        return try String(contentsOf: folder.appending(path: "\(name).sql"), encoding: .utf8)
+        try Repository.text("Tests/Fixtures/history/\(name).sql")
     }
 }
 

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncWire
 import Testing
 
@@ -103,7 +104,7 @@ struct WayBackTests {
         "51: a library that knows nothing of ours takes a file of ours back by the stored steps",
         arguments: [13, 12, 9, 5, 4, 2])
     func anOlderLibraryRunsOurSteps(_ version: Int) throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let core = try CoreDatabase(path: folder.file())
         try core.apply([CoreDatabase.table("lists", ["name"]), CoreDatabase.table("todos", ["name"])])
         try core.execute(

@@ -1,3 +1,5 @@
+import PowerSyncTestSupport
+
 /// What one connection to the modelled service is sent.
 struct ServiceStream {
     /// The parameters of the subscriptions of the request, in its order.

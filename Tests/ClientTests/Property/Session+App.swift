@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncTestSupport
 
 @testable import PowerSync
 

@@ -1,3 +1,4 @@
+import PowerSyncTestSupport
 import PowerSyncWire
 
 @testable import PowerSync

@@ -1,3 +1,5 @@
+import PowerSyncTestSupport
+
 /// The steps of a session.
 extension Session {
     private enum Step {

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 
 @testable import PowerSync

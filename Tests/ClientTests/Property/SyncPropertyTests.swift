@@ -1,15 +1,16 @@
 import Foundation
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// Random sessions against a model (client-core 5 to 8).
 ///
 /// `POWERSYNC_PROPERTY_SEEDS` says how many; `POWERSYNC_PROPERTY_SEED` runs a single one.
 @Suite struct SyncPropertyTests {
-    private static let environment = ProcessInfo.processInfo.environment
     private static let seeds: Range<Int> = {
-        if let seed = environment["POWERSYNC_PROPERTY_SEED"].flatMap(Int.init) { return seed..<seed + 1 }
-        return 0..<(environment["POWERSYNC_PROPERTY_SEEDS"].flatMap(Int.init) ?? 200)
+        let seed = TestOptions.number("POWERSYNC_PROPERTY_SEED", standard: -1)
+        if seed >= 0 { return seed..<seed + 1 }
+        return 0..<TestOptions.number("POWERSYNC_PROPERTY_SEEDS", standard: 200)
     }()
     private static let shards = 4
     private static var isLong: Bool { seeds.count > 500 }

@@ -1,6 +1,7 @@
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
             let stream = try await rig.stream(0)
             stream.send(Self.checkpoint, Self.first)
             stream.cut()
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             dump = try await self.dump(rig)
         }
         return try #require(dump)
@@ -47,7 +48,7 @@ import Testing
                 let middle = text.utf8.count + bad.bytes.count / 2
                 for piece in [bytes[..<middle], bytes[middle...]] { stream.sendRaw(bytes: Array(piece)) }
             }
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             #expect(stream.isCancelled)
             let error = try #require(await rig.status.downloadError as? SyncError)
             #expect(error.code == .protocolViolation)
@@ -58,7 +59,7 @@ import Testing
             let next = try await rig.stream(1)
             #expect(try rig.transport.body(1)["buckets"]?.text == "[{\"name\":\"b\",\"after\":\"1\"}]")
             next.send(Self.checkpoint, Self.rest, SyncLines.complete(3))
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
             #expect(try await rig.items() == ["r1", "r2", "r3"])
             #expect(await rig.status.downloadError == nil)
         }
@@ -155,7 +156,7 @@ import Testing
             stream.sendRaw(beginning)
             let count = 4 * limit / chunk
             for _ in 0..<count { stream.sendRaw(String(repeating: "x", count: chunk)) }
-            try await waitUntil("the stream is given up") { await rig.status.downloadError != nil }
+            try await wait(for: "the stream to be given up") { await rig.status.downloadError != nil }
             #expect(stream.isCancelled)
             let error = await rig.status.downloadError as? SyncError
             #expect((error?.cause as? WireError)?.code == .tooLarge)

@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -35,7 +36,7 @@ import Testing
             for start in stride(from: 0, to: bytes.count, by: size) {
                 stream.sendRaw(bytes: Array(bytes[start..<min(start + size, bytes.count)]))
             }
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
             #expect(try await rig.items() == ["r1", "r2"])
             #expect(accepted(rig) == "\(Self.mediaType);q=0.9,application/x-ndjson;q=0.8")
             // The download size counts documents as they came (client-core 6.6).
@@ -49,7 +50,7 @@ import Testing
         try await SyncRig.run(try await SyncRig { $0.prefersBinaryLines = true }) { rig in
             let stream = try await rig.stream(0)
             for line in lines { stream.send(line) }
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
         }
     }
 
@@ -58,7 +59,7 @@ import Testing
         try await SyncRig.run(try await rig()) { rig in
             let stream = try await rig.stream(0)
             stream.sendRaw(bytes: Array(documents.joined()))
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
             #expect(accepted(rig) == "application/x-ndjson")
         }
     }
@@ -68,7 +69,7 @@ import Testing
         try await SyncRig.run(try await rig()) { rig in
             let stream = try await rig.stream(0)
             stream.sendRaw(bytes: Array(documents.dropLast().joined()) + [6, 0, 0, 0, 99, 0])
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             let error = await rig.status.downloadError as? SyncError
             #expect(error?.code == .protocolViolation)
             #expect(error?.message == "invalid binary line")
@@ -82,7 +83,7 @@ import Testing
             let stream = try await rig.stream(0)
             stream.sendRaw(bytes: documents[0] + documents[1].dropLast())
             stream.end()
-            try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
             let error = await rig.status.downloadError as? SyncError
             #expect(error?.code == .unexpectedResponse)
         }

@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
     /// Sends chunks one after the other and waits until the client has taken them all.
     private func send(_ lines: [String], to stream: ScriptedStream) async throws {
         for line in lines { stream.send(line) }
-        try await waitUntil("all is taken") { stream.isIdle }
+        try await wait(for: "all to be taken") { stream.isIdle }
     }
 
     /// Opens a stream with a checkpoint, and lets the upload round pass that the first line starts: its end is an event
@@ -40,11 +41,11 @@ import Testing
             // Whoever writes meanwhile does not wait.
             try await rig.pool.write { try $0.run("INSERT INTO ps_untyped VALUES ('t', 'i', '{}')") }
             #expect(try await stored(rig).isEmpty)
-            try await waitUntil("they are stored") {
+            try await wait(for: "them to be stored") {
                 moment.raise()
                 return try await stored(rig) == [[1], [2]]
             }
-            try await waitUntil("they are told") {
+            try await wait(for: "them to be told") {
                 await rig.status.downloading?.first?.downloadedOperations == 2
             }
         }
@@ -59,7 +60,7 @@ import Testing
             rig.clock.advance(by: .seconds(2))
             try await send([data(2)], to: stream)
             moment.raise()
-            try await waitUntil("both are stored") { try await stored(rig) == [[1], [2]] }
+            try await wait(for: "both to be stored") { try await stored(rig) == [[1], [2]] }
         }
     }
 
@@ -70,7 +71,7 @@ import Testing
                 let stream = try await begin(rig)
                 try await send([data(1)], to: stream)
                 if isCut { stream.cut() } else { stream.end() }
-                try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+                try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
                 #expect(try await stored(rig) == [[1]])
             }
         }
@@ -102,7 +103,7 @@ import Testing
             let stream = try await rig.stream(1)
             #expect(try rig.transport.body(1)["buckets"]?.text == "[]")
             stream.send(checkpoint, data(1), data(2), data(3), SyncLines.complete(3))
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
             #expect(try await rig.items() == ["r1", "r2", "r3"])
         }
     }

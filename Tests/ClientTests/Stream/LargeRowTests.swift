@@ -2,6 +2,7 @@ import PowerSync
 import PowerSyncHTTP
 import PowerSyncHTTPServer
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -18,7 +19,7 @@ import Testing
         #expect(Self.text.utf8.count == 15 << 20)
         let poller = try Poller()
         defer { poller.stop() }
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let lines = [
             SyncLines.checkpoint(2, [.init("b", checksum: 8, count: 2)]),
             SyncLines.data(
@@ -44,14 +45,13 @@ import Testing
                     try await poller.sleep(until: .now + .seconds(180))
                 })
         }
-        let uploaded = Lock<[String?]>([])
+        let connector = TestConnector(endpoint: "http://127.0.0.1:\(server.port)")
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await server.run(handler) }
             let database = PowerSyncDatabase(
                 schema: Schema(Table(name: "items", columns: [.text("col")])), dbFilename: folder.file())
             try await database.connect(
-                connector: LargeRowConnector(endpoint: "http://127.0.0.1:\(server.port)", uploaded: uploaded),
-                options: ConnectOptions(crudThrottle: 0, retryDelay: 0.1))
+                connector: connector, options: ConnectOptions(crudThrottle: 0, retryDelay: 0.1))
             try await database.waitForFirstSync()
             let arrived = try await database.get("SELECT col FROM items WHERE id = 'large'") {
                 try $0.getString(index: 0)
@@ -59,26 +59,11 @@ import Testing
             #expect(arrived == Self.text)
             try await database.execute(
                 "INSERT INTO items (id, col) SELECT 'copy', col FROM items WHERE id = 'large'")
-            try await waitUntil("the copy is uploaded") { uploaded.withLock { !$0.isEmpty } }
-            #expect(uploaded.withLock { $0 == [Self.text] })
+            try await wait(for: "the copy to be uploaded") { !connector.entries.isEmpty }
+            #expect(connector.entries.map { $0.opData?["col"] } == [Self.text])
             try await database.close()
             server.stop(grace: .zero)
             group.cancelAll()
         }
-    }
-}
-
-private struct LargeRowConnector: PowerSyncBackendConnectorProtocol {
-    let endpoint: String
-    let uploaded: Lock<[String?]>
-
-    func fetchCredentials() async throws -> PowerSyncCredentials? {
-        PowerSyncCredentials(endpoint: endpoint, token: "t")
-    }
-
-    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        guard let transaction = try await database.getNextCrudTransaction() else { return }
-        for entry in transaction.crud { uploaded.withLock { $0.append(entry.opData?["col"] ?? nil) } }
-        try await transaction.complete()
     }
 }

@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import Testing
 
 /// Row data stays out of what is logged and shown, whatever fails.
@@ -19,7 +20,7 @@ import Testing
                 SyncLines.data(
                     "b", SyncLines.put(1, "my_user", type: "users", data: #"{"name":"secret"}"#)),
                 SyncLines.complete(1))
-            try await waitUntil("the iteration fails") { await rig.status.downloadError != nil }
+            try await wait(for: "the iteration to fail") { await rig.status.downloadError != nil }
             let log = rig.log.joined(separator: "\n")
             #expect(log.contains("Sync iteration failed"))
             #expect(!log.contains("my_user"))

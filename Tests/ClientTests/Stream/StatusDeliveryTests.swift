@@ -1,6 +1,7 @@
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// A status is delivered after the commit of what it tells: whoever hears of rows finds them.
@@ -29,14 +30,13 @@ import Testing
             + [SyncLines.complete(last)]
     }
 
-    @Test(arguments: 1...6) func everyStatusIsTrueForASecondConnectionWhenItComes(_ seed: UInt64) async throws
-    {
+    @Test(arguments: 1...6) func everyStatusIsTrueForASecondConnectionWhenItComes(_ seed: Int) async throws {
         let folder = try TemporaryDirectory(prefix: "powersync-status-")
         defer { folder.remove() }
         let path = folder.path + "/test.db"
         let witness = Witness(path: path)
         let rig = try await SyncRig(path: path, report: { witness.look(at: $0) })
-        var random = SeededRandom(seed: Int(seed))
+        var random = SeededRandom(seed: seed)
         try await SyncRig.run(rig) { rig in
             let stream = try await rig.stream(0)
             for number in 1...3 {
@@ -52,13 +52,13 @@ import Testing
                     stream.sendRaw(bytes: Array(bytes[position..<next]))
                     position = next
                 }
-                try await waitUntil("round \(number)") {
+                try await wait(for: "round \(number)") {
                     await rig.status.iteration.appliedCheckpointRequestID == Int64(number)
                 }
                 rig.clock.advance(by: .seconds(2))
             }
             stream.cut()
-            try await waitUntil("the stream is lost") { await !rig.status.connected }
+            try await wait(for: "the stream to be lost") { await !rig.status.connected }
         }
         let seen = witness.seen
         #expect(seen.progress > 3 && seen.applied >= 6, "statuses that said nothing prove nothing: \(seen)")

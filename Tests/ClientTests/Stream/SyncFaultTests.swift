@@ -1,14 +1,15 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 /// Seeded sessions with chunks and cuts anywhere: the client must end with the service's rows, whatever happens.
 @Suite(.timeLimit(.minutes(1))) struct SyncFaultTests {
-    @Test(arguments: 1...20) func endsWithTheRowsOfTheServiceWhereverTheStreamIsCut(_ seed: UInt64)
+    @Test(arguments: 1...20) func endsWithTheRowsOfTheServiceWhereverTheStreamIsCut(_ seed: Int)
         async throws
     {
-        var random = SeededRandom(seed: Int(seed))
+        var random = SeededRandom(seed: seed)
         let service = ModelService(operations: 60, random: &random)
         try await SyncRig.run(try await SyncRig()) { rig in
             for attempt in 0... {
@@ -24,13 +25,13 @@ import Testing
                 }
                 guard isCut else { break }
                 if Bool.random(using: &random) { stream.cut() } else { stream.end() }
-                try await waitUntil("the stream is given up") { stream.isCancelled }
-                try await waitUntil("a pause") { rig.clock.waiting.contains(.seconds(5)) }
+                try await wait(for: "the stream to be given up") { stream.isCancelled }
+                try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
                 let broken = try await rig.rows(SyncBench.brokenInvariantsQuery)
                 #expect(broken.isEmpty)
                 rig.clock.advance(by: .seconds(5))
             }
-            try await waitUntil("complete") { await !rig.status.priorities.isEmpty }
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
             #expect(try await rig.rows("SELECT id, col FROM items ORDER BY id") == service.rows)
             #expect(await rig.status.downloadError == nil)
             // Not one operation was counted twice.

@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -18,7 +19,7 @@ import Testing
         return tuning
     }
 
-    @Test(arguments: 1...24) func leavesTheSameTablesHoweverLinesAreStored(_ seed: UInt64) throws {
+    @Test(arguments: 1...24) func leavesTheSameTablesHoweverLinesAreStored(_ seed: Int) throws {
         let (plain, session) = try Session.record(seed)
         let expected = try TableDump(of: plain.connection)
         #expect(try plain.brokenInvariants().isEmpty)
@@ -73,7 +74,7 @@ import Testing
         private var op: Int64 = 100
         private let buckets = ["a", "b", "c"]
 
-        static func prepared(_ seed: UInt64) throws -> SyncBench {
+        static func prepared(_ seed: Int) throws -> SyncBench {
             let bench = try SyncBench()
             guard seed % 3 == 0 else { return bench }
             // A file of another client: several rows of one key, a row without a name.
@@ -89,8 +90,8 @@ import Testing
             return bench
         }
 
-        static func record(_ seed: UInt64) throws -> (Player, [Step]) {
-            var session = Session(random: SeededRandom(seed: Int(seed)))
+        static func record(_ seed: Int) throws -> (Player, [Step]) {
+            var session = Session(random: SeededRandom(seed: seed))
             var player = Player(try prepared(seed), .plain)
             var steps: [Step] = []
             func play(_ step: Step) throws {

@@ -1,17 +1,16 @@
 import Foundation
 import PowerSync
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// The official core's recordings, replayed step by step.
 @Suite struct TranscriptTests {
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Fixtures/core")
-
-    static let files: [String] = ["curated", "random"].flatMap { part -> [String] in
-        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: part).path)
-        return (names ?? []).filter { $0.hasSuffix(".json") }.sorted().map { "\(part)/\($0)" }
-    }
+    /// From the folders `curated` and `random`.
+    static let files: [String] = {
+        let files = try? Repository.fixtureFiles("core")
+        return (files ?? []).map { $0.pathComponents.suffix(2).joined(separator: "/") }
+    }()
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 99) }
 
@@ -22,7 +21,7 @@ import Testing
     @Test(arguments: files, Way.allCases)
     func answersAsTheOfficialCoreDoes(_ file: String, _ way: Way) throws {
         let transcript = try Transcript(
-            parsing: Array(try Data(contentsOf: Self.folder.appending(path: file))))
+            parsing: try Repository.fixture("core/\(file)"))
         let folder = try TemporaryDirectory(prefix: "powersync-transcript-")
         defer { folder.remove() }
         var tuning = way == .plain ? SyncTuning.plain : .standard

@@ -1,6 +1,7 @@
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// Upload rounds and write checkpoints (client-api 3, 7 H).
@@ -14,7 +15,7 @@ import Testing
     private func connect(_ rig: SyncRig) async throws -> ScriptedStream {
         let stream = try await rig.stream(0)
         stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
-        try await waitUntil("the first line is handled") { rig.isSynced }
+        try await wait(for: "the first line to be handled") { rig.isSynced }
         return stream
     }
 
@@ -31,7 +32,7 @@ import Testing
             let stream = try await connect(rig)
             try await rig.restThrottle()
             try await rig.writeLocally()
-            try await waitUntil("the target is known") { try await target(rig) == 7 }
+            try await wait(for: "the target to be known") { try await target(rig) == 7 }
             #expect(rig.uploads == 1)
             let request = try #require(checkpointRequests(rig).first)
             #expect(request.url == "https://service.test/base/write-checkpoint2.json?client_id=test-client")
@@ -40,10 +41,12 @@ import Testing
             stream.send(
                 SyncLines.diff(1, updated: [.init("b", checksum: 5)]),
                 SyncLines.data("b", SyncLines.put(1, "remote", checksum: 5)), SyncLines.complete())
-            try await waitUntil("blocked") { rig.log.contains { $0.contains("due to local data") } }
+            try await wait(for: "the checkpoint to be blocked") {
+                rig.log.contains { $0.contains("due to local data") }
+            }
             #expect(try await rig.items() == ["local"])
             stream.send(SyncLines.diff(2, writeCheckpoint: 7), SyncLines.complete(2))
-            try await waitUntil("applied") { try await rig.items() == ["remote"] }
+            try await wait(for: "the checkpoint to be applied") { try await rig.items() == ["remote"] }
             #expect(!rig.snapshots.contains { $0.uploadError != nil })
             #expect(rig.snapshots.contains { $0.uploading })
             #expect(await !rig.status.uploading)
@@ -68,12 +71,14 @@ import Testing
             stream.send(
                 SyncLines.diff(1, updated: [.init("b", checksum: 5)], writeCheckpoint: 7),
                 SyncLines.data("b", SyncLines.put(1, "remote", checksum: 5)), SyncLines.complete())
-            try await waitUntil("blocked") {
+            try await wait(for: "the checkpoint to be blocked") {
                 rig.log.filter { $0.contains("due to local data") }.count == 2
             }
             release.raise()
-            try await waitUntil("applied") { try await rig.items() == ["remote"] }
-            try await waitUntil("told") { rig.log.contains("DEBUG Applied checkpoint request id 7") }
+            try await wait(for: "the checkpoint to be applied") { try await rig.items() == ["remote"] }
+            try await wait(for: "the app to be told") {
+                rig.log.contains("DEBUG Applied checkpoint request id 7")
+            }
         }
     }
 
@@ -88,16 +93,16 @@ import Testing
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
             for attempt in 1...2 {
-                try await waitUntil("the error is shown") {
+                try await wait(for: "the error to show") {
                     await rig.status.uploadError.map { "\($0)" } == "refused \(attempt)"
                 }
-                try await waitUntil("the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+                try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
                 #expect(rig.uploads == attempt)
                 #expect(await !rig.status.uploading)
                 #expect(try await rig.items() == ["local"])
                 rig.clock.advance(by: .seconds(5))
             }
-            try await waitUntil("the error is gone") { await rig.status.uploadError == nil }
+            try await wait(for: "the error to go") { await rig.status.uploadError == nil }
             #expect(rig.uploads == 3)
             #expect(rig.log.contains("ERROR Error uploading crud: refused 1"))
         }
@@ -110,15 +115,15 @@ import Testing
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
             for status in [500, 401] {
-                try await waitUntil("the error is shown") {
+                try await wait(for: "the error to show") {
                     (await rig.status.uploadError as? SyncError)?.message
                         == "Error getting write checkpoint: \(status)"
                 }
-                try await waitUntil("the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+                try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
                 rig.clock.advance(by: .seconds(5))
             }
-            try await waitUntil("the target is known") { try await target(rig) == 3 }
-            try await waitUntil("the error is gone") { await rig.status.uploadError == nil }
+            try await wait(for: "the target to be known") { try await target(rig) == 3 }
+            try await wait(for: "the error to go") { await rig.status.uploadError == nil }
             #expect(rig.uploads == 1)
             // After a 401 the next request has a new token.
             #expect(
@@ -136,7 +141,7 @@ import Testing
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
-            try await waitUntil("the error is shown") {
+            try await wait(for: "the error to show") {
                 (await rig.status.uploadError as? SyncError)?.code == .stalledUpload
             }
             #expect(rig.uploads == 1)
@@ -144,14 +149,14 @@ import Testing
                 rig.log.contains {
                     $0.hasPrefix("WARNING Potentially previously uploaded CRUD entries are still present")
                 })
-            try await waitUntil("the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
             rig.clock.advance(by: .seconds(5))
             // The front was forgotten with the error, so it is tried once more before the next warning.
-            try await waitUntil("another delay") {
+            try await wait(for: "another delay") {
                 rig.uploads == 2 && rig.clock.waiting.contains(.seconds(5))
             }
             rig.clock.advance(by: .seconds(5))
-            try await waitUntil("the error is gone") { await rig.status.uploadError == nil }
+            try await wait(for: "the error to go") { await rig.status.uploadError == nil }
             #expect(rig.uploads == 3)
         }
     }
@@ -167,7 +172,7 @@ import Testing
         for id in ["a", "b", "c"] { try await rig.writeLocally(id) }
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
-            try await waitUntil("the target is known") { try await target(rig) == 1 }
+            try await wait(for: "the target to be known") { try await target(rig) == 1 }
             #expect(rig.uploads == 3)
             #expect(checkpointRequests(rig).count == 1)
             #expect(!rig.log.contains { $0.contains("Potentially") })
@@ -177,11 +182,11 @@ import Testing
     @Test func triggersDuringTheThrottleMakeOneMoreRound() async throws {
         try await SyncRig.run(try await SyncRig(transport: Self.transport(.writeCheckpoint(1)))) { rig in
             _ = try await connect(rig)
-            try await waitUntil("the first round is over") { rig.clock.waiting == [.seconds(1)] }
+            try await wait(for: "the first round to end") { rig.clock.waiting == [.seconds(1)] }
             for id in ["a", "b", "c"] { try await rig.writeLocally(id) }
             #expect(rig.uploads == 0)
             rig.clock.advance(by: .seconds(1))
-            try await waitUntil("uploaded") { try await target(rig) == 1 }
+            try await wait(for: "the upload") { try await target(rig) == 1 }
             #expect(rig.uploads == 1)
         }
     }
@@ -199,7 +204,7 @@ import Testing
             let stream = try await rig.stream(1)
             #expect(rig.uploads == 0)
             stream.send(SyncLines.checkpoint(0, []))
-            try await waitUntil("uploaded") { try await target(rig) == 1 }
+            try await wait(for: "the upload") { try await target(rig) == 1 }
             #expect(rig.uploads == 1)
         }
     }
@@ -211,13 +216,13 @@ import Testing
             upload: { _, _ in throw ScriptError("no network") })
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
-            try await waitUntil("one attempt") { await rig.status.uploadError != nil }
+            try await wait(for: "one attempt") { await rig.status.uploadError != nil }
             #expect(rig.uploads == 1)
             // Without a stream it is not repeated by itself, only for another write.
-            try await waitUntil("the throttle") { rig.clock.waiting.contains(.seconds(1)) }
+            try await wait(for: "the throttle") { rig.clock.waiting.contains(.seconds(1)) }
             try await rig.writeLocally("second")
             rig.clock.advance(by: .seconds(1))
-            try await waitUntil("a second attempt") { rig.uploads == 2 }
+            try await wait(for: "a second attempt") { rig.uploads == 2 }
         }
     }
 
@@ -231,7 +236,7 @@ import Testing
                 try connection.transaction { try connection.run("INSERT INTO items(id) VALUES ('x')") }
             }
             stream.send(SyncLines.tokenExpires(in: 3600))
-            try await waitUntil("uploaded") { try await target(rig) == 1 }
+            try await wait(for: "the upload") { try await target(rig) == 1 }
         }
     }
 
@@ -245,16 +250,16 @@ import Testing
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
             let stream = try await connect(rig)
-            try await waitUntil("the retry delay") { rig.clock.waiting == [.seconds(60)] }
+            try await wait(for: "the retry delay") { rig.clock.waiting == [.seconds(60)] }
             rig.clock.advance(by: .seconds(30))
             stream.end()
             // Only the pause of the stream is left.
-            try await waitUntil("the delay is over") { rig.clock.waiting == [.seconds(60)] }
+            try await wait(for: "the end of the delay") { rig.clock.waiting == [.seconds(60)] }
             rig.clock.advance(by: .seconds(60))
             let again = try await rig.stream(1)
             #expect(rig.uploads == 1)
             again.send(SyncLines.checkpoint(0, []))
-            try await waitUntil("uploaded") { try await target(rig) == 1 }
+            try await wait(for: "the upload") { try await target(rig) == 1 }
         }
     }
 
@@ -276,7 +281,7 @@ import Testing
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
-            try await waitUntil("the second one counts") { try await target(rig) == 2 }
+            try await wait(for: "the second one to count") { try await target(rig) == 2 }
             #expect(rig.uploads == 2)
             #expect(checkpointRequests(rig).count == 2)
         }
@@ -292,8 +297,8 @@ import Testing
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
-            try await waitUntil("uploaded") { try await target(rig) == 123 }
-            try await waitUntil("the round is over") { rig.clock.waiting.contains(.seconds(1)) }
+            try await wait(for: "the upload") { try await target(rig) == 123 }
+            try await wait(for: "the round to end") { rig.clock.waiting.contains(.seconds(1)) }
             #expect(checkpointRequests(rig).isEmpty)
             let status = await rig.status
             #expect(status.uploadError == nil && !status.uploading)
@@ -305,8 +310,8 @@ import Testing
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
-            try await waitUntil("the error is shown") { await rig.status.uploadError != nil }
-            try await waitUntil("the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            try await wait(for: "the error to show") { await rig.status.uploadError != nil }
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
         }
     }
 

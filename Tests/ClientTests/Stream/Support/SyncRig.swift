@@ -1,6 +1,7 @@
 import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// A coordinator on a database in memory, with a scripted service, a scripted app and a clock moved by hand.
@@ -105,7 +106,7 @@ final class SyncRig: Sendable {
 
     /// Waits for the end of the round that the first line started, and for its throttle.
     func restThrottle() async throws {
-        try await waitUntil("the first round is over") { clock.waiting == [.seconds(1)] }
+        try await wait(for: "the first round to end") { clock.waiting == [.seconds(1)] }
         clock.advance(by: .seconds(1))
     }
 
@@ -134,7 +135,7 @@ final class SyncRig: Sendable {
     func stream(_ index: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws
         -> ScriptedStream
     {
-        try await waitUntil("connection \(index)", sourceLocation: sourceLocation) {
+        try await wait(for: "connection \(index)", sourceLocation: sourceLocation) {
             transport.streams.count > index
         }
         return transport.streams[index]
@@ -142,7 +143,7 @@ final class SyncRig: Sendable {
 
     /// Waits until the coordinator pauses, and returns for how long.
     func pause(sourceLocation: SourceLocation = #_sourceLocation) async throws -> Duration {
-        try await waitUntil("a pause", sourceLocation: sourceLocation) { !clock.waiting.isEmpty }
+        try await wait(for: "a pause", sourceLocation: sourceLocation) { !clock.waiting.isEmpty }
         return clock.waiting[0]
     }
 }
