@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -26,13 +27,22 @@ struct WatchTests {
     }
 
     @Test func changesWithinTheThrottleMakeOneResultAndTheLastIsNeverLost() async throws {
-        let test = try TestDatabase()
-        var results = try watch(test, throttle: 0.2).makeAsyncIterator()
-        #expect(try await results.next() == [])
+        let clock = SteppedClock()
+        let test = try TestDatabase(environment: clock.environment)
+        let watched = Collected(try watch(test, throttle: 0.2))
+        try await wait(for: "the first result") { !watched.results.isEmpty }
+        clock.advance(by: .milliseconds(50))
         for index in 1...5 { try await test.insertUser("User \(index)") }
-        #expect(try await results.next()?.count == 5)
+        try await wait(for: "the rest of the throttle") { clock.waiting == [.milliseconds(150)] }
+        clock.advance(by: .milliseconds(150))
+        try await wait(for: "the second result") { watched.results.count > 1 }
         try await test.insertUser("User 6")
-        #expect(try await results.next()?.count == 6)
+        try await wait(for: "the throttle") { clock.waiting == [.milliseconds(200)] }
+        clock.advance(by: .milliseconds(199))
+        try await test.insertUser("User 7")
+        clock.advance(by: .milliseconds(1))
+        try await wait(for: "the third result") { watched.results.count > 2 }
+        #expect(watched.results.map(\.count) == [0, 5, 7])
     }
 
     @Test func slowConsumerGetsTheNewestResultAlone() async throws {
@@ -71,14 +81,26 @@ struct WatchTests {
         #expect(counts.last == 200)
     }
 
+    /// Writes a list and returns when every watch that was there has been told, and has done what comes of it.
+    private func insertListAndWait(_ test: TestDatabase) async throws {
+        let database = try #require(test.database as? LocalDatabase)
+        // Watches are told in their order, so this one comes last.
+        var lists = try watch(test, "SELECT name FROM lists").makeAsyncIterator()
+        #expect(try await lists.next() == [])
+        let others = database.changes.watcherCount - 1
+        try await test.database.execute("INSERT INTO lists (id, name) VALUES (uuid(), 'list')")
+        #expect(try await lists.next() == ["list"])
+        try await wait(for: "the others to wait again") { database.changes.waitingCount == others }
+    }
+
     @Test func onlyTablesOfTheQueryCount() async throws {
         let test = try TestDatabase()
-        var users = try watch(test).makeAsyncIterator()
-        #expect(try await users.next() == [])
-        try await test.database.execute("INSERT INTO lists (id, name) VALUES (uuid(), 'list')")
+        let users = Collected(try watch(test))
+        try await wait(for: "the first result") { !users.results.isEmpty }
+        try await insertListAndWait(test)
         try await test.insertUser("A")
-        // Had the list made a result, it would come first and be empty.
-        #expect(try await users.next() == ["A"])
+        try await wait(for: "the user") { users.results.last == ["A"] }
+        #expect(users.results == [[], ["A"]])
     }
 
     @Test(arguments: [
@@ -106,16 +128,18 @@ struct WatchTests {
 
     @Test func rolledBackChangesMakeNoResult() async throws {
         let test = try TestDatabase()
-        var results = try watch(test).makeAsyncIterator()
-        #expect(try await results.next() == [])
+        let users = Collected(try watch(test))
+        try await wait(for: "the first result") { !users.results.isEmpty }
         await #expect(throws: TestError.self) {
             try await test.database.writeTransaction { transaction in
                 try transaction.execute(sql: "INSERT INTO users (id, name) VALUES ('x', 'X')", parameters: [])
                 throw TestError(text: "stop")
             }
         }
+        try await insertListAndWait(test)
         try await test.insertUser("A")
-        #expect(try await results.next() == ["A"])
+        try await wait(for: "the user") { users.results.last == ["A"] }
+        #expect(users.results == [[], ["A"]])
     }
 
     @Test func writeLockThatFailsStillTellsWhatItCommitted() async throws {
@@ -213,25 +237,22 @@ struct WatchTests {
             name: "local_users", columns: [.text("name")], localOnly: true, viewNameOverride: "users")
         let test = try TestDatabase(schema: Schema(table, local))
         let database = test.database
-        let all = DispatchSemaphore(value: 0)
-        let arrived = Lock(0)
+        let all = BlockingGate()
         // All four readers have compiled the query for the old tables.
         try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { all.open() }
             for _ in 0..<4 {
                 group.addTask {
                     try await database.readLock { connection in
                         let tables = try WatchedTables.resolve(
                             sql: Self.names, parameters: [], on: connection)
                         #expect(tables == ["ps_data_local__local_users"])
-                        let isLast = arrived.withLock { count in
-                            count += 1
-                            return count == 4
-                        }
-                        if isLast { for _ in 0..<4 { all.signal() } }
                         all.wait()
                     }
                 }
             }
+            try await wait(for: "all readers") { all.arrivals == 4 }
+            all.open()
             try await group.waitForAll()
         }
         try await database.updateSchema(schema: Schema(Table(name: "users", columns: [.text("name")])))
@@ -251,4 +272,20 @@ struct WatchTests {
         database.group.changed([TableChanges.external])
         #expect(try await results.next() == [])
     }
+}
+
+/// Takes every result of a watch as soon as there is one.
+private final class Collected<Row: Sendable>: Sendable {
+    private let state: Lock<[[Row]]>
+    private let task: Task<Void, any Error>
+
+    init(_ stream: AsyncThrowingStream<[Row], any Error>) {
+        let state = Lock<[[Row]]>([])
+        self.state = state
+        task = Task { for try await rows in stream { state.withLock { $0.append(rows) } } }
+    }
+
+    deinit { task.cancel() }
+
+    var results: [[Row]] { state.withLock { $0 } }
 }
