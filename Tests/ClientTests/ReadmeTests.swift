@@ -1,16 +1,16 @@
 import Foundation
 import PowerSync
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// The example of the README is this code, and it runs.
 @Suite(.timeLimit(.minutes(1)))
 struct ReadmeTests {
-    @Test func exampleRuns() async throws {
-        let folder = try TemporaryDirectory(prefix: "powersync-readme-")
-        defer { folder.remove() }
-        let file = folder.path + "/todos.db"
-        let connector = SignedOut()
+    /// The example; `print` is the caller's.
+    private func example(
+        file: String, connector: TestConnector, print: @Sendable ([String]) -> Void
+    ) async throws -> any PowerSyncDatabaseProtocol {
         // begin
         let schema = Schema(
             Table(name: "todos", columns: [.text("description"), .integer("completed")])
@@ -24,29 +24,37 @@ struct ReadmeTests {
             "SELECT description FROM todos", mapper: { try $0.getString(index: 0) })
         for try await descriptions in todos {
             print(descriptions)
-            // end
-            #expect(descriptions == ["Milk"])
-            break
         }
-        try await database.close()
+        // end
+        return database
     }
 
-    @Test func readmeShowsThisCode() throws {
-        let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    @Test func exampleRuns() async throws {
+        let folder = try TemporaryDirectory()
+        let printed = Lock<[[String]]>([])
+        let connector = TestConnector(endpoint: nil)
+        // The loop of the example goes on until its task is cancelled.
+        let running = Task {
+            try await example(file: folder.file(), connector: connector) { descriptions in
+                printed.withLock { $0.append(descriptions) }
+                withUnsafeCurrentTask { $0?.cancel() }
+            }
+        }
+        try await running.value.close()
+        #expect(printed.withLock { $0 } == [["Milk"]])
+        #expect(connector.fetches > 0)
+    }
+
+    @Test func readmeShowsThisCodeAndNothingElse() throws {
+        let source = try Repository.text("Tests/ClientTests/ReadmeTests.swift")
         let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
         let begin = try #require(lines.firstIndex { $0.hasSuffix("// begin") })
         let end = try #require(lines.firstIndex { $0.hasSuffix("// end") })
-        for line in lines[(begin + 1)..<end] where !line.isEmpty {
-            #expect(readme.contains(line.dropFirst(8)), "README lacks: \(line)")
-        }
+        let code = lines[(begin + 1)..<end].map { $0.dropFirst(8) }
+        let shown = try Repository.text("README.md").components(separatedBy: "\n```").dropFirst()
+            .filter { $0.hasPrefix("swift\n") && $0.contains("import PowerSync\n") }
+        #expect(shown.count == 1)
+        let shownLines = shown.first?.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
+        #expect(shownLines.map(Array.init) == ["import PowerSync", ""] + code)
     }
-}
-
-private struct SignedOut: PowerSyncBackendConnectorProtocol {
-    func fetchCredentials() async throws -> PowerSyncCredentials? { nil }
-
-    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {}
 }
