@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 export POWERSYNC_ONLY=Client
 export POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-200}"
-unset POWERSYNC_SEED POWERSYNC_PROPERTY_SEED
+unset POWERSYNC_SEED
 folder=$PWD/.build/mutants
 source=$folder/source
 log=$folder/mutants.log

@@ -39,9 +39,6 @@ final class SQLiteJobQueue: Sendable {
         }
     }
 
-    /// How much work waits.
-    var count: Int { state.change { $0.jobs.count - $0.next } }
-
     /// Refuses further work; what waits is still done.
     func close() { state.change { $0.isClosed = true } }
 }

@@ -5,10 +5,10 @@ import Testing
 
 /// Random sessions against a model (client-core 5 to 8).
 ///
-/// `POWERSYNC_PROPERTY_SEEDS` says how many; `POWERSYNC_PROPERTY_SEED` runs a single one.
+/// `POWERSYNC_PROPERTY_SEEDS` says how many; `POWERSYNC_SEED` runs a single one.
 @Suite struct SyncPropertyTests {
     private static let seeds: Range<Int> = {
-        let seed = TestOptions.number("POWERSYNC_PROPERTY_SEED", standard: -1)
+        let seed = TestOptions.number("POWERSYNC_SEED", standard: -1)
         if seed >= 0 { return seed..<seed + 1 }
         return 0..<TestOptions.number("POWERSYNC_PROPERTY_SEEDS", standard: 200)
     }()
@@ -32,7 +32,7 @@ import Testing
             } catch {
                 Issue.record(
                     """
-                    seed \(seed), step \(session.step) (POWERSYNC_PROPERTY_SEED=\(seed) runs it alone): \(error)
+                    seed \(seed), step \(session.step) (POWERSYNC_SEED=\(seed) runs it alone): \(error)
                     \(session.trace.suffix(40).joined(separator: "\n"))
                     """)
                 return
