@@ -37,7 +37,7 @@ fi
 echo "The build took $SECONDS s."
 started=$SECONDS
 # All tests at once would starve each other on a small machine, and what they wait for would come too late.
-width=$(getconf _NPROCESSORS_ONLN)
+width=$((2 * $(getconf _NPROCESSORS_ONLN)))
 status=0
 swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 |
     tee -a "$log" | awk "$quiet" || status=$?

@@ -16,6 +16,7 @@ enum LeftOvers {
         let name: String
         /// The database of a slot; nil for a database.
         let slotDatabase: String?
+        /// Whether a slot is; of a database only dropping it tells, since other roles' sessions are not shown.
         let isInUse: Bool
     }
 
@@ -50,11 +51,19 @@ enum LeftOvers {
             var dropped: [String] = []
             // Slots first: a database is not dropped while it has slots in use.
             for item in left.sorted(by: { $0.slotDatabase != nil && $1.slotDatabase == nil }) {
-                if item.isInUse {
-                    warn("\(item.name), which an earlier run left on the server, is still in use and stays")
-                } else if await drop(item, connection, uri: uri, poller: poller, warn: warn) {
-                    dropped.append(item.name)
+                do {
+                    if try await drop(item, connection, uri: uri, poller: poller) {
+                        dropped.append(item.name)
+                        continue
+                    }
+                } catch let error as PostgresError where error.sqlstate != "55006" {
+                    // What another role owns stays, which is no reason not to start.
+                    warn("\(item.name), which an earlier run left on the server, cannot be dropped: \(error)")
+                    continue
+                } catch is PostgresError {
+                    // object_in_use, told below.
                 }
+                warn("\(item.name), which an earlier run left on the server, is still in use and stays")
             }
             return dropped
         }
@@ -66,9 +75,7 @@ enum LeftOvers {
             """
             SELECT slot_name, database, active FROM pg_replication_slots WHERE starts_with(slot_name, $1)
             UNION ALL
-            SELECT datname, NULL, EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = d.datname
-                    AND backend_type IN ('client backend', 'walsender'))
-                FROM pg_database d WHERE starts_with(datname, $1)
+            SELECT datname, NULL, NULL FROM pg_database WHERE starts_with(datname, $1)
             """, [OwnedNames.prefix])
         let claims = try await connection.query(
             "SELECT DISTINCT application_name FROM pg_stat_activity WHERE starts_with(application_name, $1)",
@@ -82,29 +89,24 @@ enum LeftOvers {
         }
     }
 
-    /// Drops one item; one that another role owns stays, which is no reason not to start.
+    /// Drops one item; false if somebody uses it.
     private static func drop(
-        _ item: Item, _ connection: PostgresConnection, uri: String, poller: Poller,
-        warn: @Sendable (String) -> Void
-    ) async -> Bool {
-        do {
-            guard let database = item.slotDatabase else {
-                _ = try await connection.script("DROP DATABASE IF EXISTS \(quoteIdentifier(item.name))")
-                return true
-            }
-            // A logical slot is dropped from its own database.
-            let own = try PostgresURI.replacingDatabase(of: uri, with: database)
-            return try await PostgresConnection.with(own, poller: poller) { owner in
-                try await owner.query(
-                    """
-                    SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-                    WHERE slot_name = $1 AND NOT active
-                    """, [item.name]
-                ).rowCount > 0
-            }
-        } catch {
-            warn("\(item.name), which an earlier run left on the server, cannot be dropped: \(error)")
-            return false
+        _ item: Item, _ connection: PostgresConnection, uri: String, poller: Poller
+    ) async throws -> Bool {
+        guard let database = item.slotDatabase else {
+            _ = try await connection.script("DROP DATABASE IF EXISTS \(quoteIdentifier(item.name))")
+            return true
+        }
+        if item.isInUse { return false }
+        // A logical slot is dropped from its own database.
+        let own = try PostgresURI.replacingDatabase(of: uri, with: database)
+        return try await PostgresConnection.with(own, poller: poller) { owner in
+            try await owner.query(
+                """
+                SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                WHERE slot_name = $1 AND NOT active
+                """, [item.name]
+            ).rowCount > 0
         }
     }
 }

@@ -40,9 +40,10 @@ struct ReadmeTests {
                 withUnsafeCurrentTask { $0?.cancel() }
             }
         }
-        try await running.value.close()
+        let database = try await running.value
         #expect(printed.withLock { $0 } == [["Milk"]])
-        #expect(connector.fetches > 0)
+        try await wait(for: "the connector to be asked") { connector.fetches > 0 }
+        try await database.close()
     }
 
     @Test func readmeShowsThisCodeAndNothingElse() throws {

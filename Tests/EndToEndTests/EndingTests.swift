@@ -69,7 +69,10 @@ struct EndingTests {
                 ["up", "--schema", schema, "--backend-port", "0", "--service-port", "0"], temporary: temporary
             )
             _ = try await up.endpoints()
-            let postgres = try Processes.naming(temporary).first { $0.contains("bin/postgres -D") }
+            // Not the shell that watches it, whose arguments name it too.
+            let postgres = try Processes.naming(temporary).first {
+                $0.split(separator: " ").dropFirst().first?.hasSuffix("bin/postgres") == true
+            }
             kill(try #require(postgres.flatMap { Int32($0.prefix { $0 != ":" }) }), SIGKILL)
             #expect(try await up.end() == .exited(1))
             #expect(

@@ -28,7 +28,9 @@ enum SyncedRows {
     ///   - user: whose rows.
     /// - Returns: the ids of the rows, sorted, each once.
     /// - Throws: errors of the network; an issue stands where the answer is no success.
-    private static func ids(backend: String, service: String, user: String = "somebody") async throws -> [String] {
+    private static func ids(backend: String, service: String, user: String = "somebody") async throws
+        -> [String]
+    {
         let answer = try await JSONClient(backend).send("GET", "/api/auth/token?user_id=\(user)")
         let token = try #require(try answer.json["token"]?.stringValue)
         let client = try HTTPClient()
