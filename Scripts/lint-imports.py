@@ -23,8 +23,8 @@ PLATFORMS = {
     "x86_64-unknown-linux-gnu": ["FoundationEssentials", "Glibc"],
     "arm64-apple-macosx15.0": ["Darwin", "OSLog"],
 }
-# The one as in a debug build, the other as in a release build.
-FLAGS = {"x86_64-unknown-linux-gnu": ["-D", "DEBUG"], "arm64-apple-macosx15.0": []}
+# As in a debug build and as in a release build.
+BUILDS = [["-D", "DEBUG"], []]
 
 
 def short(name):
@@ -95,9 +95,9 @@ def compare(rows, targets):
         yield f"ARCHITECTURE.md: the row {part} is no target of Package.swift"
 
 
-def imported(files, platform, stubs):
+def imported(files, platform, flags, stubs):
     """The modules that files import on a platform. All modules of ours are there for `canImport`."""
-    command = ["swiftc", "-frontend", "-emit-imported-modules", "-swift-version", "6", "-o", "-", *FLAGS[platform]]
+    command = ["swiftc", "-frontend", "-emit-imported-modules", "-swift-version", "6", "-o", "-", *flags]
     command += ["-target", platform, "-I", f"{stubs}/{platform}"]
     # The file list is in a file: there are more of them than some systems take as arguments.
     with tempfile.NamedTemporaryFile("w", dir=stubs) as filelist:
@@ -114,7 +114,7 @@ def check_imports(root, target, targets, stubs):
     files = sources(root, target)
     if not files:
         return []
-    modules = set().union(*(imported(files, platform, stubs) for platform in PLATFORMS))
+    modules = set().union(*(imported(files, platform, flags, stubs) for platform in PLATFORMS for flags in BUILDS))
     wrong = []
     for module in sorted(modules - dependencies(target) - SYSTEM.union(*PLATFORMS.values())):
         reason = f"{short(target['name'])} may not import {module}"

@@ -51,6 +51,8 @@ plant 'Wire/New.swift:1: Wire may not import PowerSyncSystem' \
     Wire/New.swift '@preconcurrency package import struct PowerSyncSystem.Lock'
 plant 'Wire/New.swift:3: Wire may not import PowerSyncYAML' \
     Wire/New.swift $'#if os(macOS) && canImport(PowerSyncYAML)\nimport PowerSyncYAML\n#endif'
+plant 'Wire/New.swift:6: Wire may not import PowerSyncCrypto' \
+    Wire/New.swift $'#if os(Linux) && !DEBUG\nimport PowerSyncCrypto\n#endif'
 plant 'Backend may not import CPowerSyncSQLite' Backend/New.swift 'import CPowerSyncSQLite'
 plant 'CryptoTests may not import PowerSyncCompression' \
     Tests/CryptoTests/New.swift '@testable import PowerSyncCompression'

@@ -12,7 +12,7 @@ file=$2
 
 # The first seed that an issue names, on a line of its own below it.
 seed=$(awk '
-    /^✘ Test .* recorded an issue / && !/Time limit was exceeded/ { inside = 1; next }
+    /^✘ Test .* recorded an issue / && !/Time limit was exceeded|Caught error/ { inside = 1; next }
     /^(✘|✔|◇|➜)/ { inside = 0 }
     inside && match($0, /^(↳ )?seed [0-9]+/) {
         text = substr($0, RSTART, RLENGTH)

@@ -34,6 +34,7 @@ snippet 2 >"$app/Sources/MyApp/main.swift"
 grep -qF "file://$source" "$app/Package.swift" || fail 'README.md has no Package.swift with the placeholder of the URL'
 version=$(sed -n 's/.*from: "\([0-9.]*\)".*/\1/p' "$app/Package.swift")
 grep -qF "## [$version]" "$source/CHANGELOG.md" || fail "CHANGELOG.md says nothing of version $version"
+grep -qF "\"$version\"" "$source/Platform/System/PackageVersion.swift" || fail "the programs call themselves another version than $version"
 git -C "$source" update-ref "refs/tags/$version" HEAD
 
 # What SwiftPM keeps for the next time goes into the folder too.

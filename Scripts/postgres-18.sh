@@ -36,4 +36,6 @@ if [[ $version != 'PostgreSQL 18.'* ]]; then
     exit 1
 fi
 echo "On $version:" >&2
+# Not a server of somebody's, whatever its version.
+unset DATABASE_URI
 PATH=$programs:$PATH POWERSYNC_POSTGRES_VERSION=18 exec "$@"

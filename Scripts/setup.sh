@@ -76,7 +76,11 @@ missing_on_linux() {
                 pkg-config --exists "$module" || echo "$module"
             done
             ;;
-        postgres) has_postgres || echo postgres ;;
+        postgres)
+            has_postgres || echo postgres
+            # Tests make certificates with it.
+            command -v openssl >/dev/null || echo openssl
+            ;;
         curl) command -v curl >/dev/null || echo curl ;;
         python) has_python || echo python ;;
         shellcheck) command -v shellcheck >/dev/null || echo shellcheck ;;
@@ -94,7 +98,7 @@ install_with_apt() {
     local -A debian=(
         [pkg-config]=pkg-config [sqlite3]=libsqlite3-dev [libpq]=libpq-dev [libcurl]=libcurl4-openssl-dev
         [libcrypto]=libssl-dev [yaml-0.1]=libyaml-dev [zlib]=zlib1g-dev [libzstd]=libzstd-dev
-        [postgres]=postgresql [curl]=curl [python]=python3-venv [shellcheck]=shellcheck
+        [postgres]=postgresql [openssl]=openssl [curl]=curl [python]=python3-venv [shellcheck]=shellcheck
     )
     for need in "$@"; do packages+=("${debian[$need]}"); done
     echo "setup: installing ${packages[*]}" >&2

@@ -140,7 +140,7 @@ package final class Session: Sendable {
         while let closer = state.withLock({ $0.closers.popLast() }) {
             do {
                 try await closer()
-            } catch is CancellationError {
+            } catch is CancellationError where Task.isCancelled {
                 // The deadline, which is told as such.
             } catch {
                 failures.append("\(error)")

@@ -6,7 +6,7 @@ import PowerSyncWire
 import Testing
 
 /// What happens to uploads when the database does not do its part.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct FaultTests {
     private static let put = #"{"batch":[{"op":"PUT","table":"lists","id":"a","data":{"name":"1"}}]}"#
 

@@ -7,7 +7,7 @@ import PowerSyncWire
 import Testing
 
 /// What happens to uploads when the database, or a connection to it, is lost.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct LostDatabaseTests {
     /// One transaction of fifty rows, `r7-0` to `r7-49`.
     private func body(_ number: Int) -> String {

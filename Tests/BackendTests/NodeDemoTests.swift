@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// What the official demo backend accepted, ours accepts with the same rows (Fixtures/backend/README.md).
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct NodeDemoTests {
     private static let map = """
         tables:

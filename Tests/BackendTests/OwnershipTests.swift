@@ -3,7 +3,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct OwnershipTests {
     private static let schema = """
         CREATE TABLE notes (id text PRIMARY KEY, owner_id text NOT NULL, body text, stamp text DEFAULT 'server');

@@ -11,7 +11,7 @@ import PowerSyncWire
 import Testing
 
 /// The backend as its clients see it: over a socket.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ServerTests {
     private func with(
         schema: String = TestBackend.demoTables, map: String? = nil,

@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// Values of every kind of column, from JSON into Postgres, one row at a time and many in one statement.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct TypesTests {
     private static let schema = """
         CREATE TYPE mood AS ENUM ('good', 'so-so');

@@ -6,7 +6,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct UploadTests {
     private static let three = """
         {"v":1,"client_id":"c1","request_id":"r1","transactions":[

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// The README's example of syncing is this code, and it runs; its first program is run by Scripts/outside-package.sh.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct ReadmeTests {
     /// The example; `print` is the caller's.
     private func example(

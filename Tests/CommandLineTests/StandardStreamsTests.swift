@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// A reader that goes away ends the output and nothing else.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct StandardStreamsTests {
     /// In a process of its own, whose standard output is a pipe that nobody reads any more.
     @Test func aCommandGoesOnToItsOwnStatusWhenItsReaderLeaves() async {

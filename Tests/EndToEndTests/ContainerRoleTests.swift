@@ -10,7 +10,7 @@ import PowerSyncWire
 import Testing
 
 /// What docker/init.sql promises of its roles, with the environment that docker-compose.yml and .env give.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(3)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 3))
 struct ContainerRoleTests {
     private static let backend = "powersync_backend"
     private static let replication = "powersync_replication"

@@ -4,10 +4,11 @@ import PowerSyncHTTPServer
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncWire
+import PowerSyncTestSupport
 import Testing
 
 /// A service that breaks off, on real sockets.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct CutStreamTests {
     private struct Cut: Error {}
 

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -12,7 +13,10 @@ import Testing
 #endif
 
 /// A server of the user's that takes encrypted connections alone, as managed ones do.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
+@Suite(
+    .enabled("needs a Postgres with TLS") {
+        TestOptions.hasDatabase ? try await TestPostgres.hasTLS : false
+    }, .patient(minutes: 5))
 struct EncryptedServerTests {
     /// Certificate and key of a server called 127.0.0.1.
     private static func makeCertificate(in folder: String) async throws {

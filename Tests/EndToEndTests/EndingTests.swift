@@ -40,7 +40,7 @@ enum Ending: String, CaseIterable, Sendable {
 }
 
 /// However `demo` and `up` end, no process and no folder of theirs stays.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
 struct EndingTests {
     @Test(arguments: Ending.ofUp)
     func upLeavesNoProcessAndNoFolder(ending: Ending) async throws {

@@ -16,7 +16,7 @@ import Testing
 #endif
 
 /// What `up`, `demo --json`, `token` and the two commands of the containers do for a user.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
 struct UpTests {
     private static let schema = """
         CREATE TABLE notes (id text PRIMARY KEY, owner_id text NOT NULL, body text, stamp text DEFAULT 'server');

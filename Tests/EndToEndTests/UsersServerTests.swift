@@ -7,13 +7,13 @@ import PowerSyncTestSupport
 import Testing
 
 /// However `demo` and `up` end, a server of the user's is afterwards as it was before.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(10)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 10))
 struct UsersServerTests {
     /// All endings on one server, one after the other, for a role that may create databases and replicate alone.
     ///
     /// `POWERSYNC_ENDINGS` says how often.
-    @Test(arguments: ["demo", "up"])
-    func nothingOfOursIsLeftOnAUsersServer(command: String) async throws {
+    @Test(arguments: ["demo", "up"], 0..<TestOptions.number("POWERSYNC_ENDINGS", standard: 1))
+    func nothingOfOursIsLeftOnAUsersServer(command: String, round: Int) async throws {
         let poller = try Poller()
         defer { poller.stop() }
         let users = try await UsersServer.start(poller)
@@ -26,27 +26,25 @@ struct UsersServerTests {
         let before = try await users.catalogs()
         #expect(before.publications == ["theirs/powersync"])
         #expect(before.slots == [] && before.databases == ["postgres", "template0", "template1", "theirs"])
-        for _ in 0..<TestOptions.number("POWERSYNC_ENDINGS", standard: 1) {
-            for ending in command == "demo" ? Ending.allCases : Ending.ofUp {
-                try await EndToEnd.withFolder { _, temporary in
-                    if command == "demo" {
-                        // Without REPLICATION the service cannot make its slot, when all the rest is there.
-                        let uri = ending == .failedStart ? users.uri(role: "unable") : users.uri
-                        try await Run.demo(
-                            environment: ["DATABASE_URI": uri], temporary: temporary, ending: ending)
-                    } else {
-                        try await Run.up(
-                            environment: environment, temporary: temporary, ending: ending, rows: ["first"])
-                    }
-                    if ending == .killed {
-                        #expect(try await users.catalogs() != before, "nothing was there to be left")
-                        try await Run.up(
-                            environment: environment, temporary: temporary, ending: .terminate,
-                            rows: ["first"])
-                    }
+        for ending in command == "demo" ? Ending.allCases : Ending.ofUp {
+            try await EndToEnd.withFolder { _, temporary in
+                if command == "demo" {
+                    // Without REPLICATION the service cannot make its slot, when all the rest is there.
+                    let uri = ending == .failedStart ? users.uri(role: "unable") : users.uri
+                    try await Run.demo(
+                        environment: ["DATABASE_URI": uri], temporary: temporary, ending: ending)
+                } else {
+                    try await Run.up(
+                        environment: environment, temporary: temporary, ending: ending, rows: ["first"])
                 }
-                #expect(try await users.catalogs() == before, "\(command), \(ending)")
+                if ending == .killed {
+                    #expect(try await users.catalogs() != before, "nothing was there to be left")
+                    try await Run.up(
+                        environment: environment, temporary: temporary, ending: .terminate,
+                        rows: ["first"])
+                }
             }
+            #expect(try await users.catalogs() == before, "\(command), \(ending)")
         }
         await users.server.stop()
     }
@@ -169,10 +167,13 @@ struct UsersServerTests {
             let demo = try StackProcess(
                 ["demo", "--json"], environment: ["DATABASE_URI": users.uri], temporary: temporary)
             try await demo.lines(until: "\"chapter\":2")
+            // Held until the guest is there.
+            demo.process.signal(SIGSTOP)
             let database = try await users.catalogs().databases.first { $0.hasPrefix("powersync_stack_") }
             let name = try #require(database)
             let guest = try await PostgresConnection.connect(
                 users.server.uri(database: name), poller: poller)
+            demo.process.signal(SIGCONT)
             #expect(try await demo.end() == .exited(1))
             let last = try await demo.allErrorLines().last
             #expect(last == "error: waited 10 s for nobody to use \(name), which stays")

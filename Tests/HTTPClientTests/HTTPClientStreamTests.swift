@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSyncHTTPClient
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct HTTPClientStreamTests {
     private func text(_ part: [UInt8]?) -> String? { part.map { String(decoding: $0, as: UTF8.self) } }
 

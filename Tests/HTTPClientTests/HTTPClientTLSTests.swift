@@ -4,7 +4,7 @@ import Testing
 @testable import PowerSyncHTTPClient
 
 @Suite(
-    .timeLimit(.minutes(1)), .enabled(if: TLSServer.isAvailable, "the program openssl plays the server"))
+    .patient(), .enabled(if: TLSServer.isAvailable, "the program openssl plays the server"))
 struct HTTPClientTLSTests {
     private func status(
         _ url: String, trusting certificates: String? = nil

@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct HTTPServerBodyTests {
     /// Takes ten bytes at most.
     private let small: HTTPHandler = { request, body in

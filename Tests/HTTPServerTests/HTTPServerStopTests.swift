@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct HTTPServerStopTests {
     @Test func aRequestInWorkIsAnsweredAndTheRestIsClosed() async throws {
         let gate = Gate()

@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct HTTPServerStreamTests {
     private func stream(_ write: @escaping @Sendable (any HTTPBodyWriter) async throws -> Void) -> HTTPHandler
     {

@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct HTTPServerTests {
     @Test func oneConnectionCarriesAThousandRequests() async throws {
         try await ServerFixture.with(echo) { fixture in

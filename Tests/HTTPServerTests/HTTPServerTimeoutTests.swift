@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct HTTPServerTimeoutTests {
     /// Sends a piece again and again until the server has answered.
     private func trickle(_ piece: String, _ client: RawClient) async throws {

@@ -6,7 +6,7 @@ import PowerSyncWire
 import Testing
 
 /// Service 2.3.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct RemoteKeysTests {
     /// A key server whose keys can be changed, and a clock.
     private final class KeyServer: Sendable {

@@ -9,7 +9,7 @@ import PowerSyncWire
 import Testing
 
 /// The service between a real Postgres and a client.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ReplicationServiceTests {
     static let schema = [
         "CREATE TABLE lists(id text PRIMARY KEY, owner_id text, name text)",

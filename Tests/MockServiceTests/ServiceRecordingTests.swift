@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// Plays recordings of the real service against ours and compares every line.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ServiceRecordingTests {
     @Test(arguments: [
         "types-edition-3", "types-more-edition-3", "numbers-in-parameters", "connection-and-jwt-parameters",

@@ -2,9 +2,10 @@ import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncWire
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct ServiceStoreTests {
     private static let config = """
         config: {edition: 3}

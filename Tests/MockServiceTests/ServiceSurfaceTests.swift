@@ -9,7 +9,7 @@ import PowerSyncWire
 import Testing
 
 /// Routes, error bodies, tokens and limits (service 1, 2, 3.9).
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ServiceSurfaceTests {
     private static let schema = ReplicationServiceTests.schema
     private static let config = ReplicationServiceTests.config

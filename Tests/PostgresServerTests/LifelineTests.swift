@@ -7,7 +7,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// A program that dies by SIGKILL cannot clear up: each of these runs one.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct LifelineTests {
     @Test func aServerIsGoneOnceItsProgramWasKilled() async throws {
         let result = await #expect(

@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct PostgresBinariesTests {
     @Test func saysWhatToInstall() async throws {
         let nowhere = PostgresBinaries.Places(

@@ -6,7 +6,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct PostgresServerTests {
     let poller: Poller
 

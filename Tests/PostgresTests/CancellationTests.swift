@@ -5,7 +5,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct CancellationTests {
     let poller: Poller
     /// A statement that ends only if the test opens the gate, which the tests of this suite never do.

@@ -5,7 +5,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct ConnectTests {
     let poller: Poller
 

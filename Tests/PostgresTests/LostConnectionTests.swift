@@ -7,7 +7,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// libpq closes its socket by itself when it reads the end, and somebody else may get the number.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct LostConnectionTests {
     let poller: Poller
 

@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct PipelineTests {
     let poller: Poller
 

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// A run that is for one Postgres, as `make test-postgres-18`, must not be green on another.
-@Suite(.enabled(if: TestOptions.hasDatabase), .timeLimit(.minutes(1)))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ServerVersionTests {
     private static let wanted = TestOptions.number("POWERSYNC_POSTGRES_VERSION", standard: 0)
 

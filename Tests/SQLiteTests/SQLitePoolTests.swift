@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncSQLite
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct SQLitePoolTests {
     let database: TemporaryDatabase
     let pool: SQLitePool

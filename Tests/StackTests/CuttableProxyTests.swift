@@ -3,7 +3,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct CuttableProxyTests {
     private func with(
         _ script: @escaping @Sendable (RawConnection) -> Void,

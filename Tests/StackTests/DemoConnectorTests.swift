@@ -7,7 +7,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// What the demo's connector makes of the verdicts of a backend.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct DemoConnectorTests {
     /// A backend that mints a token and gives every uploaded transaction the same result.
     private static func backend(result: String) throws -> RawServer {

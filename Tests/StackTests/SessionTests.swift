@@ -3,7 +3,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct SessionTests {
     private struct Failure: Error, CustomStringConvertible {
         let description: String

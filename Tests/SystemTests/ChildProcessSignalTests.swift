@@ -10,7 +10,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct ChildProcessSignalTests {
     @Test func whatWeIgnoreAndBlockEndsTheProgram() async {
         await #expect(processExitsWith: .success) {

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// What follows a line does so in a process of its own, whose standard input becomes a pipe.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct LifeLineTests {
     /// Makes standard input a pipe and returns the end to write to.
     private static func pipeAsInput() throws -> Int32 {
@@ -97,7 +97,7 @@ struct LifeLineTests {
 }
 
 /// The shell that ends a process when nobody holds its input any more.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct WatcherScriptTests {
     private let folder: TemporaryDirectory
 

@@ -11,7 +11,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct PollerTests {
     let poller: Poller
 

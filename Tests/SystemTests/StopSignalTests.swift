@@ -1,4 +1,5 @@
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 #if canImport(Darwin)
@@ -10,7 +11,7 @@ import Testing
 #endif
 
 /// Each in a process of its own: a signal is for a whole process, and so are its actions.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct StopSignalTests {
     @Test func everyListenerGetsEachArrival() async {
         await #expect(processExitsWith: .success) {

@@ -10,7 +10,7 @@ import Testing
     import Glibc
 #endif
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct TCPSocketTests {
     private func accepted(_ listener: Int32) async throws -> Int32 {
         let descriptor = try await wait(

@@ -2,11 +2,17 @@ import Foundation
 
 /// What this run of the tests may use, by the environment (CONTRIBUTING.md, Tests).
 package enum TestOptions {
-    /// Whether tests may start databases and programs: not if `POWERSYNC_TESTS` is `unit`.
+    /// Whether tests may start databases and the programs of this package: not if `POWERSYNC_TESTS` is `unit`.
     package static let hasDatabase = environment["POWERSYNC_TESTS"] != "unit"
 
     /// How much longer than usual to wait for a state: `POWERSYNC_TEST_PATIENCE`, a factor; 1 unless set.
-    package static let patience = max(1, environment["POWERSYNC_TEST_PATIENCE"].flatMap(Double.init) ?? 1)
+    package static let patience: Double = {
+        guard let text = environment["POWERSYNC_TEST_PATIENCE"], !text.isEmpty else { return 1 }
+        guard let factor = Double(text), factor >= 1 else {
+            preconditionFailure("POWERSYNC_TEST_PATIENCE=\(text) is no factor of at least 1")
+        }
+        return factor
+    }()
 
     /// The one deadline of everything that tests wait for.
     package static let deadline = Duration.seconds(30) * patience

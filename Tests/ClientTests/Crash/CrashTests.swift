@@ -17,7 +17,7 @@ import Testing
 struct CrashTests {
     private static let crashes = TestOptions.number("POWERSYNC_CRASHES", standard: 20)
 
-    @Test(.timeLimit(.minutes(30)))
+    @Test(.patient(minutes: 30))
     func aFileIsWholeWheneverItsProgramIsKilled() async throws {
         let poller = try Poller()
         defer { poller.stop() }

@@ -1,8 +1,9 @@
 import Foundation
 import PowerSync
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct CrudTests {
     private func insert(_ count: Int, into test: TestDatabase) async throws {
         try await test.database.writeTransaction { transaction in

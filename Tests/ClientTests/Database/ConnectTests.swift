@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct ConnectTests {
     @Test func syncedRowsAppearAndTheStatusTellsSo() async throws {
         let start = Date()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct GroupTests {
     @Test func secondInstanceIsWarnedOfAndSharesConnections() async throws {
         let folder = try TemporaryDirectory()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct LifecycleTests {
     private let closedMessage = "Attempted to use closed PowerSync database"
 

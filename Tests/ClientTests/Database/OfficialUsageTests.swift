@@ -1,10 +1,11 @@
 import Foundation
 import PowerSync
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// Code as it is written against the official client: it has to compile and to do what it says there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct OfficialUsageTests {
     private struct Connector: PowerSyncBackendConnectorProtocol {
         func fetchCredentials() async throws -> PowerSyncCredentials? {

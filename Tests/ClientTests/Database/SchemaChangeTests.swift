@@ -1,9 +1,10 @@
 import Foundation
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct SchemaChangeTests {
     @Test func newSchemaKeepsTheRows() async throws {
         let test = try TestDatabase()

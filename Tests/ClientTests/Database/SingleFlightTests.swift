@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct SingleFlightTests {
     @Test func workIsDoneOnceForAllAndKept() async throws {
         let flight = SingleFlight<Int>()

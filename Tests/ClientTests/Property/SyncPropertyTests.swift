@@ -16,47 +16,77 @@ import Testing
     private static var isLong: Bool { seeds.count > 500 }
     private static let done = Lock(0)
 
+    /// What became of the sessions of a shard.
+    private enum Outcome: Sendable {
+        case met([Situation: Int])
+        /// The seed, and what differs.
+        case differed(String)
+        case failed(any Error)
+    }
+
     @Test(arguments: 0..<shards)
-    func theClientHoldsWhatTheModelHolds(shard: Int) throws {
-        let directory = try TemporaryDirectory(prefix: "powersync-property-")
-        defer { directory.remove() }
-        let template = directory.path + "/template.db"
-        try ClientUnderTest.makeTemplate(template)
-        var met: [Situation: Int] = [:]
-        for seed in Self.seeds where seed % Self.shards == shard {
-            let folder = try TemporaryDirectory(prefix: "powersync-property-")
-            defer { folder.remove() }
-            let session = try Session(seed: seed, directory: folder.path, template: template)
+    func theClientHoldsWhatTheModelHolds(shard: Int) async throws {
+        // On a thread of its own: so much work would hold up one of the few threads that all tests share.
+        let outcome = await withCheckedContinuation { continuation in
             do {
-                try session.run()
+                try DetachedThread.start { continuation.resume(returning: Self.run(shard)) }
             } catch {
-                Issue.record(
-                    """
-                    seed \(seed), step \(session.step) (POWERSYNC_SEED=\(seed) runs it alone): \(error)
-                    \(session.trace.suffix(40).joined(separator: "\n"))
-                    """)
-                return
+                continuation.resume(returning: .failed(error))
             }
-            tellProgress()
-            met.merge(session.met, uniquingKeysWith: +)
         }
-        if Self.isLong {
-            print("property: shard \(shard) met \(met.map { "\($0.key) \($0.value)" }.sorted())")
+        switch outcome {
+        case .failed(let error): throw error
+        case .differed(let text): Issue.record(Comment(rawValue: text))
+        case .met(let met):
+            if Self.isLong {
+                print("property: shard \(shard) met \(met.map { "\($0.key) \($0.value)" }.sorted())")
+            }
+            // A single seed need not meet everything.
+            guard Self.seeds.count >= 200 else { return }
+            let missing = Situation.allCases.filter {
+                met[$0] == nil && (shard % 2 == 0 || !$0.needsCoalescing)
+            }
+            #expect(missing.isEmpty, "the sessions never met these situations")
         }
-        // A single seed need not meet everything.
-        guard Self.seeds.count >= 200 else { return }
-        let missing = Situation.allCases.filter { met[$0] == nil && (shard % 2 == 0 || !$0.needsCoalescing) }
-        #expect(missing.isEmpty, "the sessions never met these situations")
+    }
+
+    private static func run(_ shard: Int) -> Outcome {
+        do {
+            let directory = try TemporaryDirectory(prefix: "powersync-property-")
+            defer { directory.remove() }
+            let template = directory.path + "/template.db"
+            try ClientUnderTest.makeTemplate(template)
+            var met: [Situation: Int] = [:]
+            for seed in seeds where seed % shards == shard {
+                let folder = try TemporaryDirectory(prefix: "powersync-property-")
+                defer { folder.remove() }
+                let session = try Session(seed: seed, directory: folder.path, template: template)
+                do {
+                    try session.run()
+                } catch {
+                    return .differed(
+                        """
+                        seed \(seed), step \(session.step) (POWERSYNC_SEED=\(seed) runs it alone): \(error)
+                        \(session.trace.suffix(40).joined(separator: "\n"))
+                        """)
+                }
+                tellProgress()
+                met.merge(session.met, uniquingKeysWith: +)
+            }
+            return .met(met)
+        } catch {
+            return .failed(error)
+        }
     }
 
     /// A long run says how far it is.
-    private func tellProgress() {
-        let count = Self.done.withLock { count in
+    private static func tellProgress() {
+        let count = done.withLock { count in
             count += 1
             return count
         }
-        guard Self.isLong, count % 500 == 0 || count == Self.seeds.count else { return }
-        print("property: \(count) of \(Self.seeds.count) sessions")
+        guard isLong, count % 500 == 0 || count == seeds.count else { return }
+        print("property: \(count) of \(seeds.count) sessions")
         // Into a pipe nothing would be seen before the end.
         fflush(nil)
     }

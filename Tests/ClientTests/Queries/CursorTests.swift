@@ -1,8 +1,9 @@
 import Foundation
 import PowerSync
+import PowerSyncTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct CursorTests {
     private func read<T: Sendable>(
         _ sql: String, _ mapper: @escaping @Sendable (any SqlCursor) throws -> T

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncTestSupport
 import Testing
 
 struct TestError: Error, Equatable {
@@ -11,7 +12,7 @@ struct Badge: PowerSyncDataTypeConvertible, Sendable {
     var psDataType: PowerSyncDataType? { number.map { .int64($0) } }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct StatementTests {
     @Test func rowsAreReadByNameInTheirOrder() async throws {
         let test = try TestDatabase()

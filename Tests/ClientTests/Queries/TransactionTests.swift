@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct TransactionTests {
     private static let insert = "INSERT INTO users (id, name) VALUES (?, ?)"
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct WatchTests {
     private static let names = "SELECT name FROM users ORDER BY name"
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct StreamSubscriptionTests {
     private func requested(_ bench: ConnectedBench, _ index: Int) throws -> [JSON] {
         try bench.transport.body(index)["streams"]?["subscriptions"]?.arrayValue ?? []

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PowerSync
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.patient())
 struct SyncStatusTests {
     private func snapshot(_ change: (inout SyncStatusSnapshot) -> Void) -> SyncStatusSnapshot {
         var snapshot = SyncStatusSnapshot()

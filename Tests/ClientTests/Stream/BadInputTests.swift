@@ -6,7 +6,7 @@ import PowerSyncWire
 import Testing
 
 /// What a service that is broken or hostile sends: a typed error, nothing stored, memory bounded.
-@Suite(.timeLimit(.minutes(1))) struct BadInputTests {
+@Suite(.patient()) struct BadInputTests {
     private static let checkpoint = SyncLines.checkpoint(3, [.init("b", checksum: 18, count: 3)])
     private static let first = SyncLines.data("b", SyncLines.put(1, "r1", checksum: 5))
     private static let rest = SyncLines.data(

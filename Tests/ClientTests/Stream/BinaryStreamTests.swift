@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// A service that answers with lines in BSON (client-core 5.1).
-@Suite(.timeLimit(.minutes(1))) struct BinaryStreamTests {
+@Suite(.patient()) struct BinaryStreamTests {
     private static let mediaType = "application/vnd.powersync.bson-stream"
 
     private func documents(_ lines: [String]) throws -> [[UInt8]] {

@@ -7,7 +7,7 @@ import PowerSyncWire
 import Testing
 
 /// Plays what a scripted service did to the official Node SDK to this client.
-@Suite(.timeLimit(.minutes(1))) struct ClientRecordingTests {
+@Suite(.patient()) struct ClientRecordingTests {
     static let files: [String] = {
         let files = try? Repository.fixtureFiles("client")
         return (files ?? []).map(\.lastPathComponent)

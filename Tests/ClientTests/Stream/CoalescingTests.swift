@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// When lines that wait are stored while a stream is open (SPEC.md, "Coalescing").
-@Suite(.timeLimit(.minutes(1))) struct CoalescingTests {
+@Suite(.patient()) struct CoalescingTests {
     private let checkpoint = SyncLines.checkpoint(3, [.init("b", checksum: 6, count: 3)])
 
     private func data(_ number: Int) -> String {

@@ -7,7 +7,7 @@ import PowerSyncWire
 import Testing
 
 /// Rows as large as the service sends them, through real sockets.
-@Suite(.timeLimit(.minutes(3))) struct LargeRowTests {
+@Suite(.patient(minutes: 3)) struct LargeRowTests {
     /// 15 MiB of text in which quotes, line ends and letters of several bytes occur.
     private static let text: String = {
         let pattern = "0123456789 the \"quick\" fox\\jumps\nover \u{2028} äöü 漢字 😀 "

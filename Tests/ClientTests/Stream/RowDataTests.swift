@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// Row data stays out of what is logged and shown, whatever fails.
-@Suite(.timeLimit(.minutes(1))) struct RowDataTests {
+@Suite(.patient()) struct RowDataTests {
     private static let schema = """
         {"tables":[],"raw_tables":[{"name":"users","table_name":"users"}]}
         """

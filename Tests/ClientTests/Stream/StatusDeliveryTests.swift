@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// A status is delivered after the commit of what it tells: whoever hears of rows finds them.
-@Suite(.timeLimit(.minutes(1))) struct StatusDeliveryTests {
+@Suite(.patient()) struct StatusDeliveryTests {
     private static let rowsPerBucket = 40
 
     /// The lines of a round: a bucket of priority 1 and one of priority 3, with some operations more than before.

@@ -6,7 +6,7 @@ import PowerSyncWire
 import Testing
 
 /// The loops around the reducer, against a scripted service (client-api 7 G and I).
-@Suite(.timeLimit(.minutes(1))) struct SyncCoordinatorTests {
+@Suite(.patient()) struct SyncCoordinatorTests {
     private let checkpoint = SyncLines.checkpoint(2, [.init("b", checksum: 11, count: 2)])
     private let first = SyncLines.data("b", SyncLines.put(1, "r1", checksum: 5))
     private let second = SyncLines.data("b", SyncLines.put(2, "r2", checksum: 6))

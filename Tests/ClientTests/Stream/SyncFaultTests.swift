@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// Seeded sessions with chunks and cuts anywhere: the client must end with the service's rows, whatever happens.
-@Suite(.timeLimit(.minutes(1))) struct SyncFaultTests {
+@Suite(.patient()) struct SyncFaultTests {
     @Test(arguments: 1...20) func endsWithTheRowsOfTheServiceWhereverTheStreamIsCut(_ seed: Int)
         async throws
     {

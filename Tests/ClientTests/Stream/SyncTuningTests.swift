@@ -5,7 +5,7 @@ import PowerSyncWire
 import Testing
 
 /// Seeded sessions: however lines are stored and published, the tables are the same in the end.
-@Suite(.timeLimit(.minutes(1))) struct SyncTuningTests {
+@Suite(.patient()) struct SyncTuningTests {
     private static let walking = tuning(coalescedBytes: 32 << 20)
     private static let ways: [String: SyncTuning] = [
         "as shipped": .standard, "walking": walking, "small flushes": tuning(coalescedBytes: 700),

@@ -6,7 +6,7 @@ import PowerSyncWire
 import Testing
 
 /// Checkpoint requests of the SDK (client-core 8.4).
-@Suite(.timeLimit(.minutes(1))) struct CheckpointRequestTests {
+@Suite(.patient()) struct CheckpointRequestTests {
     private func rig(
         _ answers: SyncHTTPResponse..., whileSending: @escaping @Sendable () async throws -> Void = {}
     ) async throws -> SyncRig {

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// Upload rounds and write checkpoints (client-api 3, 7 H).
-@Suite(.timeLimit(.minutes(1))) struct UploaderTests {
+@Suite(.patient()) struct UploaderTests {
     private static func transport(
         _ answers: SyncHTTPResponse..., whileSending: @escaping @Sendable () async throws -> Void = {}
     ) -> ScriptedTransport {

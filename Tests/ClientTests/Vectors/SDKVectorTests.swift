@@ -1,8 +1,9 @@
 import PowerSync
+import PowerSyncTestSupport
 import Testing
 
 /// Vectors of client-core 9 that only the SDK can show.
-@Suite(.timeLimit(.minutes(1))) struct SDKVectorTests {
+@Suite(.patient()) struct SDKVectorTests {
     @Test("92: each priority is shown when it is complete, and the whole at the end")
     func prioritiesOneByOne() async throws {
         let bench = try ConnectedBench()

@@ -67,7 +67,7 @@ struct VectorListTests {
     }
 
     @Test(arguments: [
-        ("@Test(\"7: a\", .timeLimit(.minutes(1)), arguments: [1])", "", true),
+        ("@Test(\"7: a\", .patient(), arguments: [1])", "", true),
         ("@Test(\"7: a\", .disabled())", "", false),
         ("@Test(\"7: a\", .disabled(\"later\"))", "", false),
         ("@Test(\"7: a\", .enabled(if: later))", "", false),
