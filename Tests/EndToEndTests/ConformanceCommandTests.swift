@@ -11,7 +11,7 @@ struct ConformanceCommandTests {
 
     private func run(_ arguments: [String]) async throws -> (status: Int32?, output: String, error: String) {
         let result = try await ChildProcess.run(
-            EndToEnd.executable, ["conformance"] + arguments, timeout: .seconds(120))
+            EndToEnd.executable, ["conformance"] + arguments, timeout: TestOptions.deadline * 4)
         guard case .exited(let status) = result.status else { return (nil, result.output, result.error) }
         return (status, result.output, result.error)
     }

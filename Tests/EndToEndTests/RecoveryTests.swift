@@ -43,7 +43,7 @@ struct RecoveryTests {
             await holder.close()
             #expect(try await world.a.count("SELECT count(*) FROM ps_crud") > 0)
             try await world.start(part)
-            let rows = try await world.converge(within: .seconds(60))
+            let rows = try await world.converge(within: TestOptions.deadline * 2)
             #expect(rows.count == 1 + 40 * 25)
         }
     }
@@ -65,7 +65,7 @@ struct RecoveryTests {
             try await world.b.insertTodos(5, named: "while a part is down")
             try await world.start(part)
             world.a.heal()
-            let rows = try await world.converge(within: .seconds(60))
+            let rows = try await world.converge(within: TestOptions.deadline * 2)
             #expect(rows.count == 1 + 10_000 + 5)
         }
     }

@@ -133,7 +133,8 @@ struct UpTests {
             try "config:\n  edition: 3\nstreams: [\n".write(
                 toFile: folder + "/bad.yaml", atomically: true, encoding: .utf8)
             let result = try await ChildProcess.run(
-                EndToEnd.executable, ["up", "--sync-config", folder + "/bad.yaml"], timeout: .seconds(30))
+                EndToEnd.executable, ["up", "--sync-config", folder + "/bad.yaml"],
+                timeout: TestOptions.deadline)
             #expect(result.status == .exited(1))
             #expect(result.error.contains("bad.yaml: line 4"))
             #expect(result.output.isEmpty)

@@ -2,11 +2,11 @@ import Foundation
 import PowerSync
 import PowerSyncStack
 import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @Suite struct CoreConformanceTests {
-    private static let recordings = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Fixtures/core/curated").path
+    private static let recordings = Repository.fixtures.appending(path: "core/curated").path
 
     /// Runs over a folder with these files; returns whether all passed, and the report.
     private func run(

@@ -13,14 +13,17 @@ import Testing
 
 @Suite(.patient())
 struct ChildProcessTests {
-    private func shell(_ script: String, input: String? = nil, timeout: Duration = .seconds(30)) async throws
+    private func shell(_ script: String, input: String? = nil, timeout: Duration = TestOptions.deadline)
+        async throws
         -> (status: ChildProcess.ExitStatus, output: String, error: String)
     {
         try await ChildProcess.run("/bin/sh", ["-c", script], input: input, timeout: timeout)
     }
 
     /// Runs a script that can be found by a token in its environment.
-    private func marked(_ token: String, _ script: String, timeout: Duration = .seconds(30)) async throws {
+    private func marked(_ token: String, _ script: String, timeout: Duration = TestOptions.deadline)
+        async throws
+    {
         _ = try await ChildProcess.run(
             "/bin/sh", ["-c", script], environment: ["PATH": "/usr/bin:/bin", "TOKEN": token],
             timeout: timeout)
@@ -35,7 +38,7 @@ struct ChildProcessTests {
 
     @Test func inputLargerThanAPipeComesBackWhole() async throws {
         let text = String(repeating: "0123456789abcdef", count: 20_000)
-        let result = try await ChildProcess.run("cat", [], input: text, timeout: .seconds(30))
+        let result = try await ChildProcess.run("cat", [], input: text, timeout: TestOptions.deadline)
         #expect(result.status == .exited(0))
         #expect(result.output == text)
     }
@@ -48,13 +51,13 @@ struct ChildProcessTests {
     @Test func argumentsAndEnvironmentArriveAsGiven() async throws {
         let result = try await ChildProcess.run(
             "/bin/sh", ["-c", "echo \"$1|$NAME|${HOME-none}\"", "sh", "two words $x"],
-            environment: ["NAME": "a=b"], timeout: .seconds(30))
+            environment: ["NAME": "a=b"], timeout: TestOptions.deadline)
         #expect(result.output == "two words $x|a=b|none\n")
     }
 
     @Test func aProgramThatDoesNotExistIsAnError() async {
         let error = await #expect(throws: SystemError.self) {
-            try await ChildProcess.run("/does/not/exist", [], timeout: .seconds(30))
+            try await ChildProcess.run("/does/not/exist", [], timeout: TestOptions.deadline)
         }
         #expect(error?.code == .process)
         #expect(error?.errno == ENOENT)
@@ -126,7 +129,8 @@ struct ChildProcessTests {
             workingDirectory: folder.path,
             output: .descriptor(file), error: .descriptor(1))
         #expect(await child.wait() == .exited(0))
-        let text = try await ChildProcess.run("cat", [folder.path + "/all"], timeout: .seconds(30)).output
+        let text = try await ChildProcess.run("cat", [folder.path + "/all"], timeout: TestOptions.deadline)
+            .output
         #expect(text.hasPrefix("different\n"))
         #expect(text.contains("streams-"))
     }

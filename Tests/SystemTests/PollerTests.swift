@@ -45,7 +45,7 @@ struct PollerTests {
         defer { channel.deregister() }
         pair.send("abc")
         for _ in 0..<10 {
-            #expect(try await channel.readable(until: .now + .seconds(30)))
+            #expect(try await channel.readable(until: .now + TestOptions.deadline))
         }
         #expect(emptied(pair.left) == 3)
         await expectToWait { try await channel.readable(until: .now + .milliseconds(5)) }

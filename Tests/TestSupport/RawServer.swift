@@ -92,22 +92,21 @@ package final class RawConnection: Sendable {
         }
     }
 
-    /// Sends a text; false if the peer is gone or takes nothing for `patience` seconds.
+    /// Sends a text; false if the peer is gone or takes nothing until the deadline of all tests.
     @discardableResult
-    package func send(_ text: String, patience: Double = 30) -> Bool {
-        send(Array(text.utf8), patience: patience) == text.utf8.count
-    }
+    package func send(_ text: String) -> Bool { send(Array(text.utf8)) == text.utf8.count }
 
-    /// Sends bytes until the peer takes none for `patience` seconds; returns how many went out.
+    /// Sends bytes until the peer takes none until the deadline of all tests; returns how many went out.
     @discardableResult
-    package func send(_ bytes: [UInt8], patience: Double = 30) -> Int {
+    package func send(_ bytes: [UInt8]) -> Int {
+        let patience = Int32(TestOptions.deadline / .milliseconds(1))
         var sent = 0
         while sent < bytes.count {
             let result = bytes[sent...].withUnsafeBytes { systemSend(descriptor, $0.baseAddress, $0.count) }
             if result > 0 {
                 sent += result
             } else if errno == EAGAIN {
-                guard RawServer.wait(descriptor, POLLOUT, milliseconds: Int32(patience * 1000)) else { break }
+                guard RawServer.wait(descriptor, POLLOUT, milliseconds: patience) else { break }
             } else if errno != EINTR {
                 break
             }
