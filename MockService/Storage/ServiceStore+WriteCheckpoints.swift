@@ -8,7 +8,8 @@ extension ServiceStore {
     ///   - key: User and client.
     ///   - head: The position of the source's log, read before this call.
     ///   - published: The position of the newest checkpoint.
-    /// - Returns: The id: 1 at first, then one more than the last, whatever happened in between.
+    /// - Returns: The id: 1 at first, then one more than the last, whatever happened in between. There is none behind
+    ///   9223372036854775807, which a client may have named: it is given again, for the new position.
     /// - Throws: `SQLiteError`.
     package func nextWriteCheckpoint(key: String, head: LSN, published: LSN) async throws -> Int64 {
         try await setWriteCheckpoint(key: key, requested: nil, head: head, published: published)
@@ -38,9 +39,11 @@ extension ServiceStore {
                 let stored = try connection.one(
                     "SELECT id, head, reached FROM write_checkpoint WHERE key = ?", [.text(key)]
                 ) { (id: $0.int64(0), head: Self.lsn($0.int64(1)), reached: $0.integer(2)) }
-                let id = requested ?? (stored?.id ?? 0) + 1
-                if let stored, id <= stored.id { return stored.id }
-                let reached = stored.flatMap { $0.head <= published ? $0.id : $0.reached }
+                let last = stored?.id ?? 0
+                if let requested, requested <= last { return last }
+                let id = requested ?? (last < .max ? last + 1 : last)
+                // An id that is given again is not reached before its new position is.
+                let reached = stored.flatMap { $0.head <= published && $0.id < id ? $0.id : $0.reached }
                 try connection.run(
                     "INSERT OR REPLACE INTO write_checkpoint(key, id, head, reached) VALUES (?, ?, ?, ?)",
                     [.text(key), .integer(id), Self.value(head), SQLiteValue(reached)])

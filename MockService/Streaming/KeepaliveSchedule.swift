@@ -40,6 +40,7 @@ package struct KeepaliveSchedule: Sendable {
         guard now >= next else { return nil }
         if let warning, now >= warning { self.warning = nil }
         nextPeriodic = now + Self.period(random)
-        return max(0, Int((expiry - now).rounded(.up)))
+        // A token may be valid for longer than an integer can say.
+        return max(0, Int(exactly: (expiry - now).rounded(.up)) ?? .max)
     }
 }

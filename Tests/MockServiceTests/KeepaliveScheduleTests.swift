@@ -44,6 +44,13 @@ struct KeepaliveScheduleTests {
         }
     }
 
+    @Test func aTokenWithoutAnEndInSightIsNamedTheLargestNumber() {
+        for expiry in [9.3e18, 1e300] {
+            var schedule = KeepaliveSchedule(expiry: expiry, now: 0, random: 0.5)
+            #expect(schedule.due(at: 20, random: 0.5) == .max)
+        }
+    }
+
     @Test func rightlySaysNothingTooEarlyAndZeroAtTheEnd() {
         var schedule = KeepaliveSchedule(expiry: 100, now: 0, random: 0.5)
         #expect(schedule.due(at: 19.9, random: 0.5) == nil)

@@ -93,6 +93,23 @@ struct ReplicationServiceTests {
         }
     }
 
+    @Test func theLargestWriteCheckpointIsGivenAgainForANewPosition() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let stream = try await service.open(SyncStreamRequest(clientID: "device"))
+            let body = Array(#"{"client_id":"device","checkpoint_request_id":"9223372036854775807"}"#.utf8)
+            let answer = try await service.send("POST", "/sync/checkpoint-request", body: body)
+            #expect(String(decoding: answer.body, as: UTF8.self).contains("9223372036854775807"))
+            try await stream.holds("the named id") { $0.writeCheckpoint == .max }
+            // What is written before the id is given again is there when the stream shows it.
+            try await service.tx("INSERT INTO lists VALUES ('w', 'u1', '')")
+            #expect(try await service.writeCheckpoint(client: "device") == .max)
+            let later = try await service.open(SyncStreamRequest(clientID: "device"))
+            let seen = try await later.holds("the id again") { $0.writeCheckpoint == .max }
+            #expect(seen.data(of: "lists/w") != nil)
+        }
+    }
+
     @Test func aTransactionOfAnySizeComesInOneCheckpoint() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
