@@ -122,10 +122,12 @@ struct ReplicationRun {
     }
 
     private func readAgain(_ rows: [IncompleteRow]) async throws {
-        let snapshot = replicator.snapshot(connection, context)
+        let reselection = RowReselection(
+            connection: connection, types: try await SourceCatalog(connection).types())
         for row in rows {
-            guard let tuple = try await snapshot.row(row) else { continue }
-            _ = try await store.apply([.change(row.table, .insert(tuple))], context)
+            guard let (table, tuple) = try await reselection.read(row) else { continue }
+            let result = try await store.apply([.change(table, .insert(tuple))], context)
+            for warning in result.warnings { log.warning(warning) }
         }
         try await holdUntilNow()
     }

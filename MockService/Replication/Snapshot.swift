@@ -47,22 +47,4 @@ struct Snapshot {
         done.snapshotKey = nil
         try await store.noteSnapshot(done)
     }
-
-    /// Reads one row again by its identity; nil if it is gone (service 7.5).
-    func row(_ incomplete: IncompleteRow) async throws -> PgOutputTuple? {
-        let description = incomplete.table.description
-        let names = description.columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
-        var conditions: [String] = []
-        var values: [String?] = []
-        for (index, column) in description.columns.enumerated() where column.isIdentity {
-            values.append(incomplete.tuple[index].text)
-            conditions.append("\(quoteIdentifier(column.name)) IS NOT DISTINCT FROM $\(values.count)")
-        }
-        guard !conditions.isEmpty else { return nil }
-        let result = try await connection.query(
-            "SELECT \(names) FROM ONLY \(quoteIdentifier(description.schema, description.name)) "
-                + "WHERE \(conditions.joined(separator: " AND "))", values)
-        guard result.rowCount == 1 else { return nil }
-        return result.row(0).map { $0.map { .text($0) } ?? .null }
-    }
 }

@@ -137,5 +137,37 @@ struct SourceCatalog {
             key: key)
     }
 
+    /// A table as it is now, published or not.
+    struct CurrentTable {
+        /// Name and columns.
+        let description: TableDescription
+        /// The operator by which values of a column are compared with `=`, by the column's name.
+        let equality: [String: String]
+    }
+
+    /// Describes a table by its id; nil if it does not exist any more.
+    func currentTable(oid: UInt32) async throws -> CurrentTable? {
+        // The operators of types that extensions bring lie beside the type; of all others in pg_catalog.
+        let rows = try await connection.query(
+            """
+            SELECT n.nspname, c.relname, a.attname, a.atttypid, CASE WHEN t.typtype = 'b' AND t.typcategory <> 'A'
+                THEN quote_ident(tn.nspname) ELSE 'pg_catalog' END
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+            JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace
+            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum
+            """, [String(oid)])
+        guard rows.rowCount > 0 else { return nil }
+        var description = TableDescription(
+            oid: oid, schema: rows[0, 0] ?? "", name: rows[0, 1] ?? "", columns: [])
+        var equality: [String: String] = [:]
+        for row in 0..<rows.rowCount {
+            let name = rows[row, 2] ?? ""
+            description.columns.append(
+                SourceColumn(name: name, typeOID: Self.oid(rows[row, 3]), isIdentity: false))
+            equality[name] = "OPERATOR(\(rows[row, 4] ?? "pg_catalog").=)"
+        }
+        return CurrentTable(description: description, equality: equality)
+    }
+
     private static func oid(_ text: String?) -> UInt32 { text.flatMap { UInt32($0) } ?? 0 }
 }

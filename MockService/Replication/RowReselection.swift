@@ -1,0 +1,49 @@
+import PowerSyncPostgres
+
+/// Reads rows again of which the stream left out a value that the state does not know (service 7.5).
+///
+/// The stream is behind the source: the table may have another name and other columns by now, or be gone. A row is read
+/// as it is now, under the identity by which the state knows it.
+struct RowReselection {
+    let connection: PostgresConnection
+    let types: TypeCatalog
+
+    /// Reads one row.
+    ///
+    /// - Parameter row: What the stream said of it.
+    /// - Returns: The table with its columns of now and the row; nil if the row is gone, or its table, or a column of its
+    ///   identity, which the stream will tell.
+    /// - Throws: `PostgresError`.
+    func read(_ row: IncompleteRow) async throws -> (table: SourceTable, tuple: PgOutputTuple)? {
+        let known = row.table.description
+        guard let current = try await SourceCatalog(connection).currentTable(oid: known.oid) else {
+            return nil
+        }
+        var conditions: [String] = []
+        var values: [String?] = []
+        for (index, column) in known.columns.enumerated() where column.isIdentity {
+            guard let operation = current.equality[column.name], let value = row.tuple[index].text else {
+                return nil
+            }
+            values.append(value)
+            conditions.append("\(quoteIdentifier(column.name)) \(operation) $\(values.count)")
+        }
+        guard !conditions.isEmpty else { return nil }
+        let identity = Set(known.columns.filter(\.isIdentity).map(\.name))
+        let columns = current.description.columns.map {
+            SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: identity.contains($0.name))
+        }
+        // The record of the state keeps its name until the stream tells another.
+        let description = TableDescription(
+            oid: known.oid, schema: known.schema, name: known.name, columns: columns)
+        // Another type of the identity means other replica ids, under which nothing may be written (service 4.8).
+        guard description.identity == known.identity else { return nil }
+        let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
+        let from = quoteIdentifier(current.description.schema, current.description.name)
+        let result = try await connection.query(
+            "SELECT \(names) FROM ONLY \(from) WHERE \(conditions.joined(separator: " AND "))", values)
+        guard result.rowCount == 1 else { return nil }
+        let tuple: PgOutputTuple = result.row(0).map { $0.map { .text($0) } ?? .null }
+        return (row.table.described(by: description, types), tuple)
+    }
+}
