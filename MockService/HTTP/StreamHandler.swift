@@ -39,7 +39,8 @@ struct StreamHandler: Sendable {
         let view = try await loop.view(published)
         let session = StreamSession(positions: body.buckets, streams: resolution.streams)
         let compression = ContentNegotiation.compression(request.fields["accept-encoding"])
-        var fields: HTTPFields = ["content-type": "application/x-ndjson"]
+        let format = ContentNegotiation.format(request.fields["accept"])
+        var fields: HTTPFields = ["content-type": format.rawValue]
         if let compression { fields.append("content-encoding", compression.rawValue) }
         fields.append("x-accel-buffering", "no")
         let log = log
@@ -47,7 +48,7 @@ struct StreamHandler: Sendable {
             // The slot is free again when this closure is gone, also if it never runs.
             defer { withExtendedLifetime(slot) {} }
             log.debug("a stream begins", ["sync.buckets": "\(resolution.buckets.count)"])
-            let encoder = LineEncoder(rawData: body.rawData, compression: compression)
+            let encoder = LineEncoder(format: format, rawData: body.rawData, compression: compression)
             try await loop.run(session, published, view, encoder, writer)
             log.debug("a stream ends")
         }

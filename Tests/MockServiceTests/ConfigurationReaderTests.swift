@@ -1,5 +1,4 @@
 import PowerSyncCommandLine
-import PowerSyncCompression
 import PowerSyncCrypto
 import PowerSyncMockService
 import Testing
@@ -112,14 +111,5 @@ struct ConfigurationReaderTests {
         } catch {
             #expect(error.description == "powersync.yaml: \(expected)")
         }
-    }
-
-    @Test func zstdIsPreferredToGzipAndRefusalsAreHeeded() {
-        #expect(ContentNegotiation.compression(nil) == nil)
-        #expect(ContentNegotiation.compression("gzip, deflate") == .gzip)
-        #expect(ContentNegotiation.compression("br, gzip, zstd") == .zstd)
-        #expect(ContentNegotiation.compression("gzip;q=1, zstd;q=0") == .gzip)
-        #expect(ContentNegotiation.compression("*") == .zstd)
-        #expect(ContentNegotiation.compression("identity, br") == nil)
     }
 }

@@ -136,19 +136,19 @@ package final class RawClient: Sendable {
 
     /// Reads to the end of a line; nil when the connection ends before.
     package func line() async throws -> String? {
-        try await take { $0.firstRange(of: Array("\r\n".utf8))?.upperBound }
+        try await text { $0.firstRange(of: Array("\r\n".utf8))?.upperBound }
     }
 
     /// Reads the head and the body of one answer.
     package func response(toHead: Bool = false) async throws -> RawResponse {
-        guard let head = try await take({ $0.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound }) else {
+        guard let head = try await text({ $0.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound }) else {
             throw Failure(what: "no head, but: \(unread)")
         }
         var response = RawResponse(head: head, body: "", isComplete: true)
         if toHead || response.status < 200 { return response }
         if let mark = head.firstRange(of: "content-length: ") {
             let length = Int(head[mark.upperBound...].prefix { $0 != "\r\n" }) ?? 0
-            if let body = try await take({ $0.count >= length ? length : nil }) {
+            if let body = try await text({ $0.count >= length ? length : nil }) {
                 response.body = body
             } else {
                 response.isComplete = false
@@ -165,22 +165,31 @@ package final class RawClient: Sendable {
 
     /// Reads one chunk; empty for the last, nil when the connection ends before it.
     package func chunk() async throws -> String? {
+        try await chunkBytes().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Reads one chunk of any bytes; empty for the last, nil when the connection ends before it.
+    package func chunkBytes() async throws -> [UInt8]? {
         guard let line = try await line() else { return nil }
         guard let size = Int(line.dropLast(), radix: 16) else {
             throw Failure(what: "no chunk size: \(line)")
         }
         let chunk = try await take { $0.count >= size + 2 ? size + 2 : nil }
-        guard let chunk, chunk.utf8.suffix(2).elementsEqual("\r\n".utf8) else { return nil }
-        return String(decoding: chunk.utf8.dropLast(2), as: UTF8.self)
+        guard let chunk, chunk.suffix(2).elementsEqual("\r\n".utf8) else { return nil }
+        return chunk.dropLast(2)
+    }
+
+    private func text(_ count: ([UInt8]) -> Int?) async throws -> String? {
+        try await take(count).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Takes bytes off the front once there are enough; nil when the connection ends before.
-    private func take(_ count: ([UInt8]) -> Int?) async throws -> String? {
+    private func take(_ count: ([UInt8]) -> Int?) async throws -> [UInt8]? {
         while true {
-            let taken = received.withLock { bytes -> String? in
+            let taken = received.withLock { bytes -> [UInt8]? in
                 guard let count = count(bytes) else { return nil }
                 defer { bytes.removeFirst(count) }
-                return String(decoding: bytes[..<count], as: UTF8.self)
+                return Array(bytes[..<count])
             }
             if let taken { return taken }
             guard try await read() else { return nil }
