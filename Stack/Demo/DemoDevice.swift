@@ -94,7 +94,7 @@ package final class DemoDevice: Sendable {
     /// - Throws: `StackError` with `.deadline`, or what the query throws.
     @discardableResult
     package func watch(
-        _ sql: String, within limit: Duration = .seconds(20), for state: String,
+        _ sql: String, within limit: Duration = DemoWorld.patience, for state: String,
         until condition: @escaping @Sendable ([String]) -> Bool
     ) async throws -> [String] {
         let database = database

@@ -128,7 +128,7 @@ extension DemoWorld {
         try await waitForPostgres(
             "SELECT count(*) FROM todos WHERE description = 'right behind it'", is: "1",
             for: "the valid row behind the refused one")
-        let refusal = try await Deadline.wait(.seconds(10), for: "the backend's verdict") {
+        let refusal = try await Deadline.wait(DemoWorld.patience, for: "the backend's verdict") {
             a.connector.refusals.last
         }
         guard refusal.code == "CHECK_VIOLATION", refusal.httpStatus == 200 else {
@@ -175,7 +175,7 @@ extension DemoWorld {
     }
 
     private func arrive(on device: DemoDevice, total: Int) async throws {
-        try await device.watch("SELECT id FROM todos", within: .seconds(60), for: "\(total) todos") {
+        try await device.watch("SELECT id FROM todos", for: "\(total) todos") {
             $0.count == total
         }
         timeline.event(device.name, "shows all \(total) todos")

@@ -5,6 +5,9 @@ import PowerSyncSystem
 
 /// Everything that the demo's situations happen in: a stack, two devices of one user, a third of another.
 package final class DemoWorld: Sendable {
+    /// How long a state may take to come: on a slow disk or a busy machine many times what it takes elsewhere.
+    package static let patience = Duration.seconds(60)
+
     /// The stack that the devices use.
     package let stack: LocalStack
     /// The first device; its connections can be cut.
@@ -121,7 +124,7 @@ package final class DemoWorld: Sendable {
     )
         async throws
     {
-        try await Deadline.wait(.seconds(20), for: state) {
+        try await Deadline.wait(Self.patience, for: state) {
             let result = try await query(sql, parameters)
             return result.rowCount > 0 && result[0, 0] == text ? true : nil
         }
@@ -133,7 +136,7 @@ package final class DemoWorld: Sendable {
     /// - Returns: the rows that all three agree on.
     /// - Throws: `StackError` with `.deadline`, which says what differs.
     @discardableResult
-    package func converge(within limit: Duration = .seconds(30)) async throws -> [String] {
+    package func converge(within limit: Duration = patience) async throws -> [String] {
         var difference = "nothing compared yet"
         do {
             return try await Deadline.wait(limit, pause: .milliseconds(25), for: "A = B = Postgres") {

@@ -115,7 +115,8 @@ final class StackProcess: Sendable {
                 }
             }, until: { $0.line != nil || $0.hasEnded })
         guard let line = seen.line else {
-            throw StackError(.answer, "the output ended; \(errorLines.suffix(5).joined(separator: " / "))")
+            let errors = try await allErrorLines().suffix(5).joined(separator: " / ")
+            throw StackError(.answer, "the output ended; \(errors)")
         }
         return line
     }
