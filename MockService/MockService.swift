@@ -15,6 +15,7 @@ import PowerSyncSystem
 package final class MockService: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
+        let metricsServer: HTTPServer?
         let store: ServiceStore
         let hub: CheckpointHub
         let router: ServiceRouter
@@ -45,6 +46,9 @@ package final class MockService: Sendable {
 
     /// The port it listens on; 0 before `start`.
     package var port: Int { running.withLock { $0?.server.port ?? 0 } }
+
+    /// The port of the metrics; nil without, or before `start`.
+    package var metricsPort: Int? { running.withLock { $0?.metricsServer?.port } }
 
     /// The newest checkpoint that clients are served; nil before the first.
     package var checkpoint: StoredCheckpoint? { running.withLock { $0?.hub.current?.checkpoint } }
@@ -79,16 +83,25 @@ package final class MockService: Sendable {
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
                 host: configuration.host, port: configuration.port, name: "the sync service"), poller: poller)
+        let metrics = ServiceMetrics()
+        let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
+        let metricsServer = try configuration.metricsPort.map { port in
+            try HTTPServer(
+                configuration: HTTPServerConfiguration(
+                    host: configuration.host, port: port, name: "the sync service's metrics"), poller: poller)
+        }
+        let metricsRouter = MetricsRouter(
+            metrics: metrics, slots: slots, hub: hub, store: store, clock: clock)
         let replicator = Replicator(
             source: configuration.source, store: store, hub: hub, poller: poller,
-            log: log.labelled("replication"),
+            log: log.labelled("replication"), metrics: metrics,
             config: config, configHash: hash, slotPrefix: configuration.slotNamePrefix,
             heartbeat: configuration.heartbeat, random: clock.random)
         let pool = PostgresPool(
             uri: configuration.source.uri, size: 3, parameters: configuration.source.statementParameters,
             poller: poller)
         let client = try HTTPClient()
-        let router = router(store, hub, pool, client)
+        let router = router(store, hub, pool, client, slots, metrics)
         let log = log
         let task = Task {
             await withTaskGroup(of: Void.self) { group in
@@ -100,12 +113,21 @@ package final class MockService: Sendable {
                     }
                 }
                 group.addTask { await server.run { await router.handle($0, $1) } }
+                if let metricsServer {
+                    group.addTask {
+                        await metricsServer.run { request, _ in await metricsRouter.handle(request) }
+                    }
+                }
                 await group.waitForAll()
             }
             client.close()
             await pool.close()
         }
-        running.withLock { $0 = Running(server: server, store: store, hub: hub, router: router, task: task) }
+        running.withLock {
+            $0 = Running(
+                server: server, metricsServer: metricsServer, store: store, hub: hub, router: router,
+                task: task)
+        }
         log.info("listening", ["http.host": configuration.host, "http.port": "\(server.port)"])
         _ = try await hub.next(after: 0)
     }
@@ -130,13 +152,15 @@ package final class MockService: Sendable {
         guard let stopped else { return }
         stopped.hub.close()
         stopped.server.stop(grace: .seconds(2))
+        stopped.metricsServer?.stop(grace: .zero)
         stopped.task.cancel()
         await stopped.task.value
         await stopped.store.close()
     }
 
     private func router(
-        _ store: ServiceStore, _ hub: CheckpointHub, _ pool: PostgresPool, _ client: HTTPClient
+        _ store: ServiceStore, _ hub: CheckpointHub, _ pool: PostgresPool, _ client: HTTPClient,
+        _ slots: ConnectionSlots, _ metrics: ServiceMetrics
     ) -> ServiceRouter {
         let remoteKeys = configuration.jwksURIs.map { uri in
             RemoteKeys(uri: uri, now: clock.now) { uri, timeout in
@@ -154,8 +178,7 @@ package final class MockService: Sendable {
             verifier: TokenVerifier(audience: configuration.audience), staticKeys: configuration.keys,
             remoteKeys: remoteKeys, now: clock.now)
         let streams = StreamHandler(
-            store: store, hub: hub, clock: clock,
-            slots: ConnectionSlots(limit: configuration.maxConcurrentConnections),
+            store: store, hub: hub, clock: clock, slots: slots, metrics: metrics,
             bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
         return ServiceRouter(
             authenticator: authenticator, hub: hub, clock: clock,

@@ -14,6 +14,8 @@ package struct MockServiceConfiguration: Sendable {
     package var host = "0.0.0.0"
     /// The port; 0 is any that is free.
     package var port = 8080
+    /// The port for Prometheus, path `/metrics`; 0 is any that is free, nil none.
+    package var metricsPort: Int?
     /// The YAML text of the sync configuration.
     package var syncConfig: String
     /// What the sync configuration is called in messages: its path, if it has one.

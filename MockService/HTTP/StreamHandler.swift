@@ -14,6 +14,7 @@ struct StreamHandler: Sendable {
     let hub: CheckpointHub
     let clock: ServiceClock
     let slots: ConnectionSlots
+    let metrics: ServiceMetrics
     let bucketLimit: Int
     let log: Log
 
@@ -33,7 +34,8 @@ struct StreamHandler: Sendable {
                 response: ErrorResponse.tooManyBuckets(resolution.buckets.count, limit: bucketLimit))
         }
         let loop = StreamLoop(
-            store: store, hub: hub, clock: clock, stream: published.stream, buckets: resolution.buckets,
+            store: store, hub: hub, clock: clock, slot: slot, metrics: metrics, stream: published.stream,
+            buckets: resolution.buckets,
             writeCheckpointKey: WriteCheckpoints.key(userID: token.userID, clientID: body.clientID),
             expiry: token.expiry)
         let view = try await loop.view(published)
@@ -45,8 +47,7 @@ struct StreamHandler: Sendable {
         fields.append("x-accel-buffering", "no")
         let log = log
         let stream: @Sendable (any HTTPBodyWriter) async throws -> Void = { writer in
-            // The slot is free again when this closure is gone, also if it never runs.
-            defer { withExtendedLifetime(slot) {} }
+            // The slot, which the loop holds, is free again when this closure is gone, also if it never runs.
             log.debug("a stream begins", ["sync.buckets": "\(resolution.buckets.count)"])
             let encoder = LineEncoder(format: format, rawData: body.rawData, compression: compression)
             try await loop.run(session, published, view, encoder, writer)

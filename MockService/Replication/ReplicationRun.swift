@@ -52,13 +52,17 @@ struct ReplicationRun {
             switch try await replication.nextReplicationMessage(until: deadline) {
             case .xlog(_, _, let payload)?:
                 let message = try PgOutputMessage.decode(payload)
+                replicator.metrics.count { $0.note(message, bytes: payload.count) }
                 if case .table(let relation)? = assembler.handle(message) {
                     try await write(&assembler, reporter)
                     assembler.set(try await table(relation, &types), for: relation.oid)
                 }
             case .keepalive(let end, let replyRequested)?:
                 // Everything before `end` has been sent and, with nothing in hand, written.
-                if assembler.events.isEmpty, !assembler.isInTransaction { await reporter.advance(to: end) }
+                if assembler.events.isEmpty, !assembler.isInTransaction {
+                    await reporter.advance(to: end)
+                    replicator.metrics.count { $0.replicatingSince = nil }
+                }
                 if replyRequested { try await reporter.report() }
             case nil:
                 if isComplete { try await write(&assembler, reporter) }
@@ -76,6 +80,7 @@ struct ReplicationRun {
         let events = assembler.takeEvents()
         guard !events.isEmpty else { return }
         let result = try await store.apply(events, context)
+        replicator.metrics.count { $0.note(events) }
         for warning in result.warnings { log.warning(warning) }
         if !result.incomplete.isEmpty { try await readAgain(result.incomplete) }
         var committed: LSN?

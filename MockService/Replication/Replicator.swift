@@ -10,6 +10,7 @@ struct Replicator {
     let hub: CheckpointHub
     let poller: Poller
     let log: Log
+    let metrics: ServiceMetrics
     let config: CompiledSyncConfig
     let configHash: String
     let slotPrefix: String

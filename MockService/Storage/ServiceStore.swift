@@ -59,6 +59,14 @@ package final class ServiceStore: Sendable {
 
     private init(pool: SQLitePool) { self.pool = pool }
 
+    /// The size of the file in bytes.
+    package func size() async throws -> Int64 {
+        try await pool.read { connection in
+            let pages = try connection.one("PRAGMA page_count") { $0.int64(0) } ?? 0
+            return try connection.one("PRAGMA page_size") { $0.int64(0) * pages } ?? 0
+        }
+    }
+
     /// Closes the file once accepted work is done.
     package func close() async { await pool.close() }
 

@@ -13,8 +13,8 @@ struct LineEncoder {
         compressor = compression.map { Compressor($0) }
     }
 
-    /// One line with its end; what was compressed can be read by the client at once.
-    func encode(_ line: SyncLine) -> [UInt8] {
+    /// One line with its end, and its size before compression; what was compressed can be read by the client at once.
+    func encode(_ line: SyncLine) -> (bytes: [UInt8], size: Int) {
         var bytes: [UInt8]
         switch format {
         // Data is a text in BSON, whatever the request says.
@@ -23,7 +23,7 @@ struct LineEncoder {
             bytes = line.encoded(rawData: rawData)
             bytes.append(0x0A)
         }
-        return compressor?.compress(bytes) ?? bytes
+        return (compressor?.compress(bytes) ?? bytes, bytes.count)
     }
 
     /// What has to be sent after the last line.

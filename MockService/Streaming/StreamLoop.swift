@@ -6,6 +6,8 @@ struct StreamLoop {
     let store: ServiceStore
     let hub: CheckpointHub
     let clock: ServiceClock
+    let slot: ConnectionSlots.Slot
+    let metrics: ServiceMetrics
     let stream: StreamNumber
     let buckets: [ResolvedBucket]
     let writeCheckpointKey: String
@@ -44,7 +46,15 @@ struct StreamLoop {
     ) async throws {
         var session = session
         var keepalive = KeepaliveSchedule(expiry: expiry, now: clock.now(), random: clock.random())
-        func send(_ line: SyncLine) async throws { try await writer.write(encoder.encode(line)) }
+        func send(_ line: SyncLine) async throws {
+            let (bytes, size) = encoder.encode(line)
+            try await writer.write(bytes)
+            metrics.count { counters in
+                counters.syncedBytes += size
+                counters.sentBytes += bytes.count
+                if case .data(let data) = line { counters.syncedOperations += data.operations.count }
+            }
+        }
         var published = first
         // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
         if !keepalive.isExpired(at: clock.now()), let line = session.offer(firstView) { try await send(line) }
@@ -69,6 +79,7 @@ struct StreamLoop {
                     if let line = session.offer(try await view(newer)) { try await send(line) }
                 }
             case .wait:
+                slot.reached(published.sequence)
                 guard let newer = try await next(after: published.sequence, until: keepalive.next) else {
                     continue
                 }

@@ -174,6 +174,60 @@ struct ServiceSurfaceTests {
         }
     }
 
+    /// What Prometheus reads; `sessions_behind` is what a test waits for to know that everybody has got everything.
+    @Test func metricsSayWhatWasSentAndWhoIsBehind() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config) { $0.metricsPort = 0 }
+            func metrics() async throws -> [String: Double] {
+                let answer = try await service.metrics("/metrics")
+                #expect(answer.status == 200)
+                #expect(answer.fields["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+                let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+                return Dictionary(
+                    uniqueKeysWithValues: lines.filter { !$0.hasPrefix("#") }.map {
+                        let parts = $0.split(separator: " ")
+                        return (String(parts[0].dropFirst("powersync_".count)), Double(parts[1]) ?? -1)
+                    })
+            }
+            let stream = try await service.open(SyncStreamRequest(clientID: "c"))
+            try await stream.holds(["lists/l1"])
+            try await service.tx(
+                "INSERT INTO lists VALUES ('l3', 'u1', '')", "INSERT INTO lists VALUES ('l4', 'u2', '')")
+            try await stream.holds(["lists/l1", "lists/l3"])
+            _ = try await service.writeCheckpoint(client: "c")
+            try await stream.holds("the write checkpoint") { $0.writeCheckpoint == 1 }
+            let after = try await wait(for: "nobody to be behind") {
+                try await metrics()
+            } until: {
+                $0["sessions_behind"] == 0
+            }
+            #expect(after["concurrent_connections"] == 1 && after["operations_synced_total"] == 2)
+            let bytes = stream.texts.reduce(0) { $0 + $1.utf8.count + 1 }
+            #expect(after["data_synced_bytes_total"] == Double(bytes))
+            #expect(after["data_sent_bytes_total"] == Double(bytes))
+            #expect(after["rows_replicated_total"] == 2 && after["transactions_replicated_total"] ?? 0 >= 2)
+            #expect(
+                after["data_replicated_bytes_total"] ?? 0 > 0 && after["chunks_replicated_total"] ?? 0 >= 2)
+            #expect(after["operation_storage_size_bytes"] ?? 0 > 0 && after["replication_lag_seconds"] == 0)
+            #expect(try await service.metrics("/").status == 404)
+            // Nobody reads this one, whose first line alone is more than sockets hold.
+            try await service.tx(
+                "INSERT INTO lists SELECT 'r' || n, 'u3', repeat('x', 20000) FROM generate_series(1, 1500) n")
+            let unread = try await service.openUnread(user: "u3")
+            try await wait(for: "one to be behind") {
+                try await metrics()
+            } until: {
+                $0["sessions_behind"] == 1 && $0["concurrent_connections"] == 2
+            }
+            unread.cancel()
+            try await wait(for: "nobody to be behind again") {
+                try await metrics()
+            } until: {
+                $0["sessions_behind"] == 0 && $0["concurrent_connections"] == 1
+            }
+        }
+    }
+
     @Test func aConfigurationThatCannotBeUsedDoesNotStart() async throws {
         try await TestService.run(Self.schema) { service in
             await #expect(throws: SyncConfigError.self) {

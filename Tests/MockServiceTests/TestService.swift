@@ -112,6 +112,12 @@ final class TestService: Sendable {
         return try await client.send(request)
     }
 
+    /// Asks the port of the metrics.
+    func metrics(_ path: String) async throws -> HTTPClientResponse {
+        let port = try #require(service.withLock { $0?.metricsPort })
+        return try await client.send(HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)"))
+    }
+
     /// Opens a stream.
     func open(
         user: String = "u1", claims: JSON = .object([]), _ request: SyncStreamRequest = SyncStreamRequest()

@@ -1,0 +1,148 @@
+import PowerSyncHTTP
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// Counts what the service does, for Prometheus (service 10.3).
+final class ServiceMetrics: Sendable {
+    /// What only grows.
+    struct Counters: Sendable {
+        /// Bytes of lines before compression.
+        var syncedBytes = 0
+        /// Bytes of lines as they were sent.
+        var sentBytes = 0
+        /// Operations in lines.
+        var syncedOperations = 0
+        /// Bytes of messages of the replication stream.
+        var replicatedBytes = 0
+        /// Changes of rows that the configuration uses.
+        var replicatedRows = 0
+        /// Commits, also those of transactions without such a change.
+        var replicatedTransactions = 0
+        /// Batches that were written.
+        var replicatedChunks = 0
+        /// When the transaction was committed that is being replicated, in seconds since 1970; nil if there is none.
+        var replicatingSince: Double?
+
+        /// From 1970 to 2000, from where Postgres counts.
+        private static let secondsTo2000 = 946_684_800.0
+
+        /// Notes a message of the replication stream.
+        mutating func note(_ message: PgOutputMessage, bytes: Int) {
+            replicatedBytes += bytes
+            switch message {
+            case .begin(_, let time, _): replicatingSince = Double(time) / 1_000_000 + Self.secondsTo2000
+            case .commit: replicatedTransactions += 1
+            default: break
+            }
+        }
+
+        /// Notes a batch that was written.
+        mutating func note(_ events: [ReplicationEvent]) {
+            replicatedChunks += 1
+            for event in events {
+                switch event {
+                case .change: replicatedRows += 1
+                case .truncate: break
+                case .committed: replicatingSince = nil
+                }
+            }
+        }
+    }
+
+    /// What is measured when somebody asks.
+    struct Gauges: Sendable {
+        /// Open streams.
+        var connections = 0
+        /// Open streams that have yet to send something of the newest checkpoint.
+        var sessionsBehind = 0
+        /// The size of the state file.
+        var storedBytes: Int64 = 0
+    }
+
+    private let counters = Lock(Counters())
+
+    /// Changes counters.
+    func count(_ change: (inout Counters) -> Void) { counters.withLock { change(&$0) } }
+
+    /// The page for Prometheus, in its text format.
+    ///
+    /// - Parameters:
+    ///   - gauges: What was measured now.
+    ///   - now: Seconds since 1970.
+    /// - Returns: Lines of names, kinds and values.
+    func text(_ gauges: Gauges, now: Double) -> String {
+        let counters = counters.withLock { $0 }
+        let lag = counters.replicatingSince.map { max(0, now - $0) } ?? 0
+        let metrics: [(name: String, kind: String, help: String, value: String)] = [
+            (
+                "data_synced_bytes_total", "counter", "Bytes of lines to clients before compression",
+                "\(counters.syncedBytes)"
+            ),
+            (
+                "data_sent_bytes_total", "counter", "Bytes of lines to clients as sent",
+                "\(counters.sentBytes)"
+            ),
+            ("operations_synced_total", "counter", "Operations to clients", "\(counters.syncedOperations)"),
+            ("concurrent_connections", "gauge", "Open sync streams", "\(gauges.connections)"),
+            (
+                "sessions_behind", "gauge",
+                "Open sync streams that have yet to send of the newest checkpoint",
+                "\(gauges.sessionsBehind)"
+            ),
+            (
+                "data_replicated_bytes_total", "counter", "Bytes of the replication stream",
+                "\(counters.replicatedBytes)"
+            ),
+            (
+                "rows_replicated_total", "counter", "Changes of rows that the configuration uses",
+                "\(counters.replicatedRows)"
+            ),
+            (
+                "transactions_replicated_total", "counter", "Commits, also without such rows",
+                "\(counters.replicatedTransactions)"
+            ),
+            ("chunks_replicated_total", "counter", "Batches written", "\(counters.replicatedChunks)"),
+            (
+                "replication_lag_seconds", "gauge", "Age of the commit that is being replicated",
+                NumberText.javaScript(lag)
+            ),
+            (
+                "operation_storage_size_bytes", "gauge", "Size of the state file, which holds everything",
+                "\(gauges.storedBytes)"
+            ),
+        ]
+        return metrics.map { metric in
+            let name = "powersync_\(metric.name)"
+            return "# HELP \(name) \(metric.help).\n# TYPE \(name) \(metric.kind)\n\(name) \(metric.value)\n"
+        }.joined()
+    }
+}
+
+/// Answers Prometheus: the path `/metrics` on a port of its own.
+struct MetricsRouter: Sendable {
+    let metrics: ServiceMetrics
+    let slots: ConnectionSlots
+    let hub: CheckpointHub
+    let store: ServiceStore
+    let clock: ServiceClock
+
+    /// Answers one request.
+    func handle(_ request: HTTPRequest) async -> HTTPResponse {
+        guard request.path == "/metrics", request.method == "GET" || request.method == "HEAD" else {
+            return HTTPResponse(
+                status: 404, fields: ["content-type": "text/plain; charset=utf-8"],
+                body: .bytes(Array("The metrics are at /metrics.\n".utf8)))
+        }
+        var gauges = ServiceMetrics.Gauges()
+        gauges.connections = slots.count
+        gauges.sessionsBehind = slots.behind(hub.current?.sequence ?? 0)
+        do {
+            gauges.storedBytes = try await store.size()
+        } catch {
+            return HTTPResponse(status: 503)
+        }
+        return HTTPResponse(
+            status: 200, fields: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],
+            body: .bytes(Array(metrics.text(gauges, now: clock.now()).utf8)))
+    }
+}
