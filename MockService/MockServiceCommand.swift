@@ -21,13 +21,16 @@ package enum MockServiceCommand {
         discussion: """
             The configuration is taken from POWERSYNC_CONFIG_B64, else from the file given with -c, else from the file \
             named by POWERSYNC_CONFIG_PATH, else from powersync.yaml in the current folder. Its form is that of the real \
-            service; the state is kept in SQLite:
+            service. The state is kept in SQLite: in the file that `storage` names, else in POWERSYNC_STATE_PATH, else in a \
+            file beside the configuration or in the current folder. A `storage` of type postgresql or mongodb is accepted \
+            and not used:
 
               replication:
                 connections:
                   - {type: postgresql, uri: !env PS_DATA_URI, sslmode: disable}
               storage: {type: sqlite, path: sync-state.db}
               port: 8080
+              telemetry: {prometheus_port: 9090}
               sync_config: {path: sync.yaml}
               client_auth: {audience: [powersync], jwks_uri: "http://localhost:6060/api/auth/keys"}
 
@@ -39,6 +42,9 @@ package enum MockServiceCommand {
             Variable("POWERSYNC_CONFIG_PATH", help: "The configuration file."),
             Variable(
                 "POWERSYNC_SYNC_CONFIG_B64", help: "The sync config, base64-encoded; wins over the file's."),
+            Variable(
+                "POWERSYNC_STATE_PATH",
+                help: "The file for the state, if `storage` names none of type sqlite."),
             Variable("PS_…", help: "Values for !env in the configuration."),
         ],
         run: { arguments in try await run(arguments) })
@@ -46,6 +52,7 @@ package enum MockServiceCommand {
     private static func run(_ arguments: ParsedArguments) async throws -> Int32 {
         let settings = try settings(arguments.value("-c"), ProcessInfo.processInfo.environment)
         let log = Log(label: "service", level: settings.logLevel, format: settings.logFormat)
+        for note in settings.notes { log.info(note) }
         let signals = StopSignal.stream()
         let poller = try Poller()
         defer { poller.stop() }
@@ -103,6 +110,15 @@ package enum MockServiceCommand {
         return try read(text, file, folder: folder.isEmpty ? "/" : folder, environment)
     }
 
+    /// A file for the state, called like the configuration: beside it, or in the current folder if that one is not to be
+    /// written to, as in a container.
+    private static func statePath(configuration: String, folder: String) -> String? {
+        let file = configuration.split(separator: "/").last ?? "powersync"
+        let name = file.lastIndex(of: ".").map { file[..<$0] } ?? file
+        return [folder, "."].first { FileManager.default.isWritableFile(atPath: $0) }
+            .map { "\($0)/\(name).state.sqlite" }
+    }
+
     /// Paths in the configuration are relative to its own folder.
     private static func read(
         _ text: String, _ name: String, folder: String, _ environment: [String: String]
@@ -110,10 +126,13 @@ package enum MockServiceCommand {
         do {
             return try ConfigurationReader.read(
                 text, name: name,
-                inputs: ConfigurationReader.Inputs(environment: environment) { path in
-                    try String(
-                        contentsOfFile: path.hasPrefix("/") ? path : "\(folder)/\(path)", encoding: .utf8)
-                })
+                inputs: ConfigurationReader.Inputs(
+                    environment: environment,
+                    readFile: { path in
+                        try String(
+                            contentsOfFile: path.hasPrefix("/") ? path : "\(folder)/\(path)", encoding: .utf8)
+                    },
+                    statePath: { statePath(configuration: name, folder: folder) }))
         } catch {
             throw CommandError(error.description)
         }

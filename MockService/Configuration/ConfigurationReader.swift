@@ -9,6 +9,8 @@ package struct ServiceSettings: Sendable {
     package var logLevel = LogLevel.info
     /// How log lines are spelled.
     package var logFormat = Log.Format.text
+    /// What the file asks for and this service does otherwise, for the log.
+    package var notes: [String] = []
 }
 
 /// Reads the service's configuration file, YAML or JSON (service 8).
@@ -19,11 +21,17 @@ package struct ConfigurationReader {
         package let environment: [String: String]
         /// Reads a file by its path as it is written in the configuration.
         package let readFile: @Sendable (String) throws -> String
+        /// Where the state goes if neither file nor environment say so; nil if there is no place for it.
+        package let statePath: @Sendable () -> String?
 
         /// Makes inputs.
-        package init(environment: [String: String], readFile: @escaping @Sendable (String) throws -> String) {
+        package init(
+            environment: [String: String], readFile: @escaping @Sendable (String) throws -> String,
+            statePath: @escaping @Sendable () -> String? = { nil }
+        ) {
             self.environment = environment
             self.readFile = readFile
+            self.statePath = statePath
         }
     }
 
@@ -55,8 +63,9 @@ package struct ConfigurationReader {
     private func settings(_ root: YAMLNode) throws(YAMLError) -> ServiceSettings {
         let connection = try connection(root)
         let (syncConfig, syncConfigName) = try syncConfig(root)
+        let (statePath, notes) = try statePath(root)
         var service = MockServiceConfiguration(
-            source: try SourceReader(reader: self).source(connection), statePath: try statePath(root),
+            source: try SourceReader(reader: self).source(connection), statePath: statePath,
             syncConfig: syncConfig)
         service.syncConfigName = syncConfigName
         if let prefix = try text(connection["slot_name_prefix"]) {
@@ -89,7 +98,8 @@ package struct ConfigurationReader {
                 service.maxDataFetchConcurrency = limit
             }
         }
-        var settings = ServiceSettings(service: service)
+        service.metricsPort = try number(root["telemetry"]?["prometheus_port"], in: 0...65_535)
+        var settings = ServiceSettings(service: service, notes: notes)
         if let node = root["system"]?["logging"] {
             if let level = try text(node["level"]) {
                 guard let known = LogLevel(name: level) else {
@@ -118,19 +128,29 @@ package struct ConfigurationReader {
         return first
     }
 
-    private func statePath(_ root: YAMLNode) throws(YAMLError) -> String {
-        guard let storage = root["storage"] else {
-            throw root.error("'storage' is missing: storage: {type: sqlite, path: FILE}")
+    /// Where the state lies: as `storage` of type sqlite says, else POWERSYNC_STATE_PATH, else beside the file or in the
+    /// working folder. A database that the real service keeps its state in is accepted and not used.
+    private func statePath(_ root: YAMLNode) throws(YAMLError) -> (path: String, notes: [String]) {
+        let storage = root["storage"]
+        let type = try text(storage?["type"])
+        if let storage, type == "sqlite", let path = try text(storage["path"]) {
+            guard !path.isEmpty else {
+                throw storage.error("'storage.path' is empty: the file for the state")
+            }
+            return (path, [])
         }
-        let type = try text(storage["type"]) ?? "nothing"
-        guard type == "sqlite" else {
+        if let storage, let type, !["sqlite", "postgresql", "mongodb"].contains(type) {
             throw (storage["type"] ?? storage).error(
-                "this service keeps its state in SQLite, not in \(type): storage: {type: sqlite, path: FILE}")
+                "'\(type)' is no storage: postgresql or mongodb, for the real service, or sqlite with a path")
         }
-        guard let path = try text(storage["path"]), !path.isEmpty else {
-            throw storage.error("'storage.path' is missing: the file for the state")
+        let named = inputs.environment["POWERSYNC_STATE_PATH"].flatMap { $0.isEmpty ? nil : $0 }
+        guard let path = named ?? inputs.statePath() else {
+            throw (storage ?? root).error(
+                "there is no place for the state: set POWERSYNC_STATE_PATH to a file that can be written, or write "
+                    + "storage: {type: sqlite, path: FILE}")
         }
-        return path
+        guard let type, type != "sqlite" else { return (path, []) }
+        return (path, ["the storage of type \(type) is not used; the state is kept in \(path)"])
     }
 
     private func syncConfig(_ root: YAMLNode) throws(YAMLError) -> (text: String, name: String) {

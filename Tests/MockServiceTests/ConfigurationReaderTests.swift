@@ -12,10 +12,13 @@ struct ConfigurationReaderTests {
     {
         try ConfigurationReader.read(
             text, name: "powersync.yaml",
-            inputs: .init(environment: environment) { path in
-                guard path == "sync.yaml" else { throw NoFile() }
-                return "streams: {}"
-            })
+            inputs: .init(
+                environment: environment,
+                readFile: { path in
+                    guard path == "sync.yaml" else { throw NoFile() }
+                    return "streams: {}"
+                },
+                statePath: { environment["HOME"].map { "\($0)/powersync.state.sqlite" } }))
     }
 
     private static let minimal = """
@@ -69,6 +72,36 @@ struct ConfigurationReaderTests {
         #expect(service.source.parameters.isEmpty)
     }
 
+    /// A file of the real service is taken as it is; its storage is named once.
+    @Test func theRealServicesStorageIsAcceptedAndNotUsed() throws {
+        let real = """
+            replication:
+              connections:
+                - { type: postgresql, uri: x, sslmode: disable }
+            storage: { type: postgresql, uri: "postgresql://u:secret@h/s", sslmode: disable }
+            sync_config: { path: sync.yaml }
+            telemetry: { disable_telemetry_sharing: true, prometheus_port: 9090 }
+            """
+        let named = try read(real, ["POWERSYNC_STATE_PATH": "/state/s.db", "HOME": "/home"])
+        #expect(named.service.statePath == "/state/s.db" && named.service.metricsPort == 9090)
+        #expect(
+            named.notes == ["the storage of type postgresql is not used; the state is kept in /state/s.db"])
+        let beside = try read(
+            real.replacing("type: postgresql, uri: \"", with: "type: mongodb, uri: \""), ["HOME": "/home"])
+        #expect(beside.service.statePath == "/home/powersync.state.sqlite")
+        #expect(beside.notes.first?.hasPrefix("the storage of type mongodb is not used") == true)
+        let lines = real.split(separator: "\n").filter { !$0.hasPrefix("storage") }.joined(separator: "\n")
+        #expect(try read(lines, ["HOME": "/home"]).notes.isEmpty)
+        let other = #expect(throws: ConfigurationError.self) {
+            try read(real.replacing("{ type: postgresql, uri: \"", with: "{ type: paper, uri: \""))
+        }
+        #expect(other?.description.contains("line 4, column 18: 'paper' is no storage") == true)
+        // What the file says itself wins.
+        #expect(
+            try read(Self.minimal, ["PS_DATA_URI": "x", "POWERSYNC_STATE_PATH": "/p"]).service.statePath
+                == "state.db")
+    }
+
     @Test func theEnvironmentsSyncConfigWins() throws {
         let environment = ["PS_DATA_URI": "x", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
         #expect(try read(Self.minimal, environment).service.syncConfig == "hello")
@@ -85,7 +118,7 @@ struct ConfigurationReaderTests {
         (
             minimal.replacing("!env PS_DATA_URI", with: "x").replacing(
                 "type: sqlite", with: "type: postgresql"),
-            "line 4, column 18: this service keeps its state in SQLite, not in postgresql: storage: {type: sqlite, path: FILE}"
+            "line 4, column 10: there is no place for the state: set POWERSYNC_STATE_PATH to a file that can be written, or write storage: {type: sqlite, path: FILE}"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "x").replacing("sync.yaml", with: "other.yaml"),
