@@ -4,12 +4,15 @@ import PowerSyncPostgres
 package struct ChangeAssembler {
     /// What has to happen before the next message is handled.
     package enum Need: Sendable, Equatable {
-        /// The table must be looked up, after the batch so far is written; `set` answers.
+        /// The table must be looked up, after the batch so far is written; `set` answers, then the message is handled
+        /// again.
         case table(PgOutputRelation)
     }
 
     private let appliedLSN: LSN
     private var tables: [UInt32: SourceTable] = [:]
+    /// What was told of relations since they were looked up.
+    private var unresolved: [UInt32: PgOutputRelation] = [:]
     private var isSkipping = false
     private var size = 0
     /// Whether a transaction has begun that is not complete.
@@ -29,7 +32,10 @@ package struct ChangeAssembler {
     package var isFull: Bool { events.count >= 2000 || size >= 5 << 20 }
 
     /// Names the table of a relation; nil if its rows do not matter.
-    package mutating func set(_ table: SourceTable?, for relation: UInt32) { tables[relation] = table }
+    package mutating func set(_ table: SourceTable?, for relation: UInt32) {
+        tables[relation] = table
+        unresolved[relation] = nil
+    }
 
     /// Takes the batch.
     package mutating func takeEvents() -> [ReplicationEvent] {
@@ -45,6 +51,11 @@ package struct ChangeAssembler {
     /// - Parameter message: The message.
     /// - Returns: What has to happen before the next one.
     package mutating func handle(_ message: PgOutputMessage) -> Need? {
+        // A relation is looked up for a change that counts. What is repeated tells of shapes that are over; looking them
+        // up would replace the table by what it was.
+        if !isSkipping, let oid = message.relations.first(where: { unresolved[$0] != nil }) {
+            return unresolved[oid].map(Need.table)
+        }
         switch message {
         case .begin(let finalLSN, _, _):
             isInTransaction = true
@@ -54,7 +65,7 @@ package struct ChangeAssembler {
             if !isSkipping { events.append(.committed(endLSN)) }
             isInTransaction = false
             isSkipping = false
-        case .relation(let relation): return .table(relation)
+        case .relation(let relation): unresolved[relation.oid] = relation
         case .insert(let relation, let new): add(relation, .insert(new), new)
         case .update(let relation, let old, let new): add(relation, .update(old: old?.tuple, new: new), new)
         case .delete(let relation, let old): add(relation, .delete(old.tuple), old.tuple)
@@ -72,5 +83,16 @@ package struct ChangeAssembler {
         guard !isSkipping, let table = tables[relation] else { return }
         events.append(.change(table, change))
         size += tuple.reduce(64) { $0 + ($1.text?.utf8.count ?? 0) }
+    }
+}
+
+extension PgOutputMessage {
+    /// The relations whose rows the message changes.
+    fileprivate var relations: [UInt32] {
+        switch self {
+        case .insert(let relation, _), .update(let relation, _, _), .delete(let relation, _): [relation]
+        case .truncate(let relations, _): relations
+        default: []
+        }
     }
 }

@@ -53,7 +53,7 @@ struct ReplicationRun {
             case .xlog(_, _, let payload)?:
                 let message = try PgOutputMessage.decode(payload)
                 replicator.metrics.count { $0.note(message, bytes: payload.count) }
-                if case .table(let relation)? = assembler.handle(message) {
+                while case .table(let relation)? = assembler.handle(message) {
                     try await write(&assembler, reporter)
                     assembler.set(try await table(relation, &types), for: relation.oid)
                 }
@@ -94,7 +94,13 @@ struct ReplicationRun {
         }
     }
 
-    /// Looks a table up when its relation message comes; one that is new is read at once (service 7.3).
+    /// Looks a table up when the first change behind its relation message comes; one that is new is read at once (service
+    /// 7.3).
+    ///
+    /// - Parameters:
+    ///   - relation: What the message says.
+    ///   - types: Are read again if one is not known.
+    /// - Returns: The table; nil if the changes that follow do not matter.
     private func table(_ relation: PgOutputRelation, _ types: inout TypeCatalog) async throws -> SourceTable?
     {
         guard context.evaluator.uses(schema: relation.namespace, table: relation.name) else {
@@ -106,24 +112,31 @@ struct ReplicationRun {
         if relation.columns.contains(where: { !types.knows($0.typeOID) }) {
             types = try await catalog.types()
         }
-        let description = TableDescription(
+        let told = TableDescription(
             oid: relation.oid, schema: relation.namespace, name: relation.name,
             columns: relation.columns.map {
                 SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: $0.isKey)
             })
-        let table = try await store.resolve(description, types: types, context)
-        guard !table.isSnapshotDone else { return table }
-        if let published = try await catalog.table(schema: relation.namespace, name: relation.name),
-            published.description.oid == relation.oid
-        {
-            // The columns are those of now, which may be newer than the message.
-            let current = table.described(by: published.description, types)
-            try await replicator.snapshot(connection, context).read(published, as: current)
+        if let known = try await store.table(matching: told, types: types, context), known.isSnapshotDone {
+            return known
+        }
+        guard let published = try await catalog.table(oid: relation.oid),
+            context.evaluator.uses(schema: published.description.schema, table: published.description.name)
+        else {
+            // It is gone by now, or about to be: what the stream still says of it is all there is.
+            return try await store.resolve(told, types: types, context).read
+        }
+        // The table of now may have other columns than the message, and another name or identity. Those are what its rows
+        // are read under, never those of the message (service 4.8).
+        let isOfNow = published.description.isSameTable(as: told)
+        let table = try await store.resolve(isOfNow ? told : published.description, types: types, context)
+        if !table.isSnapshotDone {
+            try await replicator.snapshot(connection, context).read(
+                published, as: table.described(by: published.description, types))
             try await holdUntilNow()
         }
-        var done = table
-        done.isSnapshotDone = true
-        return done
+        // What the stream says under a name or an identity that is over was read with the rest.
+        return isOfNow ? table.read : nil
     }
 
     private func readAgain(_ rows: [IncompleteRow]) async throws {

@@ -100,19 +100,33 @@ struct SourceCatalog {
 
     /// Describes a table by its name; nil if it does not exist, is no ordinary table or is not published.
     func table(schema: String, name: String) async throws -> PublishedTable? {
+        try await published(where: "n.nspname = $2 AND c.relname = $3", [schema, name])
+    }
+
+    /// Describes a table by its id; nil if it does not exist any more, is no ordinary table or is not published.
+    func table(oid: UInt32) async throws -> PublishedTable? {
+        try await published(where: "c.oid = $2::oid", [String(oid)])
+    }
+
+    private func published(where condition: String, _ values: [String]) async throws -> PublishedTable? {
         let found = try await connection.query(
             """
-            SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             JOIN pg_publication_tables p ON p.schemaname = n.nspname AND p.tablename = c.relname
-            WHERE p.pubname = $1 AND n.nspname = $2 AND c.relname = $3 AND c.relkind = 'r'
-            """, [SourceDatabase.publication, schema, name])
-        guard let oid = found.scalar else { return nil }
+            WHERE p.pubname = $1 AND c.relkind = 'r' AND \(condition)
+            """, [SourceDatabase.publication] + values)
+        guard found.rowCount > 0, let oid = found[0, 0], let schema = found[0, 1], let name = found[0, 2]
+        else {
+            return nil
+        }
         // Generated columns are left out, as replication leaves them out.
         let columns = try await connection.query(
             """
             SELECT a.attname, a.atttypid,
                 CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false
-                    ELSE coalesce(a.attnum = ANY(i.indkey), false) END,
+                    -- Behind the key lie the columns of INCLUDE, which identify nothing.
+                    ELSE coalesce(a.attnum = ANY(
+                        (string_to_array(i.indkey::text, ' ')::int2[])[1:i.indnkeyatts]), false) END,
                 coalesce(p.indnkeyatts = 1 AND a.attnum = p.indkey[0]
                     AND a.atttypid IN (20, 21, 23, 25, 1043, 2950), false)
             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid

@@ -93,6 +93,13 @@ extension ServiceStore {
         return record
     }
 
+    /// Finds the record of a table; nil if there is none that fits.
+    package func table(
+        matching description: TableDescription, types: TypeCatalog, _ context: EvaluationContext
+    ) async throws -> SourceTable? {
+        try await records(context.stream).first { $0.fits(description) }?.table(description, types)
+    }
+
     /// Finds the record of a table, or makes one.
     ///
     /// A record of the same relation or name that does not fit any more, because another table took the name,
@@ -113,7 +120,7 @@ extension ServiceStore {
             let other = record.description
             let isSameName = other.schema == description.schema && other.name == description.name
             guard isSameName || other.oid == description.oid else { continue }
-            if isSameName, other.oid == description.oid, record.storedIdentity == description.identity {
+            if record.fits(description) {
                 match = record.table(description, types)
             } else {
                 try await replace(record, context)
@@ -130,6 +137,12 @@ extension ServiceStore {
         let storedIdentity: String
         let isSnapshotDone: Bool
         let snapshotKey: String?
+
+        func fits(_ other: TableDescription) -> Bool {
+            description.oid == other.oid && description.schema == other.schema
+                && description.name == other.name
+                && storedIdentity == other.identity
+        }
 
         func table(_ description: TableDescription, _ types: TypeCatalog) -> SourceTable {
             SourceTable(

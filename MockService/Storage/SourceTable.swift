@@ -37,6 +37,11 @@ package struct TableDescription: Sendable, Hashable {
         self.columns = columns
     }
 
+    /// Whether a record of one goes on for the other: the same relation under the same name with the same identity.
+    package func isSameTable(as other: TableDescription) -> Bool {
+        oid == other.oid && schema == other.schema && name == other.name && identity == other.identity
+    }
+
     /// Names and types of the identity; another text means other replica ids (service 4.8).
     package var identity: String {
         columns.filter(\.isIdentity).map { "\($0.typeOID) \($0.name)" }.joined(separator: "\n")
@@ -82,6 +87,13 @@ package struct SourceTable: Sendable {
             id: id, uuid: uuid, description: description, isSnapshotDone: isSnapshotDone,
             snapshotKey: snapshotKey,
             types: types)
+    }
+
+    /// The same table with all of its rows read.
+    var read: SourceTable {
+        var table = self
+        table.isSnapshotDone = true
+        return table
     }
 
     /// The subkey of one of its rows (service 4.5).

@@ -37,10 +37,11 @@ struct ChangeAssemblerTests {
         #expect(assembler.isInTransaction)
         let relation = PgOutputRelation(
             oid: 1, namespace: "public", name: "t", identity: .primaryKey, columns: [])
-        #expect(assembler.handle(.relation(relation)) == .table(relation))
+        #expect(assembler.handle(.relation(relation)) == nil)
+        #expect(assembler.handle(.insert(relation: 1, new: [.text("a")])) == .table(relation))
         assembler.set(try await table("t", oid: 1), for: 1)
         assembler.set(nil, for: 2)
-        _ = assembler.handle(.insert(relation: 1, new: [.text("a")]))
+        #expect(assembler.handle(.insert(relation: 1, new: [.text("a")])) == nil)
         _ = assembler.handle(.insert(relation: 2, new: [.text("b")]))
         _ = assembler.handle(.insert(relation: 3, new: [.text("c")]))
         _ = assembler.handle(.message(isTransactional: true, lsn: lsn(9), prefix: "powersync", content: []))
@@ -61,6 +62,27 @@ struct ChangeAssemblerTests {
             _ = assembler.handle(.commit(commitLSN: lsn(commit), endLSN: lsn(commit + 2), commitTime: 0))
         }
         #expect(short(assembler.takeEvents()) == ["insert t next", "truncate t", "committed 0/E"])
+    }
+
+    /// Postgres says each relation once a connection, also in a transaction that is repeated.
+    @Test func aRelationOfARepeatedTransactionIsLookedUpForTheFirstChangeThatCounts() async throws {
+        var assembler = ChangeAssembler(appliedLSN: lsn(12))
+        let old = PgOutputRelation(oid: 1, namespace: "public", name: "t", identity: .full, columns: [])
+        let new = PgOutputRelation(oid: 1, namespace: "public", name: "t", identity: .primaryKey, columns: [])
+        for (commit, relation) in [(5, old), (10, new)] as [(UInt64, PgOutputRelation)] {
+            #expect(assembler.handle(.begin(finalLSN: lsn(commit), commitTime: 0, transactionID: 1)) == nil)
+            #expect(assembler.handle(.relation(relation)) == nil)
+            #expect(assembler.handle(.insert(relation: 1, new: [.text("old")])) == nil)
+            #expect(assembler.handle(.truncate(relations: [1], options: 0)) == nil)
+            #expect(
+                assembler.handle(.commit(commitLSN: lsn(commit), endLSN: lsn(commit + 2), commitTime: 0))
+                    == nil)
+        }
+        #expect(assembler.handle(.begin(finalLSN: lsn(20), commitTime: 0, transactionID: 2)) == nil)
+        #expect(assembler.handle(.insert(relation: 1, new: [.text("new")])) == .table(new))
+        assembler.set(try await table("t", oid: 1), for: 1)
+        #expect(assembler.handle(.insert(relation: 1, new: [.text("new")])) == nil)
+        #expect(short(assembler.takeEvents()) == ["insert t new"])
     }
 
     @Test func isFullByCountAndBySize() async throws {
