@@ -14,6 +14,8 @@ package struct ChangeAssembler {
     /// What was told of relations since they were looked up.
     private var unresolved: [UInt32: PgOutputRelation] = [:]
     private var isSkipping = false
+    /// Where the transaction is committed that is being told.
+    private var finalLSN = LSN.zero
     private var size = 0
     /// Whether a transaction has begun that is not complete.
     package private(set) var isInTransaction = false
@@ -59,6 +61,7 @@ package struct ChangeAssembler {
         switch message {
         case .begin(let finalLSN, _, _):
             isInTransaction = true
+            self.finalLSN = finalLSN
             // The final position is where the commit begins, the stored one where it ends.
             isSkipping = finalLSN < appliedLSN
         case .commit(_, let endLSN, _):
@@ -80,7 +83,8 @@ package struct ChangeAssembler {
     }
 
     private mutating func add(_ relation: UInt32, _ change: RowChange, _ tuple: PgOutputTuple) {
-        guard !isSkipping, let table = tables[relation] else { return }
+        guard !isSkipping, var table = tables[relation] else { return }
+        table.keepsLargeValues = finalLSN > table.layout.since
         events.append(.change(table, change))
         size += tuple.reduce(64) { $0 + ($1.text?.utf8.count ?? 0) }
     }

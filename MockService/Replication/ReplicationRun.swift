@@ -19,6 +19,8 @@ struct ReplicationRun {
         let messages = await replication.serverVersion >= 140_000
         try await replication.startReplication(
             slot: slot, publication: SourceDatabase.publication, from: .zero, messages: messages)
+        // What was read when the service ended has no position yet; the one of now lies behind it.
+        if record.isAhead { try await holdUntilNow() }
         let reporter = StandbyReporter(replication, position: record.appliedLSN)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await readChanges(record, reporter) }
@@ -118,7 +120,8 @@ struct ReplicationRun {
                 SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: $0.isKey)
             })
         if let known = try await store.table(matching: told, types: types, context), known.isSnapshotDone {
-            return known
+            guard let layout = try await catalog.layout(oid: relation.oid) else { return known }
+            return try await store.note(layout, of: known)
         }
         guard let published = try await catalog.table(oid: relation.oid),
             context.evaluator.uses(schema: published.description.schema, table: published.description.name)
@@ -129,10 +132,11 @@ struct ReplicationRun {
         // The table of now may have other columns than the message, and another name or identity. Those are what its rows
         // are read under, never those of the message (service 4.8).
         let isOfNow = published.description.isSameTable(as: told)
-        let table = try await store.resolve(isOfNow ? told : published.description, types: types, context)
+        var table = try await store.resolve(isOfNow ? told : published.description, types: types, context)
         if !table.isSnapshotDone {
-            try await replicator.snapshot(connection, context).read(
+            let read = try await replicator.snapshot(connection, context).read(
                 published, as: table.described(by: published.description, types))
+            table.layout = read.layout
             try await holdUntilNow()
         }
         // What the stream says under a name or an identity that is over was read with the rest.
@@ -144,7 +148,7 @@ struct ReplicationRun {
             connection: connection, types: try await SourceCatalog(connection).types())
         for row in rows {
             guard let (table, tuple) = try await reselection.read(row) else { continue }
-            let result = try await store.apply([.change(table, .insert(tuple))], context)
+            let result = try await store.apply([.change(table, .insert(tuple))], context, isAhead: true)
             for warning in result.warnings { log.warning(warning) }
         }
         try await holdUntilNow()

@@ -12,11 +12,24 @@ struct Snapshot {
     let warn: @Sendable (String) -> Void
 
     /// Reads a table to its end and notes that.
-    func read(_ published: SourceCatalog.PublishedTable, as table: SourceTable) async throws {
+    ///
+    /// - Parameters:
+    ///   - published: The table as the source has it.
+    ///   - table: Its record.
+    /// - Returns: The table with the layout that its rows are of.
+    /// - Throws: `PostgresError`, `SQLiteError`.
+    @discardableResult
+    func read(_ published: SourceCatalog.PublishedTable, as table: SourceTable) async throws -> SourceTable {
+        var table = table
+        // Before the rows: those of a layout that comes between are then of one that is over.
+        if let layout = try await SourceCatalog(connection).layout(oid: published.description.oid) {
+            table = try await store.note(layout, of: table)
+        }
+        let known = table
         let columns = published.description.columns
         if !columns.contains(where: \.isIdentity) {
             // Rows that nothing identifies would come twice.
-            _ = try await store.apply([.truncate(table)], context)
+            _ = try await store.apply([.truncate(table)], context, isAhead: true)
         }
         let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
         let from = quoteIdentifier(published.description.schema, published.description.name)
@@ -32,12 +45,12 @@ struct Snapshot {
             let events = rows.map { row in
                 let fields = PostgresCopyRow.fields(of: row)
                 if isAlongKey, let keyIndex, keyIndex < fields.count { last = fields[keyIndex] }
-                return ReplicationEvent.change(table, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
+                return ReplicationEvent.change(known, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
             }
-            let result = try await store.apply(events, context)
+            let result = try await store.apply(events, context, isAhead: true)
             result.warnings.forEach(warn)
             if let last {
-                var progress = table
+                var progress = known
                 progress.snapshotKey = last
                 try await store.noteSnapshot(progress)
             }
@@ -46,5 +59,6 @@ struct Snapshot {
         done.isSnapshotDone = true
         done.snapshotKey = nil
         try await store.noteSnapshot(done)
+        return done
     }
 }

@@ -36,9 +36,10 @@ struct SourceCatalog {
 
     /// The position of the log now, on any connection.
     static func position(_ connection: PostgresConnection) async throws -> LSN {
-        let text = try await connection.query("SELECT pg_current_wal_lsn()").scalar
+        // Not the position up to which the log is written: with synchronous_commit = off rows are seen before that.
+        let text = try await connection.query("SELECT pg_current_wal_insert_lsn()").scalar
         guard let lsn = text.flatMap({ LSN(text: $0) }) else {
-            throw ReplicationError(.unexpected, "pg_current_wal_lsn() gave no position.")
+            throw ReplicationError(.unexpected, "pg_current_wal_insert_lsn() gave no position.")
         }
         return lsn
     }
@@ -149,6 +150,22 @@ struct SourceCatalog {
         return PublishedTable(
             description: TableDescription(oid: Self.oid(oid), schema: schema, name: name, columns: described),
             key: key)
+    }
+
+    /// Where the rows of a table lie by now; nil if it does not exist any more.
+    func layout(oid: UInt32) async throws -> TableLayout? {
+        let found = try await connection.query(
+            """
+            SELECT pg_current_wal_insert_lsn(), c.relfilenode || ' ' || coalesce(string_agg(
+                concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, quote_ident(a.attname)), ',' ORDER BY a.attnum), '')
+            FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+            WHERE c.oid = $1::oid GROUP BY c.oid, c.relfilenode
+            """, [String(oid)])
+        guard found.rowCount == 1, let lsn = found[0, 0].flatMap({ LSN(text: $0) }), let text = found[0, 1]
+        else {
+            return nil
+        }
+        return TableLayout(text: text, seenAt: lsn)
     }
 
     /// A table as it is now, published or not.

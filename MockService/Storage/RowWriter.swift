@@ -125,12 +125,13 @@ final class RowWriter {
         let plan = RowChangePlan.update(from: previous?.entries ?? [], to: current)
         for step in plan.steps { try perform(step, table, id) }
         try connection.run(
-            "INSERT INTO source_row(source_table, replica_id, large_values, entries) VALUES (?, ?, ?, ?) "
-                + "ON CONFLICT DO UPDATE SET large_values = excluded.large_values, entries = excluded.entries",
+            "INSERT INTO source_row(source_table, replica_id, large_values, shape, entries) VALUES (?, ?, ?, ?, ?) "
+                + "ON CONFLICT DO UPDATE SET large_values = excluded.large_values, shape = excluded.shape, "
+                + "entries = excluded.entries",
             [
                 .integer(table.id), .blob(id.bytes),
-                SQLiteValue(RowState.text(largeValues: tuple, of: table)),
-                .text(RowState.text(entries: plan.entries)),
+                SQLiteValue(table.keepsLargeValues ? RowState.text(largeValues: tuple, of: table) : nil),
+                .integer(table.layout.shape), .text(RowState.text(entries: plan.entries)),
             ])
     }
 
@@ -167,12 +168,14 @@ final class RowWriter {
 
     private func stored(_ table: SourceTable, _ id: ReplicaID) throws -> StoredRow? {
         try connection.one(
-            "SELECT large_values, entries FROM source_row WHERE source_table = ? AND replica_id = ?",
+            "SELECT large_values, shape, entries FROM source_row WHERE source_table = ? AND replica_id = ?",
             [.integer(table.id), .blob(id.bytes)]
         ) { row in
-            StoredRow(
-                largeValues: try RowState.largeValues(row.text(0)),
-                entries: try RowState.entries(row.string(1)))
+            // Values of another layout may be others by now.
+            let isOfLayout = row.int64(1) == table.layout.shape
+            return StoredRow(
+                largeValues: isOfLayout ? try RowState.largeValues(row.text(0)) : [:],
+                entries: try RowState.entries(row.string(2)))
         }
     }
 

@@ -37,12 +37,19 @@ extension ServiceStore {
     /// - Parameters:
     ///   - events: The changes, in the order of the log.
     ///   - context: The stream and what rows are evaluated with.
+    ///   - isAhead: Whether the rows were read from the source, and so are newer than the log. From now on nothing is
+    ///     published, also after a crash, until `holdCheckpoint` says up to which position.
     /// - Returns: What became of it.
     /// - Throws: `SQLiteError`; then nothing was written.
-    package func apply(_ events: [ReplicationEvent], _ context: EvaluationContext) async throws -> ApplyResult
-    {
+    package func apply(
+        _ events: [ReplicationEvent], _ context: EvaluationContext, isAhead: Bool = false
+    ) async throws -> ApplyResult {
         try await pool.write { connection in
             try connection.transaction {
+                if isAhead {
+                    try connection.run(
+                        "UPDATE replication_stream SET is_ahead = 1 WHERE id = ?", [.integer(context.stream)])
+                }
                 let writer = try RowWriter(
                     connection, stream: context.stream, evaluator: context.evaluator,
                     converter: context.converter)
@@ -76,7 +83,7 @@ extension ServiceStore {
         try connection.run(
             "UPDATE replication_stream SET applied_lsn = ? WHERE id = ?",
             [value(lsn), .integer(before.number)])
-        guard before.isSnapshotDone, lsn >= before.noCheckpointBefore else { return nil }
+        guard before.isSnapshotDone, !before.isAhead, lsn >= before.noCheckpointBefore else { return nil }
         try connection.run(
             "UPDATE replication_stream SET checkpoint_op = ?, checkpoint_lsn = ? WHERE id = ?",
             [.integer(operation), value(lsn), .integer(before.number)])
@@ -137,6 +144,7 @@ extension ServiceStore {
         let storedIdentity: String
         let isSnapshotDone: Bool
         let snapshotKey: String?
+        let layout: TableLayout.Version
 
         func fits(_ other: TableDescription) -> Bool {
             description.oid == other.oid && description.schema == other.schema
@@ -145,16 +153,19 @@ extension ServiceStore {
         }
 
         func table(_ description: TableDescription, _ types: TypeCatalog) -> SourceTable {
-            SourceTable(
+            var table = SourceTable(
                 id: id, uuid: uuid, description: description, isSnapshotDone: isSnapshotDone,
                 snapshotKey: snapshotKey, types: types)
+            table.layout = layout
+            return table
         }
     }
 
     private func records(_ stream: StreamNumber) async throws -> [TableRecord] {
         try await pool.read { connection in
             try connection.query(
-                "SELECT id, uuid, oid, schema_name, name, identity, snapshot_done, snapshot_key FROM source_table "
+                "SELECT id, uuid, oid, schema_name, name, identity, snapshot_done, snapshot_key, shape, layout_since "
+                    + "FROM source_table "
                     + "WHERE stream = ? AND is_replaced = 0 ORDER BY id", [.integer(stream)]
             ) { row in
                 TableRecord(
@@ -163,8 +174,9 @@ extension ServiceStore {
                         oid: UInt32(truncatingIfNeeded: row.int64(2)), schema: row.string(3),
                         name: row.string(4),
                         columns: []),
-                    storedIdentity: row.string(5), isSnapshotDone: row.int64(6) != 0, snapshotKey: row.text(7)
-                )
+                    storedIdentity: row.string(5), isSnapshotDone: row.int64(6) != 0,
+                    snapshotKey: row.text(7),
+                    layout: TableLayout.Version(shape: row.int64(8), since: Self.lsn(row.int64(9))))
             }
         }
     }
@@ -203,6 +215,28 @@ extension ServiceStore {
         }
     }
 
+    /// Notes where the rows of a table lie by now; if they have moved, the large values that are known are so no more.
+    ///
+    /// - Parameters:
+    ///   - layout: What the source says.
+    ///   - table: The table.
+    /// - Returns: The table with the version of its layout.
+    /// - Throws: `SQLiteError`.
+    package func note(_ layout: TableLayout, of table: SourceTable) async throws -> SourceTable {
+        let version = try await pool.write { connection in
+            try connection.run(
+                "UPDATE source_table SET shape = shape + 1, layout = ?1, layout_since = ?2 "
+                    + "WHERE id = ?3 AND layout IS NOT ?1",
+                [.text(layout.text), Self.value(layout.seenAt), .integer(table.id)])
+            return try connection.one(
+                "SELECT shape, layout_since FROM source_table WHERE id = ?", [.integer(table.id)]
+            ) { TableLayout.Version(shape: $0.int64(0), since: Self.lsn($0.int64(1))) }
+        }
+        var table = table
+        table.layout = version ?? TableLayout.Version()
+        return table
+    }
+
     /// Whether a stream has begun to read tables.
     package func hasTables(_ stream: StreamNumber) async throws -> Bool {
         try await pool.read { connection in
@@ -222,14 +256,15 @@ extension ServiceStore {
         }
     }
 
-    /// Publishes no checkpoint before the log has passed a position; `isSnapshotDone` also ends the initial
+    /// Publishes no checkpoint before the log has passed a position that was taken behind all rows that were read;
+    /// `isSnapshotDone` also ends the initial
     /// snapshot.
     package func holdCheckpoint(
         _ stream: StreamNumber, until lsn: LSN, isSnapshotDone: Bool = false
     ) async throws {
         try await pool.write { connection in
             try connection.run(
-                "UPDATE replication_stream SET no_checkpoint_before = max(no_checkpoint_before, ?), "
+                "UPDATE replication_stream SET no_checkpoint_before = max(no_checkpoint_before, ?), is_ahead = 0, "
                     + "snapshot_done = max(snapshot_done, ?) WHERE id = ?",
                 [Self.value(lsn), .integer(isSnapshotDone ? 1 : 0), .integer(stream)])
         }

@@ -16,6 +16,8 @@ package struct StreamRecord: Sendable, Equatable {
     package var isSnapshotDone: Bool
     /// No checkpoint is published before the log has passed this.
     package var noCheckpointBefore: LSN
+    /// Whether rows are stored that are newer than the log, up to a position that is not known yet; none is published.
+    package var isAhead: Bool
     /// The end of the last transaction that was applied.
     package var appliedLSN: LSN
     /// The last operation that was written, published or not.
@@ -185,16 +187,15 @@ package final class ServiceStore: Sendable {
     }
 
     static let columns =
-        "id, slot, state, snapshot_done, no_checkpoint_before, applied_lsn, last_op, checkpoint_op, "
+        "id, slot, state, snapshot_done, no_checkpoint_before, is_ahead, applied_lsn, last_op, checkpoint_op, "
         + "checkpoint_lsn"
 
     static func record(_ row: SQLiteRow) -> StreamRecord {
         StreamRecord(
             number: row.int64(0), slot: row.string(1), isActive: row.string(2) == "active",
             isSnapshotDone: row.int64(3) != 0, noCheckpointBefore: lsn(row.int64(4)),
-            appliedLSN: lsn(row.int64(5)),
-            lastOperation: row.int64(6),
-            checkpoint: StoredCheckpoint(operation: row.int64(7), lsn: lsn(row.int64(8))))
+            isAhead: row.int64(5) != 0, appliedLSN: lsn(row.int64(6)), lastOperation: row.int64(7),
+            checkpoint: StoredCheckpoint(operation: row.int64(8), lsn: lsn(row.int64(9))))
     }
 
     static func lsn(_ stored: Int64) -> LSN { LSN(rawValue: UInt64(bitPattern: stored)) }

@@ -60,6 +60,10 @@ package struct SourceTable: Sendable {
     package var isSnapshotDone: Bool
     /// The key up to which they have been read.
     package var snapshotKey: String?
+    /// Of which layout its rows are.
+    package var layout = TableLayout.Version()
+    /// Whether values that are written now may stand in for those that a later update leaves out.
+    var keepsLargeValues = true
     let shape: RowShape
     let types: [PostgresType]
     /// The columns whose values an update may leave out.
@@ -83,10 +87,13 @@ package struct SourceTable: Sendable {
 
     /// The same record with the columns of now.
     func described(by description: TableDescription, _ types: TypeCatalog) -> SourceTable {
-        SourceTable(
+        var table = SourceTable(
             id: id, uuid: uuid, description: description, isSnapshotDone: isSnapshotDone,
             snapshotKey: snapshotKey,
             types: types)
+        table.layout = layout
+        table.keepsLargeValues = keepsLargeValues
+        return table
     }
 
     /// The same table with all of its rows read.

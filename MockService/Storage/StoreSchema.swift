@@ -2,7 +2,7 @@ import PowerSyncSQLite
 
 /// The tables of the state file.
 enum StoreSchema {
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     /// Makes the tables of a new file; refuses the file of another version.
     static func prepare(_ connection: SQLiteConnection) throws {
@@ -40,6 +40,8 @@ enum StoreSchema {
             state TEXT NOT NULL CHECK (state IN ('building', 'active', 'stopped')),
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             no_checkpoint_before INTEGER NOT NULL DEFAULT 0,
+            -- Whether rows are stored that are newer than the log, up to a position that is not known yet.
+            is_ahead INTEGER NOT NULL DEFAULT 0,
             applied_lsn INTEGER NOT NULL DEFAULT 0,
             last_op INTEGER NOT NULL DEFAULT 0,
             checkpoint_op INTEGER NOT NULL DEFAULT 0,
@@ -56,15 +58,22 @@ enum StoreSchema {
             identity TEXT NOT NULL,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_key TEXT,
-            is_replaced INTEGER NOT NULL DEFAULT 0
+            is_replaced INTEGER NOT NULL DEFAULT 0,
+            -- Where the rows lie and what their columns are; `shape` counts how often that has changed.
+            layout TEXT,
+            shape INTEGER NOT NULL DEFAULT 0,
+            -- The position of the log at which the layout was first seen.
+            layout_since INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         CREATE INDEX source_table_of_stream ON source_table(stream);
 
-        -- What is known of each source row: the values that an update may leave out, and where it is synced to.
+        -- What is known of each source row: the values that an update may leave out, with the shape of the table they
+        -- are of, and where it is synced to.
         CREATE TABLE source_row(
             source_table INTEGER NOT NULL,
             replica_id BLOB NOT NULL,
             large_values TEXT,
+            shape INTEGER NOT NULL,
             entries TEXT NOT NULL,
             PRIMARY KEY (source_table, replica_id)
         ) STRICT, WITHOUT ROWID;
