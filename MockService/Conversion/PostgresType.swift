@@ -45,6 +45,16 @@ package indirect enum PostgresType: Sendable, Hashable {
         }
     }
 
+    /// Whether the type is composite, or made of one that is.
+    var hasFields: Bool {
+        switch self {
+        case .composite: true
+        case .array(let element, _): element.hasFields
+        case .range(let bound), .multirange(let bound): bound.hasFields
+        default: false
+        }
+    }
+
     /// The type of a name in `pg_catalog` whose kind is a base type.
     package static func base(named name: String) -> PostgresType {
         switch name {

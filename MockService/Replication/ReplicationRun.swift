@@ -79,8 +79,13 @@ struct ReplicationRun {
 
     /// Writes what was collected; what the state has safely, Postgres may forget.
     private func write(_ assembler: inout ChangeAssembler, _ reporter: StandbyReporter) async throws {
-        let events = assembler.takeEvents()
+        var events = assembler.takeEvents()
         guard !events.isEmpty else { return }
+        if events.contains(where: { $0.table?.hasComposites == true }) {
+            // The stream does not tell when fields are added, dropped or renamed.
+            let types = try await SourceCatalog(connection).types()
+            events = events.map { $0.with(types) }
+        }
         let result = try await store.apply(events, context)
         replicator.metrics.count { $0.note(events) }
         for warning in result.warnings { log.warning(warning) }

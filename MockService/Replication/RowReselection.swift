@@ -16,9 +16,9 @@ struct RowReselection {
     /// - Throws: `PostgresError`.
     func read(_ row: IncompleteRow) async throws -> (table: SourceTable, tuple: PgOutputTuple)? {
         let known = row.table.description
-        guard let current = try await SourceCatalog(connection).currentTable(oid: known.oid) else {
-            return nil
-        }
+        let catalog = SourceCatalog(connection)
+        guard let current = try await catalog.currentTable(oid: known.oid) else { return nil }
+        let published = try await catalog.table(oid: known.oid)
         var conditions: [String] = []
         var values: [String?] = []
         for (index, column) in known.columns.enumerated() where column.isIdentity {
@@ -30,7 +30,8 @@ struct RowReselection {
         }
         guard !conditions.isEmpty else { return nil }
         let identity = Set(known.columns.filter(\.isIdentity).map(\.name))
-        let columns = current.description.columns.map {
+        if let filter = published?.filter { conditions.append("(\(filter))") }
+        let columns = (published?.description ?? current.description).columns.map {
             SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: identity.contains($0.name))
         }
         // The record of the state keeps its name until the stream tells another.

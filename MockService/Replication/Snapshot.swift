@@ -33,14 +33,24 @@ struct Snapshot {
         }
         let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
         let from = quoteIdentifier(published.description.schema, published.description.name)
+        if published.hidesRows {
+            warn(
+                "[PSYNC_S1145] Row level security hides rows of \(table.qualifiedName) from the role of this service: they "
+                    + "are synced only once they change. Give the role BYPASSRLS.")
+        }
+        var conditions = published.filter.map { ["(\($0))"] } ?? []
         var order = ""
         let keyIndex = columns.firstIndex { $0.name == published.key && $0.isIdentity }
         let isAlongKey = keyIndex != nil && columns.count { $0.isIdentity } == 1
         if let key = published.key, isAlongKey {
-            let start = table.snapshotKey.map { " WHERE \(quoteIdentifier(key)) > \(quoteLiteral($0))" } ?? ""
-            order = "\(start) ORDER BY \(quoteIdentifier(key))"
+            if let last = table.snapshotKey {
+                conditions.append("\(quoteIdentifier(key)) > \(quoteLiteral(last))")
+            }
+            order = " ORDER BY \(quoteIdentifier(key))"
         }
-        try await connection.copyOut("COPY (SELECT \(names) FROM ONLY \(from)\(order)) TO STDOUT") { rows in
+        let which = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
+        try await connection.copyOut("COPY (SELECT \(names) FROM ONLY \(from)\(which)\(order)) TO STDOUT") {
+            rows in
             var last: String?
             let events = rows.map { row in
                 let fields = PostgresCopyRow.fields(of: row)

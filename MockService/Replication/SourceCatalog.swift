@@ -59,12 +59,14 @@ struct SourceCatalog {
             hasMultiranges ? "(SELECT rngsubtype FROM pg_range WHERE rngmultitypid = t.oid)" : "NULL"
         let rows = try await connection.query(
             """
-            SELECT t.oid, t.typname, t.typtype, t.typdelim, t.typlen = -1, t.typcategory = 'A' AND t.typelem <> 0,
+            SELECT t.oid, t.typname, t.typtype, t.typdelim, t.typlen = -1, e.oid IS NOT NULL,
                 coalesce(CASE t.typtype WHEN 'd' THEN t.typbasetype WHEN 'b' THEN t.typelem
                     WHEN 'r' THEN (SELECT rngsubtype FROM pg_range WHERE rngtypid = t.oid)
                     WHEN 'm' THEN \(multirange) END, 0),
                 n.nspname = 'pg_catalog'
             FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+            -- An array is what another type names as its own; int2vector and oidvector are none, and have no braces.
+            LEFT JOIN pg_type e ON e.typarray = t.oid
             """)
         let fields = try await connection.query(
             """
@@ -94,7 +96,12 @@ struct SourceCatalog {
 
     /// A table that is published, and how its rows can be read in order.
     struct PublishedTable {
+        /// Name, and the columns that are published.
         let description: TableDescription
+        /// The condition that published rows fulfil, in SQL; nil for all rows.
+        let filter: String?
+        /// Whether Postgres hides rows from our role, which the stream sends all the same.
+        let hidesRows: Bool
         /// The only column of the primary key, if rows can be read along it.
         let key: String?
     }
@@ -110,9 +117,11 @@ struct SourceCatalog {
     }
 
     private func published(where condition: String, _ values: [String]) async throws -> PublishedTable? {
+        let hasLists = await connection.serverVersion >= 150_000
         let found = try await connection.query(
             """
-            SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            SELECT c.oid, n.nspname, c.relname, \(hasLists ? "p.rowfilter" : "NULL"), row_security_active(c.oid)
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             JOIN pg_publication_tables p ON p.schemaname = n.nspname AND p.tablename = c.relname
             WHERE p.pubname = $1 AND c.relkind = 'r' AND \(condition)
             """, [SourceDatabase.publication] + values)
@@ -120,7 +129,13 @@ struct SourceCatalog {
         else {
             return nil
         }
-        // Generated columns are left out, as replication leaves them out.
+        // What the publication leaves out of the stream is not read either; until 18 that is every generated column.
+        let isGenerated = await connection.serverVersion >= 180_000 ? "false" : "a.attgenerated <> ''"
+        let isListed =
+            hasLists
+            ? "a.attname = ANY((SELECT p.attnames FROM pg_publication_tables p WHERE p.pubname = $2 "
+                + "AND p.schemaname = $3 AND p.tablename = $4)::name[])"
+            : "($2::text, $3::text, $4::text) IS NOT NULL"
         let columns = try await connection.query(
             """
             SELECT a.attname, a.atttypid,
@@ -134,9 +149,9 @@ struct SourceCatalog {
             LEFT JOIN pg_index i ON i.indrelid = c.oid AND CASE c.relreplident
                 WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END
             LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary
-            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT \(isGenerated) AND \(isListed)
             ORDER BY a.attnum
-            """, [oid])
+            """, [oid, SourceDatabase.publication, schema, name])
         var key: String?
         var described: [SourceColumn] = []
         for row in 0..<columns.rowCount {
@@ -149,7 +164,7 @@ struct SourceCatalog {
         }
         return PublishedTable(
             description: TableDescription(oid: Self.oid(oid), schema: schema, name: name, columns: described),
-            key: key)
+            filter: found[0, 3], hidesRows: found[0, 4] == "t", key: key)
     }
 
     /// Where the rows of a table lie by now; nil if it does not exist any more.

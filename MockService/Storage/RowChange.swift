@@ -20,6 +20,17 @@ package enum ReplicationEvent: Sendable {
     case truncate(SourceTable)
     /// The end of a transaction; everything before it may be published.
     case committed(LSN)
+
+    /// The table whose row changes; nil for other events.
+    var table: SourceTable? {
+        if case .change(let table, _) = self { table } else { nil }
+    }
+
+    /// The same change with types that were read again.
+    func with(_ types: TypeCatalog) -> ReplicationEvent {
+        guard case .change(let table, let change) = self, table.hasComposites else { return self }
+        return .change(table.described(by: table.description, types), change)
+    }
 }
 
 /// A row of which a large value is unknown: it has to be read again from the source (service 7.5).

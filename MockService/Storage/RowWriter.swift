@@ -117,7 +117,13 @@ final class RowWriter {
     private func write(_ table: SourceTable, _ id: ReplicaID, _ tuple: PgOutputTuple, previous: StoredRow?)
         throws
     {
-        let evaluated = evaluate(table, tuple)
+        let size = tuple.reduce(0) { $0 + ($1.text?.utf8.count ?? 0) }
+        let isTooLarge = size > Self.rowLimit
+        if isTooLarge {
+            warnings.append(
+                "[PSYNC_S1002] A row of \(table.qualifiedName) is larger than 15 MiB and is not synced.")
+        }
+        let evaluated = isTooLarge ? [] : evaluate(table, tuple)
         var current: [(entry: RowEntry, data: String)] = []
         for row in evaluated {
             current.append((RowEntry(bucket: try bucket(row.bucket), type: row.type, id: row.id), row.data))
@@ -130,27 +136,28 @@ final class RowWriter {
                 + "entries = excluded.entries",
             [
                 .integer(table.id), .blob(id.bytes),
-                SQLiteValue(table.keepsLargeValues ? RowState.text(largeValues: tuple, of: table) : nil),
+                // Of a row that is not synced nothing is kept: SQLite could refuse it, and replication stop with it.
+                SQLiteValue(
+                    table.keepsLargeValues && !isTooLarge ? RowState.text(largeValues: tuple, of: table) : nil
+                ),
                 .integer(table.layout.shape), .text(RowState.text(entries: plan.entries)),
             ])
     }
 
     private func evaluate(_ table: SourceTable, _ tuple: PgOutputTuple) -> [EvaluatedRow] {
-        let name = "\(table.description.schema).\(table.description.name)"
-        let size = tuple.reduce(0) { $0 + ($1.text?.utf8.count ?? 0) }
-        guard size <= Self.rowLimit else {
-            warnings.append("[PSYNC_S1002] A row of \(name) is larger than 15 MiB and is not synced.")
-            return []
-        }
         var values: [SQLiteValue] = []
         values.reserveCapacity(tuple.count)
-        do throws(ConversionError) {
-            for (index, type) in table.types.enumerated() {
-                values.append(try converter.value(index < tuple.count ? tuple[index].text : nil, type))
+        for (index, type) in table.types.enumerated() {
+            let text = index < tuple.count ? tuple[index].text : nil
+            do throws(ConversionError) {
+                values.append(try converter.value(text, type))
+            } catch {
+                // A row without this value would be a row less on every device.
+                values.append(SQLiteValue(text))
+                warnings.append(
+                    "The column \(table.shape.columns[index]) of \(table.qualifiedName) is synced as Postgres spells it: "
+                        + error.message)
             }
-        } catch {
-            warnings.append("A row of \(name) is not synced: \(error.message)")
-            return []
         }
         return evaluator.evaluate(
             SourceRow(shape: table.shape, values: values), schema: table.description.schema,

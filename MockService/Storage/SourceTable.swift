@@ -96,6 +96,12 @@ package struct SourceTable: Sendable {
         return table
     }
 
+    /// Schema and name, for messages.
+    var qualifiedName: String { "\(description.schema).\(description.name)" }
+
+    /// Whether a column is, or holds, a type with fields of its own, which can change without a word in the stream.
+    var hasComposites: Bool { types.contains { $0.hasFields } }
+
     /// The same table with all of its rows read.
     var read: SourceTable {
         var table = self

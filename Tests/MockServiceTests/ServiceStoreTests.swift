@@ -226,6 +226,10 @@ struct ServiceStoreTests {
             let result = try await fixture.apply([.insert(row("a", "u1", huge))], commit: 1)
             #expect(result.warnings.count == 1)
             #expect(try await fixture.operations("u1").isEmpty)
+            // Nothing of it is kept: escaped, a larger one would be more than SQLite takes.
+            #expect(try await fixture.store.size() < 1 << 20)
+            let next = try await fixture.apply([.update(old: nil, new: row("a", "u1", .unchangedToast))], commit: nil)
+            #expect(next.incomplete.count == 1)
             _ = try await fixture.apply([.update(old: nil, new: row("a", "u1"))], commit: 2)
             #expect(try await fixture.operations("u1").count == 1)
             await fixture.store.close()

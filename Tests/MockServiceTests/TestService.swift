@@ -22,14 +22,15 @@ final class TestService: Sendable {
 
     /// Runs a test with a database in which the statements were run and then everything published.
     static func run(
-        _ schema: [String], uri: String? = nil, _ body: (TestService) async throws -> Void
+        _ schema: [String], uri: String? = nil, publication: String = "FOR ALL TABLES",
+        _ body: (TestService) async throws -> Void
     ) async throws {
         let poller = try Poller()
         let database: String
         if let uri { database = uri } else { database = try await TestPostgres.database(poller) }
         let test = try await TestService(poller, database)
         for statement in schema { try await test.source.query(statement) }
-        try await test.source.query("CREATE PUBLICATION powersync FOR ALL TABLES")
+        try await test.source.query("CREATE PUBLICATION powersync \(publication)")
         do {
             try await body(test)
         } catch {
