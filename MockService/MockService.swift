@@ -16,10 +16,16 @@ package final class MockService: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
         let metricsServer: HTTPServer?
-        let store: ServiceStore
         let hub: CheckpointHub
-        let router: ServiceRouter
         let task: Task<Void, Never>
+    }
+
+    /// What stands on one state; another source has another.
+    private struct Parts: Sendable {
+        let store: ServiceStore
+        let router: ServiceRouter
+        let metricsRouter: MetricsRouter
+        let replicators: [Replicator]
     }
 
     private let configuration: MockServiceConfiguration
@@ -27,6 +33,7 @@ package final class MockService: Sendable {
     private let log: Log
     private let clock: ServiceClock
     private let running = Lock<Running?>(nil)
+    private let parts = Lock<Parts?>(nil)
 
     /// Makes a service that does nothing yet.
     ///
@@ -55,67 +62,70 @@ package final class MockService: Sendable {
 
     /// Starts and returns once there is a checkpoint to serve, which takes as long as Postgres is away.
     ///
-    /// A state of the same sync configuration is served at once, whether Postgres is there or not.
+    /// A state of this source is served at once, also that of a former sync configuration, until the one of now is built
+    /// beside it. While Postgres is away, a state of the same address is taken for one of this source.
     ///
-    /// - Throws: `SyncConfigError` or `ConfigurationError` for what cannot be used, `HTTPServerError` for a
-    ///   port that is
-    ///   taken, what opening the state file throws, and `CancellationError` if the service is stopped before
-    ///   it is ready.
+    /// - Throws: `SyncConfigError` or `ConfigurationError` for what cannot be used, `HTTPServerError` for a port that is
+    ///   taken, `StoreError` for a state that another process uses, what opening it throws, and `CancellationError` if the
+    ///   service is stopped before it is ready.
     package func start() async throws {
         let config = try SyncConfigReader.compile(configuration.syncConfig)
-        let store = try await ServiceStore.open(
-            path: configuration.statePath, readers: configuration.maxDataFetchConcurrency)
+        let opener = StateOpener(
+            configuration: configuration, poller: poller, log: log.labelled("state"), clock: clock)
+        let state = try await opener.open(try StateFile(configuration.statePath))
         do {
-            try await start(config, store)
+            try await start(config, state, opener)
         } catch {
             await stop()
-            await store.close()
+            await state.store.close()
             throw error
         }
     }
 
-    private func start(_ config: CompiledSyncConfig, _ store: ServiceStore) async throws {
+    private func start(
+        _ config: CompiledSyncConfig, _ state: StateOpener.State, _ opener: StateOpener
+    ) async throws {
         let hub = CheckpointHub()
-        let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
-        if let active = try await store.activeStream(configHash: hash) {
-            hub.publish(stream: active.number, config: config, active.checkpoint)
-        }
+        let metrics = ServiceMetrics()
+        let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
                 host: configuration.host, port: configuration.port, name: "the sync service"), poller: poller)
-        let metrics = ServiceMetrics()
-        let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
         let metricsServer = try configuration.metricsPort.map { port in
             try HTTPServer(
                 configuration: HTTPServerConfiguration(
                     host: configuration.host, port: port, name: "the sync service's metrics"), poller: poller)
         }
-        let metricsRouter = MetricsRouter(
-            metrics: metrics, slots: slots, hub: hub, store: store, clock: clock)
-        let replicator = Replicator(
-            source: configuration.source, store: store, hub: hub, poller: poller,
-            log: log.labelled("replication"), metrics: metrics,
-            config: config, configHash: hash, slotPrefix: configuration.slotNamePrefix,
-            heartbeat: configuration.heartbeat, random: clock.random)
         let pool = PostgresPool(
             uri: configuration.source.uri, size: 3, parameters: configuration.source.statementParameters,
             poller: poller)
         let client = try HTTPClient()
-        let router = router(store, hub, pool, client, slots, metrics)
-        let log = log
+        let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
+            Parts(
+                store: state.store, router: router(state.store, hub, pool, client, slots, metrics),
+                metricsRouter: MetricsRouter(
+                    metrics: metrics, slots: slots, hub: hub, store: state.store, clock: clock),
+                replicators: try await replicators(config, state, hub, metrics))
+        }
+        let first: Parts
+        do {
+            first = try await make(state)
+        } catch {
+            client.close()
+            await pool.close()
+            throw error
+        }
+        parts.withLock { $0 = first }
         let task = Task {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    do {
-                        try await replicator.run()
-                    } catch {
-                        log.debug("replication ended", ["error": "\(error)"])
-                    }
-                }
-                group.addTask { await server.run { await router.handle($0, $1) } }
+                group.addTask { [self] in await replicate(state.file, opener, hub, make) }
+                group.addTask { await server.run { [self] in await handle($0, $1) } }
                 if let metricsServer {
                     group.addTask {
-                        await metricsServer.run { request, _ in await metricsRouter.handle(request) }
+                        await metricsServer.run { [self] request, _ in
+                            let router = parts.withLock { $0?.metricsRouter }
+                            return await router?.handle(request) ?? HTTPResponse(status: 503)
+                        }
                     }
                 }
                 await group.waitForAll()
@@ -124,12 +134,97 @@ package final class MockService: Sendable {
             await pool.close()
         }
         running.withLock {
-            $0 = Running(
-                server: server, metricsServer: metricsServer, store: store, hub: hub, router: router,
-                task: task)
+            $0 = Running(server: server, metricsServer: metricsServer, hub: hub, task: task)
         }
         log.info("listening", ["http.host": configuration.host, "http.port": "\(server.port)"])
         _ = try await hub.next(after: 0)
+    }
+
+    /// The replicator of the configuration, and of the one that clients are served from meanwhile; publishes what the
+    /// state has.
+    private func replicators(
+        _ config: CompiledSyncConfig, _ state: StateOpener.State, _ hub: CheckpointHub,
+        _ metrics: ServiceMetrics
+    ) async throws -> [Replicator] {
+        let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
+        func replicator(
+            _ config: CompiledSyncConfig, _ text: String, _ hash: String, formerStream: StreamNumber?
+        ) -> Replicator {
+            Replicator(
+                source: configuration.source, store: state.store, hub: hub, poller: poller,
+                log: log.labelled("replication"), metrics: metrics, config: config, configText: text,
+                configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
+                heartbeat: configuration.heartbeat, random: clock.random)
+        }
+        var replicators = [replicator(config, configuration.syncConfig, hash, formerStream: nil)]
+        guard let active = try await state.store.deploy(configHash: hash) else { return replicators }
+        var served = config
+        if active.configHash != hash {
+            do {
+                served = try SyncConfigReader.compile(active.config)
+            } catch {
+                log.warning("the former configuration cannot be served any more", ["error": "\(error)"])
+                return replicators
+            }
+            log.info("the former configuration is served until the one of now is built")
+            replicators.append(
+                replicator(served, active.config, active.configHash, formerStream: active.number))
+        }
+        if state.mayBeServed { hub.publish(stream: active.number, config: served, active.checkpoint) }
+        return replicators
+    }
+
+    /// Replicates until the task is cancelled. When the source turns out to be another than that of the state, nobody is
+    /// served from the state any more, and everything is made anew.
+    private func replicate(
+        _ file: StateFile, _ opener: StateOpener, _ hub: CheckpointHub,
+        _ make: @Sendable (StateOpener.State) async throws -> Parts
+    ) async {
+        var delay = RetryDelay()
+        while !Task.isCancelled {
+            if let replicators = parts.withLock({ $0?.replicators }) {
+                guard await isOfAnotherSource(replicators) else { return }
+                hub.retract()
+                let former = parts.withLock { parts in
+                    defer { parts = nil }
+                    return parts
+                }
+                await former?.store.close()
+            }
+            do {
+                let made = try await make(try await opener.replaced(file))
+                parts.withLock { $0 = made }
+            } catch {
+                log.error("the state cannot be made anew and this will be tried again", ["error": "\(error)"])
+                guard
+                    (try? await poller.sleep(until: .now + delay.next(after: error, jitter: clock.random())))
+                        != nil
+                else { return }
+            }
+        }
+    }
+
+    private func isOfAnotherSource(_ replicators: [Replicator]) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            for replicator in replicators {
+                group.addTask { [log] in
+                    do {
+                        try await replicator.run()
+                        return false
+                    } catch let error as ReplicationError where error.code == .otherSource {
+                        return true
+                    } catch {
+                        log.debug("replication ended", ["error": "\(error)"])
+                        return false
+                    }
+                }
+            }
+            for await isOther in group where isOther {
+                group.cancelAll()
+                return true
+            }
+            return false
+        }
     }
 
     /// Answers one request as the server does, without a socket.
@@ -139,7 +234,7 @@ package final class MockService: Sendable {
     ///   - body: Its body.
     /// - Returns: The answer; 503 if the service is not running.
     package func handle(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
-        guard let router = running.withLock({ $0?.router }) else { return HTTPResponse(status: 503) }
+        guard let router = parts.withLock({ $0?.router }) else { return HTTPResponse(status: 503) }
         return await router.handle(request, body)
     }
 
@@ -155,7 +250,11 @@ package final class MockService: Sendable {
         stopped.metricsServer?.stop(grace: .zero)
         stopped.task.cancel()
         await stopped.task.value
-        await stopped.store.close()
+        let parts = parts.withLock { parts in
+            defer { parts = nil }
+            return parts
+        }
+        await parts?.store.close()
     }
 
     private func router(

@@ -10,6 +10,8 @@ struct ReplicationRun {
     let context: EvaluationContext
     let types: TypeCatalog
     let slot: String
+    /// The id of the publication that the slot was made for.
+    let publication: Int64
 
     private var store: ServiceStore { replicator.store }
     private var log: Log { replicator.log }
@@ -36,6 +38,15 @@ struct ReplicationRun {
                     sequence = try await replicator.hub.next(after: sequence).sequence
                 }
                 try await store.removeStoppedData()
+            }
+            if replicator.formerStream != nil {
+                group.addTask {
+                    var sequence: UInt64 = 0
+                    while replicator.hub.current?.stream == context.stream {
+                        sequence = try await replicator.hub.next(after: sequence).sequence
+                    }
+                    throw ReplicationError(.replaced, "Clients are served from another configuration by now.")
+                }
             }
             // Nobody ends the stream but by throwing, and then the others are cancelled.
             defer { group.cancelAll() }
@@ -71,6 +82,10 @@ struct ReplicationRun {
             }
             if assembler.isFull { try await write(&assembler, reporter) }
             if ContinuousClock.now >= nextHeartbeat {
+                // From version 18 on Postgres only warns where a publication is missing, and leaves out what was changed.
+                guard try await SourceCatalog(connection).checkPublication() == publication else {
+                    throw ReplicationError(.publication, "The publication was dropped and made again.")
+                }
                 try await SourceCatalog.ping(connection)
                 nextHeartbeat = .now + replicator.heartbeat
             }

@@ -18,13 +18,34 @@ package enum ReplicationSlots {
     }
 
     static func state(of slot: String, _ connection: PostgresConnection) async throws -> State {
-        let hasStatus = await connection.serverVersion >= 130_000
-        let status = hasStatus ? "wal_status" : "NULL"
+        let version = await connection.serverVersion
+        let status = version >= 130_000 ? "wal_status" : "NULL"
+        let reason = version >= 170_000 ? "invalidation_reason" : "NULL"
         let result = try await connection.query(
-            "SELECT \(status) FROM pg_replication_slots WHERE slot_name = $1", [slot])
+            "SELECT \(status), \(reason) FROM pg_replication_slots "
+                + "WHERE slot_name = $1 AND database = current_database()", [slot])
         guard result.rowCount == 1 else { return .missing }
-        let value = result[0, 0]
-        return value == "lost" ? .lost("wal_status is lost") : .usable
+        return result[0, 0] == "lost" ? .lost(result[0, 1] ?? "wal_removed") : .usable
+    }
+
+    /// A slot that begins as ours do and is in nobody's use, and what it costs.
+    struct Stray: Sendable, Equatable {
+        let name: String
+        /// The log that Postgres keeps for it, in words such as `16 MB`.
+        let keeps: String
+    }
+
+    /// The slots of this database that begin with a prefix, are not in use and are none of these.
+    static func strays(
+        prefix: String, except known: [String], _ connection: PostgresConnection
+    ) async throws -> [Stray] {
+        let found = try await connection.query(
+            "SELECT slot_name, coalesce(pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)), 'nothing') "
+                + "FROM pg_replication_slots WHERE NOT active AND database = current_database() "
+                + "AND starts_with(slot_name, $1) ORDER BY slot_name", [prefix])
+        return (0..<found.rowCount).compactMap { row in
+            found[row, 0].map { Stray(name: $0, keeps: found[row, 1] ?? "") }
+        }.filter { !known.contains($0.name) }
     }
 
     /// Drops a slot that nobody is using; one that is missing is fine.

@@ -2,8 +2,8 @@ import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSystem
 
-/// Keeps the state equal to the source: slot, snapshot, stream, and again from where it was after every
-/// failure.
+/// Keeps the state of one configuration equal to the source: slot, snapshot, stream, and again from where it was after
+/// every failure.
 struct Replicator {
     let source: SourceDatabase
     let store: ServiceStore
@@ -12,23 +12,36 @@ struct Replicator {
     let log: Log
     let metrics: ServiceMetrics
     let config: CompiledSyncConfig
+    let configText: String
     let configHash: String
+    /// The stream that clients are served from until the one of another configuration is built, if this is a former
+    /// configuration: nothing is built anew for it, and it ends with the switch.
+    let formerStream: StreamNumber?
     let slotPrefix: String
     let heartbeat: Duration
     let random: @Sendable () -> Double
 
-    /// Runs until the task is cancelled.
+    private var isFormer: Bool { formerStream != nil }
+
+    /// Whether clients are served from another stream by now.
+    private var isReplaced: Bool { formerStream.map { $0 != hub.current?.stream } ?? false }
+
+    /// Runs until the task is cancelled, or a former configuration replaced.
     ///
-    /// - Throws: `CancellationError`.
+    /// - Throws: `CancellationError`, or `ReplicationError` of `.otherSource`: then the state is no more to be served.
     func run() async throws {
         var delay = RetryDelay()
-        while true {
+        while !isReplaced {
             let before = hub.current?.sequence
             do {
                 try await replicate()
+                return
+            } catch let error as ReplicationError where error.code == .otherSource {
+                throw error
             } catch {
                 // A wait that the end of the service broke off throws what the connection made of it.
                 try Task.checkCancellation()
+                if isReplaced { return try await dropStoppedSlots() }
                 if hub.current?.sequence != before { delay.reset() }
                 log.warning("replication failed and will be tried again", ["error": "\(error)"])
                 try await poller.sleep(until: .now + delay.next(after: error, jitter: random()))
@@ -41,6 +54,11 @@ struct Replicator {
         let connection = try await source.connect(poller)
         do {
             try await withReplication { replication in
+                guard try await SourceCheck(source: source, store: store).isOurs(replication) else {
+                    throw ReplicationError(
+                        .otherSource,
+                        "The state was made from another database, or from one before it was restored.")
+                }
                 try await work(connection, replication)
             }
             await connection.close()
@@ -63,41 +81,65 @@ struct Replicator {
 
     private func work(_ connection: PostgresConnection, _ replication: PostgresConnection) async throws {
         let catalog = SourceCatalog(connection)
-        try await catalog.checkPublication()
+        // A state that was not sure to be of this source could not be served before.
+        if hub.current == nil, let active = try await store.activeStream(), active.configHash == configHash {
+            hub.publish(stream: active.number, config: config, active.checkpoint)
+        }
+        let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)
-        let stream = try await preparedStream(connection, replication)
+        if !isFormer { try await nameStraySlots(connection) }
+        guard let stream = try await preparedStream(connection, replication, publication) else { return }
         let context = EvaluationContext(stream: stream.number, config: config)
         if !stream.isSnapshotDone { try await snapshot(connection, catalog, context) }
         try await SourceCatalog.ping(connection)
         let run = ReplicationRun(
             replicator: self, connection: connection, replication: replication, context: context,
-            types: try await catalog.types(), slot: stream.slot)
+            types: try await catalog.types(), slot: stream.slot, publication: publication)
         try await run.stream(from: try await store.stream(stream.number))
     }
 
-    /// The stream of this configuration, with a slot that Postgres still has.
+    /// The stream of this configuration, with a slot that Postgres still has; nil if there is none and none is built.
     private func preparedStream(
-        _ connection: PostgresConnection, _ replication: PostgresConnection
-    ) async throws -> StreamRecord {
+        _ connection: PostgresConnection, _ replication: PostgresConnection, _ publication: Int64
+    ) async throws -> StreamRecord? {
         if let known = try await store.stream(configHash: configHash) {
-            switch try await ReplicationSlots.state(of: known.slot, connection) {
-            case .usable: return known
-            case .missing where try await !store.hasTables(known.number):
+            let state = try await ReplicationSlots.state(of: known.slot, connection)
+            if case .missing = state, try await !store.hasTables(known.number), !isFormer {
                 // The slot was never made, so nothing was read without it.
                 return try await withSlot(known, replication)
-            case .missing, .lost:
-                log.warning(
-                    "the replication slot is gone, everything is replicated again",
-                    ["replication.slot": known.slot])
-                // An active stream goes on serving its last checkpoint until the new one has its first.
-                if !known.isActive { try await store.stop(known.number) }
             }
+            guard let reason = reason(toLeave: known, state, publication) else { return known }
+            log.warning(
+                "\(reason) \(isFormer ? "What is known is served until" : "Everything is replicated again; until then") "
+                    + (isFormer ? "the new configuration is there." : "what is known is served."),
+                ["replication.slot": known.slot])
+            if isFormer { return nil }
+            // An active stream goes on serving its last checkpoint until the new one has its first.
+            if !known.isActive { try await store.stop(known.number) }
         }
+        guard !isFormer else { return nil }
         let prefix = slotPrefix
-        let stream = try await store.addStream(configHash: configHash) {
+        let stream = try await store.addStream(
+            config: configText, configHash: configHash, publication: publication
+        ) {
             ReplicationSlots.name(prefix: prefix, stream: $0)
         }
         return try await withSlot(stream, replication)
+    }
+
+    /// Why a stream cannot go on; nil if it can.
+    private func reason(
+        toLeave stream: StreamRecord, _ slot: ReplicationSlots.State, _ publication: Int64
+    ) -> String? {
+        switch slot {
+        case .missing: "Replication slot \(stream.slot) is gone."
+        case .lost(let reason):
+            "[PSYNC_S1146] Replication slot \(stream.slot) was invalidated (reason: \(reason)). "
+                + "Increase max_slot_wal_keep_size or idle_replication_slot_timeout on the source database."
+        case .usable where stream.publication != publication:
+            "The publication was dropped and made again, and what was changed in between is in no stream."
+        case .usable: nil
+        }
     }
 
     /// Makes the slot of a stream before anything is read, so that no change falls between snapshot and
@@ -142,11 +184,41 @@ struct Replicator {
         _ checkpoint: StoredCheckpoint, _ stream: StreamNumber, _ connection: PostgresConnection
     ) async throws {
         let isSwitch = hub.current?.stream != stream
-        if isSwitch { try await store.activate(stream) }
-        hub.publish(stream: stream, config: config, checkpoint)
+        if isSwitch {
+            guard !isFormer else { return }
+            try await store.activate(stream)
+        }
+        hub.publish(stream: stream, config: config, checkpoint, maySwitch: !isFormer)
         guard isSwitch else { return }
         log.info("clients are served from this stream", ["replication.stream": "\(stream)"])
         try await dropStoppedSlots(connection)
+    }
+
+    /// Tells of slots that look like ours and are not in our state: they may be anybody's, so nobody drops them.
+    func nameStraySlots(_ connection: PostgresConnection) async throws {
+        let strays = try await ReplicationSlots.strays(
+            prefix: slotPrefix, except: try await store.slots(), connection)
+        for stray in strays {
+            log.warning(
+                "a replication slot that nobody uses begins as those of this service; if it is of a former state, drop it, "
+                    + "or Postgres keeps its log for ever: SELECT pg_drop_replication_slot('\(stray.name)')",
+                ["replication.slot": stray.name, "replication.wal": stray.keeps])
+        }
+    }
+
+    /// Drops the slots of stopped streams once the connections that use them have ended.
+    private func dropStoppedSlots() async throws {
+        let connection = try await source.connect(poller)
+        do {
+            while try await !store.stoppedSlots().isEmpty {
+                try await dropStoppedSlots(connection)
+                try await poller.sleep(until: .now + .milliseconds(50))
+            }
+            await connection.close()
+        } catch {
+            await connection.close()
+            throw error
+        }
     }
 
     /// Slots of streams that are no longer wanted would make Postgres keep its log for ever.

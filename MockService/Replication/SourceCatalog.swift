@@ -7,11 +7,16 @@ struct SourceCatalog {
     init(_ connection: PostgresConnection) { self.connection = connection }
 
     /// Refuses a publication that would lose changes (service 7.1).
-    func checkPublication() async throws {
+    ///
+    /// - Returns: The id of the publication. One that was dropped and made again has another; what was changed in between
+    ///   is in no stream.
+    /// - Throws: `ReplicationError` with what helps, `PostgresError`.
+    @discardableResult
+    func checkPublication() async throws -> Int64 {
         let name = SourceDatabase.publication
         let result = try await connection.query(
-            "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot FROM pg_publication WHERE pubname = $1",
-            [name])
+            "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot, oid FROM pg_publication "
+                + "WHERE pubname = $1", [name])
         guard result.rowCount == 1 else {
             throw ReplicationError(
                 .publication,
@@ -27,6 +32,7 @@ struct SourceCatalog {
             throw ReplicationError(
                 .publication, "[PSYNC_S1143] Publication '\(name)' uses publish_via_partition_root.")
         }
+        return result[0, 2].flatMap { Int64($0) } ?? 0
     }
 
     /// The position of the log now.

@@ -55,6 +55,10 @@ package struct ReplicationError: Error, Sendable, Equatable, CustomStringConvert
         package static let publication = Code(rawValue: "publication")
         /// The slot is gone or was invalidated; everything is replicated again through a new one.
         package static let slotLost = Code(rawValue: "slot-lost")
+        /// The source is another than the one that the state was made from.
+        package static let otherSource = Code(rawValue: "other-source")
+        /// Another configuration has taken the place of this one.
+        package static let replaced = Code(rawValue: "replaced")
         /// The server speaks the protocol in a way that was not expected.
         package static let unexpected = Code(rawValue: "unexpected")
     }

@@ -8,8 +8,14 @@ package typealias StreamNumber = Int64
 package struct StreamRecord: Sendable, Equatable {
     /// Its number.
     package let number: StreamNumber
+    /// The configuration's text.
+    package let config: String
+    /// The digest of the text.
+    package let configHash: String
     /// The replication slot on the source.
     package let slot: String
+    /// The id of the publication that the slot was made for.
+    package let publication: Int64
     /// Whether it is the one that clients are served from.
     package var isActive: Bool
     /// Whether every table has been read.
@@ -74,32 +80,38 @@ package final class ServiceStore: Sendable {
 
     /// The newest stream of a configuration that has not been stopped.
     package func stream(configHash: String) async throws -> StreamRecord? {
-        try await pool.read { connection in
-            let sql =
-                "SELECT \(Self.columns) FROM replication_stream WHERE state <> 'stopped' AND config_hash = ? "
-                + "ORDER BY id DESC LIMIT 1"
-            return try connection.one(sql, [.text(configHash)]) { Self.record($0) }
-        }
+        try await one(
+            "WHERE state <> 'stopped' AND config_hash = ? ORDER BY id DESC LIMIT 1", [.text(configHash)])
     }
 
-    /// The stream of a configuration that clients are served from.
-    package func activeStream(configHash: String) async throws -> StreamRecord? {
+    /// The stream that clients are served from, of whatever configuration.
+    package func activeStream() async throws -> StreamRecord? { try await one("WHERE state = 'active'") }
+
+    /// Stops what was being built of other configurations.
+    ///
+    /// - Parameter configHash: The configuration that is wanted now.
+    /// - Returns: The stream that clients are served from meanwhile, of this configuration or a former one.
+    /// - Throws: `SQLiteError`.
+    package func deploy(configHash: String) async throws -> StreamRecord? {
+        try await pool.write { connection in
+            try connection.run(
+                "UPDATE replication_stream SET state = 'stopped' WHERE state = 'building' AND config_hash <> ?",
+                [.text(configHash)])
+        }
+        return try await activeStream()
+    }
+
+    private func one(_ condition: String, _ values: [SQLiteValue] = []) async throws -> StreamRecord? {
         try await pool.read { connection in
-            let sql =
-                "SELECT \(Self.columns) FROM replication_stream WHERE state = 'active' AND config_hash = ?"
-            return try connection.one(sql, [.text(configHash)]) { Self.record($0) }
+            try connection.one("SELECT \(Self.columns) FROM replication_stream \(condition)", values) {
+                Self.record($0)
+            }
         }
     }
 
     /// One stream, as it is now.
     package func stream(_ number: StreamNumber) async throws -> StreamRecord {
-        let record = try await pool.read { connection in
-            try connection.one(
-                "SELECT \(Self.columns) FROM replication_stream WHERE id = ?", [.integer(number)]
-            ) {
-                Self.record($0)
-            }
-        }
+        let record = try await one("WHERE id = ?", [.integer(number)])
         guard let record else { throw StoreError.noStream }
         return record
     }
@@ -107,18 +119,22 @@ package final class ServiceStore: Sendable {
     /// Adds a stream under the next number.
     ///
     /// - Parameters:
-    ///   - configHash: Identifies the configuration's text.
+    ///   - config: The configuration's text.
+    ///   - configHash: The digest of the text.
+    ///   - publication: The id of the publication.
     ///   - slot: Makes the slot's name of the number.
     /// - Returns: The stream.
     /// - Throws: `SQLiteError`.
     package func addStream(
-        configHash: String, slot: @escaping @Sendable (StreamNumber) -> String
+        config: String, configHash: String, publication: Int64,
+        slot: @escaping @Sendable (StreamNumber) -> String
     ) async throws -> StreamRecord {
         let number = try await pool.write { connection in
             try connection.transaction {
                 try connection.run(
-                    "INSERT INTO replication_stream(config_hash, slot, state) VALUES (?, '', 'building')",
-                    [.text(configHash)])
+                    "INSERT INTO replication_stream(config_hash, config, publication, slot, state) "
+                        + "VALUES (?, ?, ?, '', 'building')",
+                    [.text(configHash), .text(config), .integer(publication)])
                 let number = connection.lastInsertRowID
                 try connection.run(
                     "UPDATE replication_stream SET slot = ? WHERE id = ?",
@@ -138,6 +154,13 @@ package final class ServiceStore: Sendable {
                 try connection.run(
                     "UPDATE replication_stream SET state = 'active' WHERE id = ?", [.integer(number)])
             }
+        }
+    }
+
+    /// The slots that the state knows of.
+    package func slots() async throws -> [String] {
+        try await pool.read { connection in
+            try connection.query("SELECT slot FROM replication_stream WHERE slot <> ''") { $0.string(0) }
         }
     }
 
@@ -187,15 +210,16 @@ package final class ServiceStore: Sendable {
     }
 
     static let columns =
-        "id, slot, state, snapshot_done, no_checkpoint_before, is_ahead, applied_lsn, last_op, checkpoint_op, "
-        + "checkpoint_lsn"
+        "id, config, config_hash, slot, publication, state, snapshot_done, no_checkpoint_before, is_ahead, applied_lsn, "
+        + "last_op, checkpoint_op, checkpoint_lsn"
 
     static func record(_ row: SQLiteRow) -> StreamRecord {
         StreamRecord(
-            number: row.int64(0), slot: row.string(1), isActive: row.string(2) == "active",
-            isSnapshotDone: row.int64(3) != 0, noCheckpointBefore: lsn(row.int64(4)),
-            isAhead: row.int64(5) != 0, appliedLSN: lsn(row.int64(6)), lastOperation: row.int64(7),
-            checkpoint: StoredCheckpoint(operation: row.int64(8), lsn: lsn(row.int64(9))))
+            number: row.int64(0), config: row.string(1), configHash: row.string(2), slot: row.string(3),
+            publication: row.int64(4), isActive: row.string(5) == "active", isSnapshotDone: row.int64(6) != 0,
+            noCheckpointBefore: lsn(row.int64(7)), isAhead: row.int64(8) != 0, appliedLSN: lsn(row.int64(9)),
+            lastOperation: row.int64(10),
+            checkpoint: StoredCheckpoint(operation: row.int64(11), lsn: lsn(row.int64(12))))
     }
 
     static func lsn(_ stored: Int64) -> LSN { LSN(rawValue: UInt64(bitPattern: stored)) }

@@ -32,10 +32,22 @@ enum StoreSchema {
         ) STRICT;
         INSERT INTO counter VALUES (1, 0);
 
+        -- The database that everything here was made from.
+        CREATE TABLE source(
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            system_id TEXT NOT NULL,
+            timeline INTEGER NOT NULL,
+            database_oid INTEGER NOT NULL,
+            address TEXT NOT NULL
+        ) STRICT;
+
         -- One for each configuration that was deployed; the id is the prefix of bucket names and is never used again.
         CREATE TABLE replication_stream(
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             config_hash TEXT NOT NULL,
+            config TEXT NOT NULL,
+            -- The id of the publication that the slot was made for; another one misses changes.
+            publication INTEGER NOT NULL,
             slot TEXT NOT NULL,
             state TEXT NOT NULL CHECK (state IN ('building', 'active', 'stopped')),
             snapshot_done INTEGER NOT NULL DEFAULT 0,
@@ -116,6 +128,8 @@ enum StoreSchema {
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What is wrong and what helps.
     package let message: String
+    /// Whether the file is of another version of this program.
+    var isOtherVersion = false
 
     /// The message.
     package var description: String { message }
@@ -123,8 +137,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     static func otherVersion(_ found: Int64) -> StoreError {
         StoreError(
             message:
-                "The state file has version \(found), this service writes version \(StoreSchema.version). "
-                + "Give it another path; everything in it is made again from Postgres.")
+                "The state has version \(found), this service writes version \(StoreSchema.version).",
+            isOtherVersion: true)
     }
 
     static let noStream = StoreError(message: "The replication stream is not in the state file.")

@@ -14,9 +14,12 @@ package struct PublishedCheckpoint: Sendable {
 
 /// Hands the newest checkpoint to every stream that waits; whoever is late sees only the newest.
 package final class CheckpointHub: Sendable {
+    private typealias Waiter = CheckedContinuation<PublishedCheckpoint, any Error>
+
     private struct State {
         var current: PublishedCheckpoint?
-        var waiters: [UInt64: CheckedContinuation<PublishedCheckpoint, any Error>] = [:]
+        var sequence: UInt64 = 0
+        var waiters: [UInt64: (sequence: UInt64, continuation: Waiter)] = [:]
         var nextWaiter: UInt64 = 0
         var isClosed = false
     }
@@ -30,16 +33,38 @@ package final class CheckpointHub: Sendable {
     package var current: PublishedCheckpoint? { state.withLock { $0.current } }
 
     /// Publishes a checkpoint.
-    package func publish(stream: StreamNumber, config: CompiledSyncConfig, _ checkpoint: StoredCheckpoint) {
-        let (published, waiters) = state.withLock { state in
+    ///
+    /// - Parameters:
+    ///   - stream: The replication stream.
+    ///   - config: Its configuration.
+    ///   - checkpoint: The checkpoint.
+    ///   - maySwitch: Whether clients may be served from this stream from now on, if they are from another.
+    package func publish(
+        stream: StreamNumber, config: CompiledSyncConfig, _ checkpoint: StoredCheckpoint,
+        maySwitch: Bool = true
+    ) {
+        let (published, waiters) = state.withLock { state -> (PublishedCheckpoint?, [Waiter]) in
+            guard maySwitch || state.current?.stream == stream else { return (nil, []) }
+            state.sequence += 1
             let published = PublishedCheckpoint(
-                stream: stream, config: config, checkpoint: checkpoint,
-                sequence: (state.current?.sequence ?? 0) + 1)
+                stream: stream, config: config, checkpoint: checkpoint, sequence: state.sequence)
             state.current = published
             defer { state.waiters = [:] }
-            return (published, Array(state.waiters.values))
+            return (published, state.waiters.values.map(\.continuation))
         }
+        guard let published else { return }
         for waiter in waiters { waiter.resume(returning: published) }
+    }
+
+    /// Takes back what was published: it is not of this source. Streams end, and nobody gets one before the next checkpoint.
+    package func retract() {
+        let waiters = state.withLock { state in
+            state.current = nil
+            let streams = state.waiters.filter { $0.value.sequence > 0 }
+            for id in streams.keys { state.waiters[id] = nil }
+            return streams.values.map(\.continuation)
+        }
+        for waiter in waiters { waiter.resume(throwing: CancellationError()) }
     }
 
     /// Returns a checkpoint published behind `sequence`, at once if there is one.
@@ -55,13 +80,14 @@ package final class CheckpointHub: Sendable {
                 let answer: Result<PublishedCheckpoint, any Error>? = state.withLock { state in
                     if Task.isCancelled || state.isClosed { return .failure(CancellationError()) }
                     if let current = state.current, current.sequence > sequence { return .success(current) }
-                    state.waiters[id] = continuation
+                    state.waiters[id] = (sequence, continuation)
                     return nil
                 }
                 if let answer { continuation.resume(with: answer) }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(
+                throwing: CancellationError())
         }
     }
 
@@ -70,7 +96,7 @@ package final class CheckpointHub: Sendable {
         let waiters = state.withLock { state in
             state.isClosed = true
             defer { state.waiters = [:] }
-            return Array(state.waiters.values)
+            return state.waiters.values.map(\.continuation)
         }
         for waiter in waiters { waiter.resume(throwing: CancellationError()) }
     }

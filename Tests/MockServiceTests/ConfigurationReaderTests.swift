@@ -82,16 +82,16 @@ struct ConfigurationReaderTests {
             sync_config: { path: sync.yaml }
             telemetry: { disable_telemetry_sharing: true, prometheus_port: 9090 }
             """
-        let named = try read(real, ["POWERSYNC_STATE_PATH": "/state/s.db", "HOME": "/home"])
+        let named = try read(real, ["POWERSYNC_STATE_PATH": "/state/s.db", "HOME": "/data"])
         #expect(named.service.statePath == "/state/s.db" && named.service.metricsPort == 9090)
         #expect(
             named.notes == ["the storage of type postgresql is not used; the state is kept in /state/s.db"])
         let beside = try read(
-            real.replacing("type: postgresql, uri: \"", with: "type: mongodb, uri: \""), ["HOME": "/home"])
-        #expect(beside.service.statePath == "/home/powersync.state.sqlite")
+            real.replacing("type: postgresql, uri: \"", with: "type: mongodb, uri: \""), ["HOME": "/data"])
+        #expect(beside.service.statePath == "/data/powersync.state.sqlite")
         #expect(beside.notes.first?.hasPrefix("the storage of type mongodb is not used") == true)
         let lines = real.split(separator: "\n").filter { !$0.hasPrefix("storage") }.joined(separator: "\n")
-        #expect(try read(lines, ["HOME": "/home"]).notes.isEmpty)
+        #expect(try read(lines, ["HOME": "/data"]).notes.isEmpty)
         let other = #expect(throws: ConfigurationError.self) {
             try read(real.replacing("{ type: postgresql, uri: \"", with: "{ type: paper, uri: \""))
         }

@@ -170,27 +170,6 @@ struct ReplicationServiceTests {
         }
     }
 
-    @Test func anotherConfigurationIsAnotherStreamAndTheOldSlotIsDropped() async throws {
-        try await TestService.run(Self.schema) { service in
-            try await service.start(Self.config)
-            let before = try await service.open().holds(["lists/l1"])
-            await service.stop()
-            try await service.start(Self.config + "\n# a comment more\n")
-            // Everything comes again.
-            let after = try await service.open(SyncStreamRequest(buckets: before.positions))
-                .holds(["lists/l1"])
-            #expect(after.listed.keys.sorted() == ["2#mine|0[\"u1\"]"])
-            #expect(after.lastOpID > before.lastOpID)
-            try await wait(for: "the old slot to go") {
-                try await service.source.query(
-                    "SELECT 1 FROM pg_replication_slots WHERE database = current_database()"
-                ).rowCount
-            } until: {
-                $0 == 1
-            }
-        }
-    }
-
     @Test func aSlotThatIsGoneMeansEverythingAnew() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)

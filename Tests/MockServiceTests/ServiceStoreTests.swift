@@ -26,7 +26,9 @@ struct ServiceStoreTests {
             if let known = try await store.stream(configHash: "hash") {
                 stream = known
             } else {
-                stream = try await store.addStream(configHash: "hash") { "slot_\($0)" }
+                stream = try await store.addStream(config: "", configHash: "hash", publication: 1) {
+                    "slot_\($0)"
+                }
                 try await store.holdCheckpoint(stream.number, until: .zero, isSnapshotDone: true)
             }
             context = EvaluationContext(stream: stream.number, config: config)
@@ -228,7 +230,8 @@ struct ServiceStoreTests {
             #expect(try await fixture.operations("u1").isEmpty)
             // Nothing of it is kept: escaped, a larger one would be more than SQLite takes.
             #expect(try await fixture.store.size() < 1 << 20)
-            let next = try await fixture.apply([.update(old: nil, new: row("a", "u1", .unchangedToast))], commit: nil)
+            let next = try await fixture.apply(
+                [.update(old: nil, new: row("a", "u1", .unchangedToast))], commit: nil)
             #expect(next.incomplete.count == 1)
             _ = try await fixture.apply([.update(old: nil, new: row("a", "u1"))], commit: 2)
             #expect(try await fixture.operations("u1").count == 1)
@@ -271,7 +274,9 @@ struct ServiceStoreTests {
         try await withFolder { path in
             let fixture = try await Fixture(path: path)
             _ = try await fixture.apply([.insert(row("a", "u1"))], commit: 1)
-            let next = try await fixture.store.addStream(configHash: "other") { "slot_\($0)" }
+            let next = try await fixture.store.addStream(config: "", configHash: "other", publication: 1) {
+                "slot_\($0)"
+            }
             try await fixture.store.activate(next.number)
             #expect(try await fixture.store.stoppedSlots() == ["slot_1"])
             try await fixture.store.removeStoppedData()
@@ -279,7 +284,7 @@ struct ServiceStoreTests {
             try await fixture.store.forgetSlot("slot_1")
             #expect(try await fixture.store.stoppedSlots().isEmpty)
             #expect(try await fixture.store.stream(configHash: "hash") == nil)
-            #expect(try await fixture.store.activeStream(configHash: "other")?.number == next.number)
+            #expect(try await fixture.store.activeStream()?.number == next.number)
             await fixture.store.close()
         }
     }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncHTTP
@@ -56,6 +57,25 @@ final class TestService: Sendable {
         poller.stop()
     }
 
+    /// The file of the state.
+    var statePath: String { "\(folder.path)/state.db" }
+
+    /// The files beside the state that begin as it does.
+    var stateFiles: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() }
+    }
+
+    /// The slots on this database.
+    func slots() async throws -> [String] {
+        let found = try await source.query(
+            "SELECT slot_name FROM pg_replication_slots WHERE database = current_database() ORDER BY slot_name"
+        )
+        return (0..<found.rowCount).compactMap { found[$0, 0] }
+    }
+
+    /// A log that nobody reads.
+    var quiet: Log { Log(label: "test", level: .error) { _ in } }
+
     /// The lines of the log.
     var log: [String] { logged.withLock { $0 } }
 
@@ -65,7 +85,7 @@ final class TestService: Sendable {
         change: (inout MockServiceConfiguration) throws -> Void = { _ in }
     ) async throws {
         var configuration = MockServiceConfiguration(
-            source: SourceDatabase(uri: uri), statePath: "\(folder.path)/state.db", syncConfig: syncConfig)
+            source: SourceDatabase(uri: uri), statePath: statePath, syncConfig: syncConfig)
         configuration.host = "127.0.0.1"
         configuration.port = 0
         configuration.audience = ["test"]

@@ -1,0 +1,205 @@
+import PowerSyncHTTP
+import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
+import PowerSyncSQLite
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// Whose state it is: of one process, one source, and of the configurations that were deployed (service 7.2, 7.8).
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct StateOwnershipTests {
+    private static let schema = ReplicationServiceTests.schema
+    private static let config = ReplicationServiceTests.config
+    private static let other = config + "\n# a comment more\n"
+
+    /// What a client gets now; incomplete if its stream ends before, as at a switch.
+    private static func served(_ service: TestService) async throws -> StreamModel {
+        let stream = try await service.open()
+        defer { stream.close() }
+        try await wait(for: "a whole checkpoint, or the end") {
+            stream.model.isComplete || stream.end != nil || stream.status != 200
+        }
+        return stream.model
+    }
+
+    @Test func aSecondProcessOnTheSameStateIsRefusedInOneLine() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            var configuration = MockServiceConfiguration(
+                source: SourceDatabase(uri: service.uri), statePath: service.statePath,
+                syncConfig: Self.config)
+            configuration.port = 0
+            let second = MockService(configuration: configuration, poller: service.poller, log: service.quiet)
+            let error = await #expect(throws: StoreError.self) { try await second.start() }
+            #expect(
+                error?.message.hasPrefix("[PSYNC_S1003] The state \(service.statePath) is in use") == true)
+            #expect(error?.message.contains("\n") == false)
+            await service.stop()
+            try await service.start(Self.config)
+            try await service.open().holds(["lists/l1"])
+        }
+    }
+
+    @Test func anotherDatabaseOfTheClusterIsNeverServedTheRowsOfTheFirst() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            try await service.open().holds(["lists/l1"])
+            await service.stop()
+            let uri = try await TestPostgres.database(service.poller)
+            let other = try await PostgresConnection.connect(uri, poller: service.poller)
+            try await other.query("CREATE TABLE lists(id text PRIMARY KEY, owner_id text, name text)")
+            try await other.query("INSERT INTO lists VALUES ('other', 'u1', 'of the other')")
+            try await other.query("CREATE PUBLICATION powersync FOR ALL TABLES")
+            await other.close()
+            try await service.start(Self.config) { $0.source = SourceDatabase(uri: uri) }
+            try await service.open().holds(["lists/other"])
+            #expect(try service.stateFiles.contains { $0.hasPrefix("state.db.2") })
+            #expect(service.log.contains { $0.contains("The state was set aside") })
+            await service.stop()
+        }
+    }
+
+    /// A source that took the place of the former one while the service was running shows when the link is made again.
+    @Test func aSourceThatWasReplacedWhileTheServiceRanIsReplicatedAnew() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let stream = try await service.open()
+            try await stream.holds(["lists/l1"])
+            // To the state it looks as if the cluster were another one now.
+            let state = try SQLiteConnection(path: service.statePath)
+            state.setBusyTimeout(TestOptions.deadline)
+            try state.execute("UPDATE source SET system_id = '1'")
+            state.close()
+            try await service.source.query(
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = current_database()"
+            )
+            try await stream.waitForEnd()
+            try await service.tx("INSERT INTO lists VALUES ('new', 'u1', '')")
+            try await wait(for: "the rows from a new state") {
+                try await Self.served(service)
+            } until: {
+                $0.rowNames == ["lists/l1", "lists/new"] && $0.streamNumber == "1"
+            }
+            #expect(try service.stateFiles.contains { $0.hasPrefix("state.db.2") })
+            // The slot of the former state is named, and nobody drops it: it could be anybody's.
+            try await wait(for: "two slots") { try await service.slots().count == 2 }
+            #expect(service.log.contains { $0.contains("SELECT pg_drop_replication_slot('") })
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("7", 1, 5, true, true), ("7", 1, 5, false, true), ("7", 2, 5, true, true),
+            ("7", 2, 5, false, false),
+            ("8", 1, 5, true, false), ("7", 1, 6, true, false), ("7", 0, 5, true, false),
+        ] as [(String, Int64, Int64, Bool, Bool)])
+    func aStateGoesOnWithItsOwnSource(
+        systemID: String, timeline: Int64, database: Int64, hasSlot: Bool, goesOn: Bool
+    ) {
+        let known = SourceIdentity(systemID: "7", timeline: 1, databaseOID: 5, address: "")
+        let now = SourceIdentity(systemID: systemID, timeline: timeline, databaseOID: database, address: "x")
+        #expect(now.continues(known, hasSlot: hasSlot) == goesOn)
+    }
+
+    /// The slot of the new configuration waits for a transaction that is open: so long the former one is served, and goes
+    /// on with the source.
+    @Test func theFormerConfigurationIsServedUntilTheNewOneIsBuilt() async throws {
+        // An open transaction holds up the slots of the whole cluster.
+        try await TestCluster.withServer { server in
+            try await TestService.run(Self.schema, uri: server.uri()) { service in
+                try await service.start(Self.config)
+                try await service.open().holds(["lists/l1"])
+                await service.stop()
+                let blocker = try await PostgresConnection.connect(service.uri, poller: service.poller)
+                try await blocker.query("BEGIN")
+                try await blocker.query("SELECT txid_current()")
+                try await service.start(Self.other)
+                let former = try await service.open(SyncStreamRequest(clientID: "c"))
+                try await former.holds(["lists/l1"])
+                try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
+                try await former.holds(["lists/l1", "lists/l3"])
+                #expect(try await service.writeCheckpoint(client: "c") == 1)
+                try await former.holds("the write checkpoint") { $0.writeCheckpoint == 1 }
+                #expect(former.model.listed.keys.sorted() == ["1#mine|0[\"u1\"]"] && former.end == nil)
+                try await blocker.query("COMMIT")
+                await blocker.close()
+                try await former.waitForEnd()
+                let new = try await service.open(SyncStreamRequest(clientID: "c")).holds([
+                    "lists/l1", "lists/l3",
+                ])
+                #expect(new.listed.keys.sorted() == ["2#mine|0[\"u1\"]"] && new.writeCheckpoint == 1)
+                try await wait(for: "the former slot to go") { try await service.slots().count == 1 }
+            }
+        }
+    }
+
+    @Test func aConfigurationThatComesBackBeforeItsSuccessorIsBuiltGoesOn() async throws {
+        // An open transaction holds up the slots of the whole cluster.
+        try await TestCluster.withServer { server in
+            try await TestService.run(Self.schema, uri: server.uri()) { service in
+                try await service.start(Self.config)
+                try await service.open().holds(["lists/l1"])
+                let slots = try await service.slots()
+                await service.stop()
+                let blocker = try await PostgresConnection.connect(service.uri, poller: service.poller)
+                try await blocker.query("BEGIN")
+                try await blocker.query("SELECT txid_current()")
+                try await service.start(Self.other)
+                try await service.open().holds(["lists/l1"])
+                try await wait(for: "its slot to wait for the transaction") {
+                    try await service.slots().count == 2
+                }
+                await service.stop()
+                try await blocker.query("COMMIT")
+                await blocker.close()
+                try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
+                try await service.start(Self.config)
+                let stream = try await service.open()
+                try await stream.holds(["lists/l1", "lists/l3"])
+                #expect(stream.model.listed.keys.sorted() == ["1#mine|0[\"u1\"]"])
+                try await wait(for: "no slot but its own") { try await service.slots() == slots }
+                await service.stop()
+                // Later it is a new one.
+                try await service.start(Self.other)
+                try await wait(for: "the other to be built") {
+                    try await Self.served(service).streamNumber
+                } until: {
+                    $0 == "3"
+                }
+                await service.stop()
+                try await service.start(Self.config)
+                try await wait(for: "the first anew") {
+                    try await Self.served(service).streamNumber
+                } until: {
+                    $0 == "4"
+                }
+                try await wait(for: "one slot") { try await service.slots().count == 1 }
+            }
+        }
+    }
+
+    /// What is changed between the drop and the new publication is in no stream.
+    @Test func aPublicationThatWasMadeAnewMeansEverythingAnew() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            try await service.open().holds(["lists/l1"])
+            try await service.tx("DROP PUBLICATION powersync")
+            try await service.tx("INSERT INTO lists VALUES ('between', 'u1', '')")
+            try await service.tx("CREATE PUBLICATION powersync FOR ALL TABLES")
+            try await service.tx("INSERT INTO lists VALUES ('behind', 'u1', '')")
+            try await wait(for: "all rows") {
+                try await Self.served(service)
+            } until: {
+                $0.rowNames == ["lists/behind", "lists/between", "lists/l1"]
+            }
+        }
+    }
+}
+
+extension StreamModel {
+    /// The number of the replication stream that the buckets are of.
+    fileprivate var streamNumber: Substring? { listed.keys.first?.prefix { $0 != "#" } }
+}
