@@ -112,8 +112,6 @@ let targets: [Target] = [
     library(
         "PostgresTestSupport", "Tests/PostgresTestSupport",
         ["TestSupport", "Postgres", "PostgresServer", "System"]),
-    library(
-        "CompressionTestSupport", "Tests/CompressionTestSupport", ["Compression", "C:Zlib", "C:Zstd"]),
     library("HTTPTestSupport", "Tests/HTTPTestSupport", ["TestSupport", "HTTP", "HTTPClient", "Wire"]),
 
     // Tests, one target per target.
@@ -127,7 +125,7 @@ let targets: [Target] = [
     tests("HTTPClient", ["HTTPClient", "C:Curl", "HTTP", "System"]),
     tests("Crypto", ["Crypto"]),
     tests("YAML", ["YAML"]),
-    tests("Compression", ["Compression", "CompressionTestSupport"]),
+    tests("Compression", ["Compression"]),
     tests("CommandLine", ["CommandLine", "System"]),
     tests(
         "Client",
@@ -146,7 +144,7 @@ let targets: [Target] = [
         [
             "MockService", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
             "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression",
-            "CompressionTestSupport", "CommandLine", "System", "Wire",
+            "CommandLine", "System", "Wire",
         ]),
     tests(
         "Stack",

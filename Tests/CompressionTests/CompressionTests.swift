@@ -1,5 +1,4 @@
 import PowerSyncCompression
-import PowerSyncCompressionTestSupport
 import PowerSyncTestSupport
 import Testing
 

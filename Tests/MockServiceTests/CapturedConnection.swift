@@ -1,6 +1,5 @@
 import Foundation
 import PowerSyncCompression
-import PowerSyncCompressionTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

@@ -1,5 +1,4 @@
 import PowerSyncCompression
-import PowerSyncCompressionTestSupport
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService

@@ -1,6 +1,5 @@
 import CPowerSyncZlib
 import CPowerSyncZstd
-import PowerSyncCompression
 
 /// A stream that cannot be decompressed.
 package enum DecompressionError: Error, Sendable, Equatable {
@@ -10,7 +9,7 @@ package enum DecompressionError: Error, Sendable, Equatable {
     case tooLarge(limit: Int)
 }
 
-/// A compressed stream that is being read, for the tests of those who write one; one owner, not shared.
+/// A compressed stream that is being read; one owner, not shared.
 package final class Decompressor {
     private enum Engine {
         case gzip(UnsafeMutablePointer<z_stream>)
