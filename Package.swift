@@ -96,7 +96,7 @@ let targets: [Target] = [
         "Stack", "Stack",
         [
             "Client", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
-            "PostgresServer", "Crypto", "SQLite", "YAML", "CommandLine", "System",
+            "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine", "System",
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
@@ -149,8 +149,8 @@ let targets: [Target] = [
     tests(
         "Stack",
         [
-            "Stack", "Client", "CommandLine", "HTTP", "HTTPClient", "Postgres", "PostgresServer", "SQLite",
-            "System", "Wire", "YAML",
+            "Stack", "Client", "CommandLine", "Crypto", "HTTP", "HTTPClient", "MockService", "Postgres",
+            "PostgresServer", "SQLite", "System", "Wire", "YAML",
         ]),
     tests(
         "EndToEnd",

@@ -15,13 +15,15 @@ enum ConformanceCommand {
     static let command = Command(
         "conformance", abstract: "Check an implementation against recordings of the official one.",
         discussion: """
-            Each command takes what was recorded from the official parts, does the same to the parts of this stack, \
-            and prints where they differ. Its last line is "N passed, M failed", and its exit status is 0 only if \
-            there was something to check and nothing failed.
+            Each command takes what was recorded from the official parts, does the same to the parts of this stack \
+            or to others, and prints where they differ. Its last line counts what passed and what failed, and its \
+            exit status is 0 only if there was something to check and nothing failed.
 
               powersync-stack conformance core Tests/Fixtures/core
+              powersync-stack conformance service --expect-missing Tests/Fixtures/service/missing.txt \
+            Tests/Fixtures/service
             """,
-        subcommands: [core])
+        subcommands: [core, service])
 
     private static let core = Command(
         "core", abstract: "Replay recorded sync sessions through the client's core.",
@@ -81,5 +83,6 @@ enum ConformanceCommand {
         return hasPassed.map { $0 ? 0 : 1 } ?? 130
     }
 
-    private static let eraseLine = "\u{1B}[2K"
+    /// Empties the line of a terminal.
+    static let eraseLine = "\u{1B}[2K"
 }

@@ -35,7 +35,18 @@ enum PrivateFile {
     /// - Throws: `StackError` with `.file`.
     static func create(_ path: String) throws(StackError) -> Int32 {
         unlink(path)
-        let flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC
+        return try open(path, O_EXCL)
+    }
+
+    /// Opens a file for writing at its end, and makes it if need be.
+    ///
+    /// - Parameter path: the file.
+    /// - Returns: a descriptor, which the caller closes.
+    /// - Throws: `StackError` with `.file`.
+    static func append(_ path: String) throws(StackError) -> Int32 { try open(path, 0) }
+
+    private static func open(_ path: String, _ more: Int32) throws(StackError) -> Int32 {
+        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | more
         #if canImport(Glibc)
             let descriptor = Glibc.open(path, flags, 0o600)
         #elseif canImport(Musl)

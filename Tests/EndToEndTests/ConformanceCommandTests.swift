@@ -11,7 +11,7 @@ struct ConformanceCommandTests {
 
     private func run(_ arguments: [String]) async throws -> (status: Int32?, output: String, error: String) {
         let result = try await ChildProcess.run(
-            EndToEnd.executable, ["conformance"] + arguments, timeout: TestOptions.deadline * 4)
+            EndToEnd.executable, ["conformance"] + arguments, timeout: TestOptions.deadline * 8)
         guard case .exited(let status) = result.status else { return (nil, result.output, result.error) }
         return (status, result.output, result.error)
     }
@@ -40,10 +40,91 @@ struct ConformanceCommandTests {
         #expect(missing.status == 64 && missing.error.hasPrefix("error: DIR is missing"))
     }
 
+    private static let scenarios = Repository.root.appending(path: "Tests/Fixtures/service").path
+    private static let missing = scenarios + "/missing.txt"
+
+    @Test func ourServicePassesTheRecordingsOfTheRealOne() async throws {
+        let result = try await run(["service", "--verbose", "--expect-missing", Self.missing, Self.scenarios])
+        #expect(result.status == 0, "\(result.output) \(result.error)")
+        let last = result.output.split(separator: "\n").last ?? ""
+        let counts = last.split { !$0.isNumber }.compactMap { Int($0) }
+        // Passed, of them line by line, failed, refused as listed, not run.
+        try #require(counts.count == 5, "\(last)")
+        #expect(counts[2] == 0 && counts[0] + counts[3] + counts[4] == 138)
+        // Two transactions may come in one checkpoint on a busy machine, which lines tell and states do not.
+        #expect(counts[1] * 2 > counts[0], "\(result.output)")
+    }
+
+    @Test func streamsThatAreRefusedCanBeLeftOut() async throws {
+        let names =
+            "redeploy-same-config,changes-while-stopped,bson-priorities-and-write-checkpoint,random-12"
+        let result = try await run([
+            "service", "--partial", "--expect-missing", Self.missing, "--only", names, Self.scenarios,
+        ])
+        #expect(result.status == 0, "\(result.output) \(result.error)")
+        #expect(result.output.contains("redeploy-same-config.json: without the streams todos\n"))
+        #expect(result.output.hasSuffix("4 passed (0 of them line by line too), 0 failed\n"))
+    }
+
+    /// Runs a scenario against our service, started by a command that first changes its configuration by `edit` of sed.
+    private func run(_ name: String, sed edit: String) async throws -> (
+        status: Int32?, output: String, error: String
+    ) {
+        let command =
+            "sed '\(edit)' \"$POWERSYNC_CONFIG_PATH\" >\"$POWERSYNC_CONFIG_PATH.changed\" "
+            + "&& POWERSYNC_CONFIG_PATH=$POWERSYNC_CONFIG_PATH.changed exec '\(EndToEnd.executable)' service start"
+        return try await run(["service", "--command", command, "--only", name, Self.scenarios])
+    }
+
+    @Test func anotherServiceThatServesOtherRowsFailsReadably() async throws {
+        let result = try await run("truncate", sed: "s/SELECT \\*/SELECT id/")
+        #expect(result.status == 1)
+        #expect(result.output.contains("truncate.json: step 1 (settle): c1: bucket "))
+        #expect(result.output.contains(" differs:\n    - {\"id\":\"l1\",\"owner_id\""), "\(result.output)")
+        #expect(result.output.contains("\n    + {\"id\":\"l1\"}\n"))
+        #expect(result.output.hasSuffix("0 passed (0 of them line by line too), 1 failed\n"))
+    }
+
+    @Test func anotherServiceWithoutTheGaugeSettlesBySilence() async throws {
+        let result = try await run("truncate", sed: "s/\"prometheus_port\":[0-9]*,//")
+        #expect(result.status == 0, "\(result.output) \(result.error)")
+        #expect(result.output.contains("no gauge powersync_sessions_behind"))
+        #expect(result.output.hasSuffix("1 passed (1 of them line by line too), 0 failed\n"))
+    }
+
+    @Test func refusingIsAFailureUnlessListedAndListedIsOneUnlessRefused() async throws {
+        let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
+        defer { folder.remove() }
+        let list = folder.path + "/missing.txt"
+        try Data("truncate  the word truncate\n".utf8).write(to: URL(filePath: list))
+        let result = try await run([
+            "service", "--expect-missing", list, "--only", "truncate", "--only", "gzip", Self.scenarios,
+        ])
+        #expect(result.status == 1)
+        #expect(result.output.contains("gzip.json: refused, which is not listed: line 9, column 46: "))
+        #expect(result.output.contains("truncate.json: listed as refused (the word truncate), but accepted"))
+        #expect(result.output.hasSuffix("0 passed (0 of them line by line too), 2 failed\n"))
+        let ended = try await run([
+            "service", "--command", "echo no; exit 3", "--only", "truncate", Self.scenarios,
+        ])
+        #expect(ended.status == 1)
+        #expect(ended.output.contains("truncate.json: refused, which is not listed: no\n"))
+    }
+
+    @Test func scenariosThatAreNotThereAreAnError() async throws {
+        let result = try await run(["service", "--only", "nowhere", Self.scenarios])
+        #expect(result.status == 1)
+        #expect(result.error.hasPrefix("error: there is no scenario nowhere below "))
+        let partial = try await run(["service", "--partial", "--command", "true", Self.scenarios])
+        #expect(partial.status == 64)
+    }
+
     @Test func helpTeaches() async throws {
         let group = try await run(["--help"])
         #expect(group.status == 0 && group.output.contains("powersync-stack conformance core Tests/Fixtures"))
         let core = try await run(["core", "--help"])
         #expect(core.status == 0 && core.output.contains("A transcript is one JSON file"))
+        let service = try await run(["service", "--help"])
+        #expect(service.status == 0 && service.output.contains("A scenario is one JSON file"))
     }
 }

@@ -1,0 +1,186 @@
+import PowerSyncWire
+
+/// Does the steps of one scenario to a service and tells where it differs.
+actor ScenarioRun {
+    /// What became of the steps.
+    struct Result: Sendable {
+        /// The differences, each with its step.
+        var failures: [String] = []
+        /// Where lines differ although what a client holds does not.
+        var lineDifferences: [String] = []
+        /// Why the run ended before the last step although nothing differs.
+        var stopped: String?
+        /// How many things were compared.
+        var compared = 0
+        /// Whether settling was by silence because the service has no gauge.
+        var lacksGauge = false
+    }
+
+    let scenario: ServiceScenario
+    let service: ScenarioService
+    let omitted: Set<String>
+    private let syncConfigs: [String]
+    private(set) var result = Result()
+    var clients: [String: ScenarioClient] = [:]
+    var firstNumbers: (recorded: Int?, received: Int?)
+    var hasWritten = false
+    var probes = 0
+
+    /// How long a state may take to come.
+    static let patience = Duration.seconds(30)
+
+    /// Prepares the run of a scenario.
+    ///
+    /// - Parameters:
+    ///   - scenario: what was recorded.
+    ///   - service: the service under test, which has begun.
+    ///   - syncConfigs: what it gets in place of the scenario's sync configs.
+    ///   - omitted: streams that these lack, which are left out on both sides.
+    init(
+        _ scenario: ServiceScenario, service: ScenarioService, syncConfigs: [String],
+        omitting omitted: Set<String>
+    ) {
+        self.scenario = scenario
+        self.service = service
+        self.syncConfigs = syncConfigs
+        self.omitted = omitted
+    }
+
+    /// Does all steps; the first settled state that differs ends it.
+    ///
+    /// - Returns: what was found.
+    /// - Throws: `CancellationError`; every other error is a failure of its step.
+    func run() async throws -> Result {
+        var configs = syncConfigs.dropFirst()[...]
+        for (index, step) in scenario.steps.enumerated() {
+            do {
+                let found = try await perform(step, at: index, &configs)
+                result.failures += found.map { "step \(index) (\(step.kind)): \($0)" }
+                let goesOn = if case .http = step { true } else { found.isEmpty }
+                if !goesOn || result.stopped != nil { break }
+            } catch let error as CancellationError {
+                throw error
+            } catch let refusal as ScenarioService.Refusal {
+                result.failures.append("step \(index) (\(step.kind)): the service ended: \(refusal.reason)")
+                break
+            } catch {
+                let end = await service.isRunning ? "" : "; the service has ended: \(await service.logEnd)"
+                result.failures.append("step \(index) (\(step.kind)): \(error)\(end)")
+                break
+            }
+        }
+        for client in clients.values { client.stream.close() }
+        return result
+    }
+
+    /// What each client received, for those who want to read it.
+    var received: [String: [JSON]] { clients.mapValues(\.lines) }
+
+    private func perform(
+        _ step: ServiceStep, at index: Int, _ configs: inout ArraySlice<String>
+    ) async throws -> [String] {
+        switch step {
+        case .open(let opening): try await open(opening)
+        case .tx(let statements):
+            try await service.transact(statements)
+            hasWritten = true
+        case .settle(let lines): return try await settle(lines)
+        case .close(let client): leave(client)
+        case .waitEnd(let end): return try await waitEnd(end)
+        case .http(let request, let answer):
+            hasWritten = true
+            return try await exchange(request, answer)
+        case .pause(let duration): try await ContinuousClock().sleep(for: duration)
+        case .stop:
+            try await service.stop()
+            for client in clients.keys { leave(client) }
+        case .restart(let syncConfig):
+            for client in clients.keys { leave(client) }
+            let config = syncConfig == nil ? nil : configs.popFirst()
+            try await service.restart(config)
+            if config != nil { try await waitForNewNumber(after: index) }
+            hasWritten = true
+        case .compact:
+            if let reason = try await service.compact() {
+                result.stopped = "not run from step \(index) (compact) on: \(reason)"
+            }
+        }
+        return []
+    }
+
+    private func open(_ opening: RecordedOpening) async throws {
+        let access = await service.access
+        let client = try ScenarioClient(
+            opening, former: opening.positionsOf.flatMap { clients[$0] }, omitting: omitted
+        ) { body in
+            try access.open(
+                user: opening.user, claims: opening.claims,
+                fields: [("Accept", opening.accept)] + opening.headers, body: body)
+        }
+        clients[opening.client] = client
+        // The head comes with the first line, so what follows is behind the checkpoint that was opened at.
+        try await Deadline.wait(
+            Self.patience, pause: .milliseconds(2), for: "an answer to \(opening.client)",
+            seen: { client.stream.reason }
+        ) {
+            client.stream.response != nil || client.stream.end != nil ? () : nil
+        }
+    }
+
+    /// Ends what a client hears.
+    private func leave(_ name: String) {
+        clients[name]?.drain()
+        clients[name]?.stream.close()
+        clients[name]?.isGone = true
+    }
+
+    private func exchange(_ request: RecordedRequest, _ recorded: RecordedAnswer) async throws -> [String] {
+        let answer = try await service.access.send(request)
+        let comparison = AnswerComparison(request, recorded: recorded, received: answer)
+        result.compared += 1
+        result.lineDifferences += comparison.detailDifferences
+        return comparison.differences.map { "\(request.method) \(request.path): \($0)" }
+    }
+
+    /// Compares what every client knows; call it when nothing more is to come.
+    func compare() -> [String] {
+        learnFirstNumbers()
+        var differences: [String] = []
+        for (name, client) in clients.sorted(by: { $0.key < $1.key }) where !client.isGone {
+            let comparison = StateComparison(
+                recorded: client.recorded, received: client.received, omitting: omitted,
+                firstNumbers: firstNumbers)
+            result.compared += comparison.compared
+            differences += comparison.differences.map { "\(name): \($0)" }
+        }
+        return differences
+    }
+
+    private func learnFirstNumbers() {
+        for client in clients.values {
+            let old = client.recorded.listed.values.lazy.compactMap { BucketLabel($0.name).number }.first
+            let new = client.received.listed.values.lazy.compactMap { BucketLabel($0.name).number }.first
+            firstNumbers.recorded = firstNumbers.recorded ?? old
+            firstNumbers.received = firstNumbers.received ?? new
+        }
+    }
+
+    /// Compares the lines that came since the last time.
+    func compareLines(_ recorded: [String: RecordedLines], withTokens: Bool = false) {
+        for (name, client) in clients.sorted(by: { $0.key < $1.key }) {
+            let new = Array(client.lines[client.comparedLines...])
+            clients[name]?.comparedLines = client.lines.count
+            guard !client.isGone else { continue }
+            let difference = NormalLines.difference(
+                recorded: NormalLines.texts(recorded[name]?.lines ?? [], withTokens: withTokens),
+                received: NormalLines.texts(new, withTokens: withTokens))
+            if let difference { result.lineDifferences.append("\(name): \(difference)") }
+        }
+    }
+
+    /// Counts one more thing that was compared.
+    func noteComparison() { result.compared += 1 }
+
+    /// Remembers that settling was by silence.
+    func noteMissingGauge() { result.lacksGauge = true }
+}

@@ -1,0 +1,142 @@
+import PowerSyncMockService
+import PowerSyncWire
+
+/// Plays one scenario after another, each on a service and databases of its own.
+struct ScenarioTrial: Sendable {
+    /// What is told of one scenario.
+    struct Report: Sendable {
+        /// What became of it.
+        var outcome: ScenarioOutcome
+        /// What a reader must know to judge the outcome.
+        var remarks: [String] = []
+        /// Where lines differ although what a client holds does not.
+        var lineDifferences: [String] = []
+    }
+
+    /// What all scenarios share.
+    let machine: ScenarioService.Machine
+    /// Whether streams that are refused are left out.
+    let isPartial: Bool
+    /// What may be refused; nil if nobody said.
+    let missing: MissingConstructs?
+    /// Where the files of all scenarios go.
+    let folder: String
+
+    /// Plays a scenario.
+    ///
+    /// - Parameters:
+    ///   - scenario: what was recorded.
+    ///   - number: which one it is, for the names of databases.
+    /// - Returns: what to tell.
+    /// - Throws: `CancellationError`; every other error is a failure of the scenario.
+    func run(_ scenario: ServiceScenario, number: Int) async throws -> Report {
+        if scenario.isAdminAlone {
+            return Report(outcome: .notRun("it asks the admin API alone, which is not compared yet"))
+        }
+        var configs = scenario.syncConfigs
+        var omitted: Set<String> = []
+        if case .own = machine.program, let reason = Self.refusal(of: configs) {
+            let rest = isPartial ? Self.rest(of: configs) : nil
+            // Without a list nothing is expected of streams that are left out.
+            if missing != nil || rest == nil, let failure = judge(refusal: reason, of: scenario.name) {
+                return failure
+            }
+            guard let rest else { return Report(outcome: .refusedAsListed) }
+            configs = rest.map(\.text)
+            omitted = rest.reduce(into: []) { $0.formUnion($1.dropped) }
+        } else if case .own = machine.program, let construct = missing?.byName[scenario.name] {
+            return Report(outcome: .failed(["listed as refused (\(construct)), but accepted: strike it off"]))
+        }
+        do {
+            return try await play(scenario, number, configs, omitted)
+        } catch let error as CancellationError {
+            throw error
+        } catch let refusal as ScenarioService.Refusal {
+            return judge(refusal: refusal.reason, of: scenario.name) ?? Report(outcome: .refusedAsListed)
+        } catch {
+            return Report(outcome: .failed(["\(error)"]))
+        }
+    }
+
+    private static func refusal(of configs: [String]) -> String? {
+        for config in configs {
+            do throws(SyncConfigError) {
+                _ = try SyncConfigReader.compile(config)
+            } catch {
+                return error.diagnostics.first?.description ?? "refused"
+            }
+        }
+        return nil
+    }
+
+    private static func rest(of configs: [String]) -> [PartialSyncConfig]? {
+        var rest: [PartialSyncConfig] = []
+        for config in configs {
+            guard let part = PartialSyncConfig.reduce(config, isAccepted: { refusal(of: [$0]) == nil }) else {
+                return nil
+            }
+            rest.append(part)
+        }
+        return rest
+    }
+
+    /// Returns the failure that a refusal is; nil if it is listed.
+    private func judge(refusal: String, of name: String) -> Report? {
+        if missing?.byName[name] != nil { return nil }
+        return Report(outcome: .failed(["refused, which is not listed: \(refusal)"]))
+    }
+
+    private func play(
+        _ scenario: ServiceScenario, _ number: Int, _ configs: [String], _ omitted: Set<String>
+    ) async throws -> Report {
+        let folder = try PrivateFile.makeFolder("\(folder)/\(scenario.name)")
+        let service = ScenarioService(
+            machine, number: number, folder: folder, scenario: scenario, syncConfig: configs[0])
+        let run = ScenarioRun(scenario, service: service, syncConfigs: configs, omitting: omitted)
+        let result: ScenarioRun.Result
+        do {
+            try await service.begin(scenario.schema)
+            if case .command = machine.program, let construct = missing?.byName[scenario.name] {
+                throw StackError(
+                    .answer, "listed as refused (\(construct)), but the service starts: strike it off")
+            }
+            result = try await run.run()
+            for (client, lines) in await run.received {
+                try PrivateFile.write(
+                    lines.map { $0.text + "\n" }.joined(), to: "\(folder)/\(client).ndjson")
+            }
+        } catch {
+            // What went wrong first is the error to tell; the server ends with the run.
+            try? await service.end()
+            throw error
+        }
+        var failures = result.failures
+        do {
+            try await service.end()
+        } catch {
+            failures.append("at the end: \(error)")
+        }
+        var report = Report(
+            outcome: Self.outcome(result, failures, omitted), lineDifferences: result.lineDifferences)
+        if result.lacksGauge {
+            report.remarks.append(
+                "the service has no gauge powersync_sessions_behind: settled is half a second without a line")
+        }
+        if !omitted.isEmpty {
+            report.remarks.append("without the streams \(omitted.sorted().joined(separator: ", "))")
+        }
+        return report
+    }
+
+    private static func outcome(
+        _ result: ScenarioRun.Result, _ failures: [String], _ omitted: Set<String>
+    ) -> ScenarioOutcome {
+        if !failures.isEmpty { return .failed(failures) }
+        if let reason = result.stopped { return .notRun(reason) }
+        guard result.compared > 0 else {
+            return omitted.isEmpty
+                ? .failed(["it compares nothing"]) : .notRun("nothing is left without the refused streams")
+        }
+        return .passed(lineByLine: omitted.isEmpty && result.lineDifferences.isEmpty)
+    }
+}

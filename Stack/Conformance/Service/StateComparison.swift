@@ -1,0 +1,196 @@
+import PowerSyncWire
+
+/// Tells where what a client got differs from what it got of the real service (Tests/Fixtures/service/README.md,
+/// Comparing).
+package struct StateComparison {
+    private let recorded: SyncStreamState
+    private let received: SyncStreamState
+    private let omitted: Set<String>
+    private let firstNumbers: (recorded: Int?, received: Int?)
+
+    /// How many things were compared that could differ.
+    package private(set) var compared = 0
+    /// The differences, one text each, in a fixed order.
+    package private(set) var differences: [String] = []
+
+    /// Compares two states of one client.
+    ///
+    /// - Parameters:
+    ///   - recorded: after the recorded lines.
+    ///   - received: after the lines of the service under test.
+    ///   - omitted: streams that are left out on both sides.
+    ///   - firstNumbers: the first number in front of a bucket's name in the scenario, on each side.
+    package init(
+        recorded: SyncStreamState, received: SyncStreamState, omitting omitted: Set<String> = [],
+        firstNumbers: (recorded: Int?, received: Int?) = (nil, nil)
+    ) {
+        self.recorded = recorded
+        self.received = received
+        self.omitted = omitted
+        self.firstNumbers = firstNumbers
+        compare()
+    }
+
+    private mutating func compare() {
+        if let head = recorded.response {
+            if let other = received.response {
+                differences += head.differences(from: other, withLength: false)
+            } else {
+                differences.append("no answer, recorded status \(head.status)")
+            }
+        }
+        if recorded.isComplete != received.isComplete {
+            differences.append(
+                recorded.isComplete
+                    ? "the last checkpoint was not completed"
+                    : "the last checkpoint was completed, recorded not")
+        }
+        if recorded.writeCheckpoint != nil { compared += 1 }
+        if recorded.writeCheckpoint != received.writeCheckpoint {
+            differences.append(
+                "write checkpoint \(received.writeCheckpoint ?? "none"), "
+                    + "recorded \(recorded.writeCheckpoint ?? "none")")
+        }
+        streams()
+        buckets()
+        differences += received.broken
+    }
+
+    private mutating func streams() {
+        let old = recorded.streams.filter { !omitted.contains($0.name) }
+        let new = received.streams.filter { !omitted.contains($0.name) }
+        if old != new {
+            differences.append("streams:" + Self.lines(old.map(Self.text), new.map(Self.text)))
+        }
+    }
+
+    private static func text(_ stream: SyncStreamState.Stream) -> String {
+        ([stream.name + (stream.isDefault ? " (default)" : "")] + stream.errors).joined(separator: " ")
+    }
+
+    private mutating func buckets() {
+        let old = recorded.listed.filter { !omitted.contains(BucketLabel.stream($0.key)) }
+        let new = received.listed.filter { !omitted.contains(BucketLabel.stream($0.key)) }
+        let (oldContents, newContents) = (recorded.held, received.held)
+        for label in Set(old.keys).union(new.keys).sorted() {
+            guard let was = old[label] else {
+                if !isShared(label) { differences.append("bucket \(label) is listed, recorded not") }
+                continue
+            }
+            guard let now = new[label] else {
+                differences.append("bucket \(label) is not listed")
+                continue
+            }
+            compared += 1
+            terms(label, was, now)
+            number(label, was, now)
+            if let was = oldContents[label], let now = newContents[label] { rows(label, was, now) }
+            checksum(label, was, now)
+        }
+    }
+
+    /// Whether the real service lists a bucket under the name of a stream that is left out: two streams whose buckets
+    /// are the same share them, and the first gives the name (service 5).
+    private func isShared(_ label: String) -> Bool {
+        guard let texts = received.held[label]?.texts else { return false }
+        let values = label.drop { $0 != "[" }
+        return recorded.held.contains { other, bucket in
+            omitted.contains(BucketLabel.stream(other)) && other.hasSuffix(values) && bucket.texts == texts
+        }
+    }
+
+    private mutating func terms(
+        _ label: String, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
+    ) {
+        let expected = withoutOmitted(was.terms)
+        // A service may tell new reasons at once, the real one tells them with the next content (3.14 D3).
+        let possible = [now.terms, now.settledTerms].map(withoutOmitted)
+        if possible.contains(where: { $0.priority == expected.priority && agree($0, expected, label) }) {
+            return
+        }
+        if now.terms.priority != expected.priority {
+            differences.append(
+                "bucket \(label): priority \(now.terms.priority), recorded \(expected.priority)")
+        }
+        if !agree(possible[0], expected, label) {
+            differences.append(
+                "bucket \(label): reasons:"
+                    + Self.lines(expected.reasons.sorted(), possible[0].reasons.sorted()))
+        }
+    }
+
+    private func withoutOmitted(_ terms: SyncStreamState.Terms) -> SyncStreamState.Terms {
+        var terms = terms
+        terms.reasons = terms.reasons.filter { reason in !omitted.contains { reason == "default \($0)" } }
+        return terms
+    }
+
+    /// Whether reasons are equal; the real service names the stream of the bucket's name where another is the reason
+    /// (3.14 D2).
+    private func agree(
+        _ now: SyncStreamState.Terms, _ was: SyncStreamState.Terms, _ label: String
+    ) -> Bool {
+        let missing = was.reasons.subtracting(now.reasons)
+        let added = now.reasons.subtracting(was.reasons)
+        if missing.isEmpty && added.isEmpty { return true }
+        let misnamed = "default \(BucketLabel.stream(label))"
+        return was.reasons.contains(misnamed) && missing.isSubset(of: [misnamed])
+            && added.allSatisfy { reason in received.streams.contains { reason == "default \($0.name)" } }
+    }
+
+    /// Compares by how much the number in front of the name has risen.
+    private mutating func number(
+        _ label: String, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
+    ) {
+        guard let first = firstNumbers.recorded, let number = BucketLabel(was.name).number else { return }
+        let rise = number - first
+        let other = zip(BucketLabel(now.name).number, firstNumbers.received).map { $0 - $1 }
+        if rise != other {
+            differences.append(
+                "bucket \(label): the number in front of its name has risen by "
+                    + "\(other.map(String.init) ?? "nothing, there is none"), recorded by \(rise)")
+        }
+    }
+
+    private func zip(_ left: Int?, _ right: Int?) -> (Int, Int)? {
+        guard let left, let right else { return nil }
+        return (left, right)
+    }
+
+    private mutating func rows(_ label: String, _ was: SyncedBucket, _ now: SyncedBucket) {
+        let (old, new) = (was.texts, now.texts)
+        let names = Set(old.keys).union(new.keys).sorted { $0.description < $1.description }
+        for name in names where old[name] != new[name] {
+            let title =
+                if new[name] == nil { "is missing" } else if old[name] == nil { "was not recorded" } else {
+                    "differs"
+                }
+            differences.append(
+                "bucket \(label): row \(name) \(title):"
+                    + Self.lines((old[name] ?? []).sorted(), (new[name] ?? []).sorted()))
+        }
+    }
+
+    private mutating func checksum(
+        _ label: String, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
+    ) {
+        if received.unfit.contains(label), !recorded.unfit.contains(label) {
+            differences.append("bucket \(label): its checksum is not the sum of the operations sent")
+        }
+        guard let old = recorded.held[label], let new = received.held[label], old.isWhole, old.hasOnlyPuts,
+            new.isWhole, new.hasOnlyPuts
+        else { return }
+        // Checksums of other operations hold ids of source tables.
+        if was.checksum != now.checksum {
+            differences.append(
+                "bucket \(label): checksum \(now.checksum.signed), recorded \(was.checksum.signed)")
+        }
+    }
+
+    /// Lines with - for what was recorded alone, with + for what was received alone.
+    private static func lines(_ recorded: [String], _ received: [String]) -> String {
+        let gone = recorded.filter { !received.contains($0) }.map { "\n    - " + $0.prefix(1000) }
+        let come = received.filter { !recorded.contains($0) }.map { "\n    + " + $0.prefix(1000) }
+        return (gone + come).joined()
+    }
+}
