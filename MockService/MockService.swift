@@ -87,6 +87,7 @@ package final class MockService: Sendable {
     ) async throws {
         let hub = CheckpointHub()
         let metrics = ServiceMetrics()
+        let health = ServiceHealth(liveness: configuration.linkTimes.liveness)
         let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
@@ -96,16 +97,19 @@ package final class MockService: Sendable {
                 configuration: HTTPServerConfiguration(
                     host: configuration.host, port: port, name: "the sync service's metrics"), poller: poller)
         }
+        var limits = PostgresPool.Limits(size: 3)
+        limits.patience = configuration.linkTimes.statement
         let pool = PostgresPool(
-            uri: configuration.source.uri, size: 3, parameters: configuration.source.statementParameters,
+            uri: configuration.source.uri, limits: limits,
+            parameters: configuration.source.statementParameters,
             poller: poller)
         let client = try HTTPClient()
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
             Parts(
-                store: state.store, router: router(state.store, hub, pool, client, slots, metrics),
+                store: state.store, router: router(state.store, hub, pool, client, slots, metrics, health),
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, hub: hub, store: state.store, clock: clock),
-                replicators: try await replicators(config, state, hub, metrics))
+                replicators: try await replicators(config, state, hub, metrics, health))
         }
         let first: Parts
         do {
@@ -144,7 +148,7 @@ package final class MockService: Sendable {
     /// state has.
     private func replicators(
         _ config: CompiledSyncConfig, _ state: StateOpener.State, _ hub: CheckpointHub,
-        _ metrics: ServiceMetrics
+        _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) async throws -> [Replicator] {
         let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
         func replicator(
@@ -154,7 +158,8 @@ package final class MockService: Sendable {
                 source: configuration.source, store: state.store, hub: hub, poller: poller,
                 log: log.labelled("replication"), metrics: metrics, config: config, configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
-                heartbeat: configuration.heartbeat, random: clock.random)
+                heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health,
+                random: clock.random)
         }
         var replicators = [replicator(config, configuration.syncConfig, hash, formerStream: nil)]
         guard let active = try await state.store.deploy(configHash: hash) else { return replicators }
@@ -259,7 +264,7 @@ package final class MockService: Sendable {
 
     private func router(
         _ store: ServiceStore, _ hub: CheckpointHub, _ pool: PostgresPool, _ client: HTTPClient,
-        _ slots: ConnectionSlots, _ metrics: ServiceMetrics
+        _ slots: ConnectionSlots, _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) -> ServiceRouter {
         let remoteKeys = configuration.jwksURIs.map { uri in
             RemoteKeys(uri: uri, now: clock.now) { uri, timeout in
@@ -280,7 +285,7 @@ package final class MockService: Sendable {
             store: store, hub: hub, clock: clock, slots: slots, metrics: metrics,
             bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
         return ServiceRouter(
-            authenticator: authenticator, hub: hub, clock: clock,
+            authenticator: authenticator, hub: hub, health: health, clock: clock,
             writeCheckpoints: WriteCheckpoints(pool: pool, store: store, hub: hub), streams: streams,
             log: log.labelled("http"))
     }

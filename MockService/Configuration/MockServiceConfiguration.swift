@@ -8,6 +8,8 @@ package struct MockServiceConfiguration: Sendable {
     package var slotNamePrefix = "powersync_"
     /// How often the log is moved on when nothing else does.
     package var heartbeat: Duration = .seconds(60)
+    /// How long the link to the source may be silent.
+    package var linkTimes = LinkTimes()
     /// The SQLite file that holds the state.
     package var statePath: String
     /// The address to listen on; all interfaces, as the real service does in its container.

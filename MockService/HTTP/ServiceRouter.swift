@@ -6,6 +6,7 @@ import PowerSyncWire
 struct ServiceRouter: Sendable {
     let authenticator: Authenticator
     let hub: CheckpointHub
+    let health: ServiceHealth
     let clock: ServiceClock
     let writeCheckpoints: WriteCheckpoints
     let streams: StreamHandler
@@ -53,8 +54,9 @@ struct ServiceRouter: Sendable {
                 let id = try await take(parameters, token, requested: wanted)
                 return JSONResponse.data(.object([JSONMember("checkpoint_request_id", .string(String(id)))]))
             }
-        case ("GET", "/probes/startup"), ("GET", "/probes/liveness"): return probe(isGood: true)
-        case ("GET", "/probes/readiness"): return probe(isGood: hub.current != nil)
+        case ("GET", "/probes/startup"): return probe(isGood: true)
+        case ("GET", "/probes/liveness"): return probe(isGood: health.isAlive)
+        case ("GET", "/probes/readiness"): return probe(isGood: isReady)
         default: return ErrorResponse.notFound(request.method, request.path)
         }
     }
@@ -100,13 +102,17 @@ struct ServiceRouter: Sendable {
         return try await writeCheckpoints.take(key: key, requested: requested)
     }
 
+    /// Whether there is a checkpoint, and the source is heard. Streams are served all the same: clients keep what they have.
+    private var isReady: Bool { hub.current != nil && health.isConnected }
+
     /// The state of the process (service 1.9); not wrapped in `data`.
     private func probe(isGood: Bool) -> HTTPResponse {
         JSONResponse.make(
             isGood ? 200 : 400,
             .object([
-                JSONMember("ready", .bool(hub.current != nil)), JSONMember("started", .bool(true)),
-                JSONMember("touched_at", .string(TimestampText.iso(clock.now()))),
+                JSONMember("ready", .bool(isReady)), JSONMember("started", .bool(true)),
+                JSONMember(
+                    "touched_at", .string(TimestampText.iso(clock.now() - health.sinceStep / .seconds(1)))),
             ]))
     }
 }

@@ -12,6 +12,8 @@ struct ReplicationRun {
     let slot: String
     /// The id of the publication that the slot was made for.
     let publication: Int64
+    /// How long the stream may be silent.
+    let patience: Lock<LinkPatience>
 
     private var store: ServiceStore { replicator.store }
     private var log: Log { replicator.log }
@@ -28,8 +30,9 @@ struct ReplicationRun {
             group.addTask { try await readChanges(record, reporter) }
             group.addTask {
                 while true {
-                    try await replicator.poller.sleep(until: .now + .seconds(5))
-                    try await reporter.report()
+                    try await replicator.poller.sleep(until: .now + replicator.times.status)
+                    try await reporter.report(requestsReply: true)
+                    replicator.health.step()
                 }
             }
             group.addTask {
@@ -58,11 +61,25 @@ struct ReplicationRun {
         var assembler = ChangeAssembler(appliedLSN: record.appliedLSN)
         var types = types
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
+        // Only time in which we wait counts: what takes long here is no silence of the source.
+        var silence = Duration.zero
+        let patience = patience.withLock { $0.current }
         while true {
             let isComplete = !assembler.events.isEmpty && !assembler.isInTransaction
+            let begun = ContinuousClock.now
             // With a complete batch in hand only what has already arrived is added to it.
-            let deadline = isComplete ? ContinuousClock.now : nextHeartbeat
-            switch try await replication.nextReplicationMessage(until: deadline) {
+            let deadline = isComplete ? begun : min(nextHeartbeat, begun + (patience - silence))
+            let next = try await replication.nextReplicationMessage(until: deadline)
+            if next == nil {
+                silence += ContinuousClock.now - begun
+                guard silence < patience else {
+                    throw ReplicationError(.silent, "The source has said nothing for \(patience).")
+                }
+            } else {
+                silence = .zero
+                replicator.health.heard(replicator.configHash)
+            }
+            switch next {
             case .xlog(_, _, let payload)?:
                 let message = try PgOutputMessage.decode(payload)
                 replicator.metrics.count { $0.note(message, bytes: payload.count) }
@@ -107,6 +124,7 @@ struct ReplicationRun {
         if !result.incomplete.isEmpty { try await readAgain(result.incomplete) }
         var committed: LSN?
         for case .committed(let lsn) in events { committed = lsn }
+        if committed != nil { patience.withLock { $0.committed() } }
         if let checkpoint = result.checkpoint {
             try await replicator.publish(checkpoint, context.stream, connection)
         }

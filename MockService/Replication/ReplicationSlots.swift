@@ -48,6 +48,26 @@ package enum ReplicationSlots {
         }.filter { !known.contains($0.name) }
     }
 
+    /// Ends the session that uses a slot of ours: the one of a link that was lost and is not noticed there yet.
+    static func endSession(of slot: String, _ connection: PostgresConnection) async throws {
+        try await connection.query(
+            "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = $1 AND active",
+            [slot])
+    }
+
+    /// What the making of a slot waits for: the oldest transaction, in words; nil if there is none.
+    static func oldestTransaction(_ connection: PostgresConnection) async throws -> String? {
+        let found = try await connection.query(
+            """
+            SELECT 'process ' || pid || ', open for ' || date_trunc('second', clock_timestamp() - xact_start)
+            FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+            UNION ALL SELECT 'the prepared transaction ' || quote_literal(gid) || ', open for '
+                || date_trunc('second', clock_timestamp() - prepared) FROM pg_prepared_xacts
+            LIMIT 1
+            """)
+        return found.rowCount > 0 ? found[0, 0] : nil
+    }
+
     /// Drops a slot that nobody is using; one that is missing is fine.
     static func drop(_ slot: String, _ connection: PostgresConnection) async throws {
         try await connection.query(

@@ -19,6 +19,8 @@ struct Replicator {
     let formerStream: StreamNumber?
     let slotPrefix: String
     let heartbeat: Duration
+    let times: LinkTimes
+    let health: ServiceHealth
     let random: @Sendable () -> Double
 
     private var isFormer: Bool { formerStream != nil }
@@ -31,27 +33,41 @@ struct Replicator {
     /// - Throws: `CancellationError`, or `ReplicationError` of `.otherSource`: then the state is no more to be served.
     func run() async throws {
         var delay = RetryDelay()
+        let patience = Lock(LinkPatience(times))
+        defer { health.forget(configHash) }
         while !isReplaced {
             let before = hub.current?.sequence
             do {
-                try await replicate()
+                try await replicate(patience)
                 return
             } catch let error as ReplicationError where error.code == .otherSource {
                 throw error
             } catch {
                 // A wait that the end of the service broke off throws what the connection made of it.
                 try Task.checkCancellation()
+                health.isDown(configHash)
+                if (error as? ReplicationError)?.code == .silent { patience.withLock { $0.wasSilent() } }
                 if isReplaced { return try await dropStoppedSlots() }
                 if hub.current?.sequence != before { delay.reset() }
                 log.warning("replication failed and will be tried again", ["error": "\(error)"])
-                try await poller.sleep(until: .now + delay.next(after: error, jitter: random()))
+                try await pause(delay.next(after: error, jitter: random()))
             }
         }
     }
 
+    /// Waits, and lets the probes know that this is on purpose.
+    private func pause(_ duration: Duration) async throws {
+        let end = ContinuousClock.now + duration
+        while ContinuousClock.now < end {
+            health.step()
+            try await poller.sleep(until: min(end, .now + times.liveness / 4))
+        }
+    }
+
     /// One attempt: connects, prepares slot and snapshot, and streams until something fails.
-    private func replicate() async throws {
+    private func replicate(_ patience: Lock<LinkPatience>) async throws {
         let connection = try await source.connect(poller)
+        await connection.setPatience(times.statement)
         do {
             try await withReplication { replication in
                 guard try await SourceCheck(source: source, store: store).isOurs(replication) else {
@@ -59,7 +75,7 @@ struct Replicator {
                         .otherSource,
                         "The state was made from another database, or from one before it was restored.")
                 }
-                try await work(connection, replication)
+                try await work(connection, replication, patience)
             }
             await connection.close()
         } catch {
@@ -70,6 +86,7 @@ struct Replicator {
 
     private func withReplication(_ body: (PostgresConnection) async throws -> Void) async throws {
         let replication = try await source.connectForReplication(poller)
+        await replication.setPatience(times.statement)
         do {
             try await body(replication)
             await replication.close()
@@ -79,7 +96,9 @@ struct Replicator {
         }
     }
 
-    private func work(_ connection: PostgresConnection, _ replication: PostgresConnection) async throws {
+    private func work(
+        _ connection: PostgresConnection, _ replication: PostgresConnection, _ patience: Lock<LinkPatience>
+    ) async throws {
         let catalog = SourceCatalog(connection)
         // A state that was not sure to be of this source could not be served before.
         if hub.current == nil, let active = try await store.activeStream(), active.configHash == configHash {
@@ -94,7 +113,8 @@ struct Replicator {
         try await SourceCatalog.ping(connection)
         let run = ReplicationRun(
             replicator: self, connection: connection, replication: replication, context: context,
-            types: try await catalog.types(), slot: stream.slot, publication: publication)
+            types: try await catalog.types(), slot: stream.slot, publication: publication, patience: patience)
+        try await ReplicationSlots.endSession(of: stream.slot, connection)
         try await run.stream(from: try await store.stream(stream.number))
     }
 
@@ -106,7 +126,7 @@ struct Replicator {
             let state = try await ReplicationSlots.state(of: known.slot, connection)
             if case .missing = state, try await !store.hasTables(known.number), !isFormer {
                 // The slot was never made, so nothing was read without it.
-                return try await withSlot(known, replication)
+                return try await withSlot(known, connection, replication)
             }
             guard let reason = reason(toLeave: known, state, publication) else { return known }
             log.warning(
@@ -124,7 +144,7 @@ struct Replicator {
         ) {
             ReplicationSlots.name(prefix: prefix, stream: $0)
         }
-        return try await withSlot(stream, replication)
+        return try await withSlot(stream, connection, replication)
     }
 
     /// Why a stream cannot go on; nil if it can.
@@ -142,12 +162,31 @@ struct Replicator {
         }
     }
 
-    /// Makes the slot of a stream before anything is read, so that no change falls between snapshot and
-    /// stream.
+    /// Makes the slot of a stream before anything is read, so that no change falls between snapshot and stream.
+    ///
+    /// Postgres makes it once every transaction has ended that is open now, however long that takes.
     private func withSlot(
-        _ stream: StreamRecord, _ replication: PostgresConnection
+        _ stream: StreamRecord, _ connection: PostgresConnection, _ replication: PostgresConnection
     ) async throws -> StreamRecord {
-        _ = try await replication.createReplicationSlot(stream.slot)
+        await replication.setPatience(nil)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await replication.createReplicationSlot(stream.slot) }
+            group.addTask {
+                while true {
+                    try await pause(times.notice)
+                    let cause = try await ReplicationSlots.oldestTransaction(connection)
+                    log.info(
+                        "the replication slot is made once the transactions have ended that are open now",
+                        [
+                            "replication.slot": stream.slot,
+                            "replication.waits_for": cause ?? "nothing that is seen",
+                        ])
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        await replication.setPatience(times.statement)
         log.info(
             "made a replication slot",
             ["replication.slot": stream.slot, "replication.stream": "\(stream.number)"])
@@ -176,7 +215,9 @@ struct Replicator {
 
     func snapshot(_ connection: PostgresConnection, _ context: EvaluationContext) -> Snapshot {
         let log = log
-        return Snapshot(connection: connection, store: store, context: context) { log.warning($0) }
+        return Snapshot(connection: connection, store: store, context: context, health: health) {
+            log.warning($0)
+        }
     }
 
     /// Publishes a checkpoint; the first of a stream makes it the one that clients are served from.

@@ -9,6 +9,7 @@ struct Snapshot {
     let connection: PostgresConnection
     let store: ServiceStore
     let context: EvaluationContext
+    let health: ServiceHealth
     let warn: @Sendable (String) -> Void
 
     /// Reads a table to its end and notes that.
@@ -58,6 +59,7 @@ struct Snapshot {
                 return ReplicationEvent.change(known, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
             }
             let result = try await store.apply(events, context, isAhead: true)
+            health.step()
             result.warnings.forEach(warn)
             if let last {
                 var progress = known

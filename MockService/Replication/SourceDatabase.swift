@@ -22,7 +22,8 @@ package struct SourceDatabase: Sendable {
         ("TimeZone", "UTC"), ("DateStyle", "ISO,MDY"), ("IntervalStyle", "postgres"),
         ("extra_float_digits", "1"),
         ("bytea_output", "hex"), ("standard_conforming_strings", "on"), ("search_path", ""),
-        ("statement_timeout", "0"), ("idle_in_transaction_session_timeout", "0"),
+        ("default_transaction_read_only", "off"), ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
     ]
 
     /// The keywords of a connection that runs statements.
@@ -59,6 +60,8 @@ package struct ReplicationError: Error, Sendable, Equatable, CustomStringConvert
         package static let otherSource = Code(rawValue: "other-source")
         /// Another configuration has taken the place of this one.
         package static let replaced = Code(rawValue: "replaced")
+        /// The source says nothing any more.
+        package static let silent = Code(rawValue: "silent")
         /// The server speaks the protocol in a way that was not expected.
         package static let unexpected = Code(rawValue: "unexpected")
     }

@@ -6,6 +6,7 @@ actor StandbyReporter {
     private var position: LSN
     private var isSending = false
     private var isWanted = false
+    private var wantsReply = false
 
     init(_ connection: PostgresConnection, position: LSN) {
         self.connection = connection
@@ -16,14 +17,21 @@ actor StandbyReporter {
     func advance(to lsn: LSN) { position = max(position, lsn) }
 
     /// Sends the position; if another task is sending, that one sends again.
-    func report() async throws {
+    ///
+    /// - Parameter requestsReply: Whether the source shall give a sign of life.
+    /// - Throws: `PostgresError`.
+    func report(requestsReply: Bool = false) async throws {
         isWanted = true
+        if requestsReply { wantsReply = true }
         guard !isSending else { return }
         isSending = true
         defer { isSending = false }
         while isWanted {
             isWanted = false
-            try await connection.sendStandbyStatus(written: position, flushed: position, applied: position)
+            let wantsReply = wantsReply
+            self.wantsReply = false
+            try await connection.sendStandbyStatus(
+                written: position, flushed: position, applied: position, requestsReply: wantsReply)
         }
     }
 }

@@ -51,7 +51,7 @@ extension PostgresConnection {
             case .data: continue
             case .end: return
             case .wait:
-                _ = try await waitReadable()
+                guard try await waitReadable(until: end(of: nil)) else { throw Self.tooSlow }
                 guard handle.consumeInput() else { throw handle.lost() }
             }
         }
@@ -64,9 +64,7 @@ extension PostgresConnection {
             case .data(let bytes): return bytes
             case .end: return nil
             case .wait:
-                guard try await waitReadable(until: deadline) else {
-                    throw PostgresError(.timedOut, "the server did not answer in time")
-                }
+                guard try await waitReadable(until: deadline) else { throw Self.tooSlow }
                 guard handle.consumeInput() else { throw handle.lost() }
             }
         }

@@ -104,9 +104,19 @@ extension PostgresConnection {
     }
 
     /// Tells the server how far we are; at least every ten seconds and when it asks (service 7.11).
-    package func sendStandbyStatus(written: LSN, flushed: LSN, applied: LSN) async throws {
+    ///
+    /// - Parameters:
+    ///   - written: what has arrived.
+    ///   - flushed: what is durable: the server may forget everything before it.
+    ///   - applied: what is applied.
+    ///   - requestsReply: whether the server shall answer at once, which tells whether it is there.
+    /// - Throws: `PostgresError`.
+    package func sendStandbyStatus(
+        written: LSN, flushed: LSN, applied: LSN, requestsReply: Bool = false
+    ) async throws {
         let status = StandbyStatus(written: written, flushed: flushed, applied: applied)
-        try await putCopyData(status.encoded(time: Self.microsecondsSince2000()))
+        try await putCopyData(
+            status.encoded(time: Self.microsecondsSince2000(), requestsReply: requestsReply))
     }
 
     /// `wait` stands for a deadline that passed.

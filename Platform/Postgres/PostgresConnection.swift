@@ -33,6 +33,7 @@ package actor PostgresConnection {
     var isStreamBeingRead = false
     var isStreamBeingWritten = false
     private var isInUse = false
+    private var patience: Duration?
 
     init(_ handle: ConnectionHandle, _ poller: Poller) {
         self.handle = handle
@@ -67,6 +68,19 @@ package actor PostgresConnection {
         default: .unknown
         }
     }
+
+    /// How long the server may say nothing while it is waited for, and take nothing; nil, as at first, for ever.
+    ///
+    /// A wait that is over throws `timedOut`. It does not hold for a replication stream, whose reader has deadlines of its
+    /// own.
+    package func setPatience(_ patience: Duration?) { self.patience = patience }
+
+    /// When a wait that begins now is over.
+    func end(of deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
+        deadline ?? patience.map { .now + $0 }
+    }
+
+    static let tooSlow = PostgresError(.timedOut, "the server did not answer in time")
 
     /// Asks the server to stop the statement that is running, which then fails with SQLSTATE 57014.
     ///
@@ -169,8 +183,9 @@ package actor PostgresConnection {
 
     /// Returns when the socket takes more.
     func waitWritable() async throws {
+        let end = end(of: nil)
         while !handle.isWritable {
-            _ = try await wait { try await $0.writable(until: nil) }
+            guard try await wait({ try await $0.writable(until: end) }) else { throw Self.tooSlow }
         }
         try Task.checkCancellation()
     }
@@ -188,21 +203,26 @@ package actor PostgresConnection {
     }
 
     /// Sends all that is queued, reading meanwhile: a server that cannot write its answers stops reading.
-    func flush() async throws {
+    func flush(until deadline: ContinuousClock.Instant? = nil) async throws {
         while try !handle.flush() {
             try Task.checkCancellation()
             if !handle.isReadable && !handle.isWritable {
-                _ = try await wait { try await Self.waitReadableOrWritable($0) }
+                let end = end(of: deadline)
+                guard try await wait({ try await Self.waitReadableOrWritable($0, until: end) }) else {
+                    throw Self.tooSlow
+                }
             }
             // What had arrived before a loss is still to be read, and the next read reports the loss.
             if handle.isReadable, !handle.consumeInput() { return }
         }
     }
 
-    private static func waitReadableOrWritable(_ channel: Channel) async throws -> Bool {
+    private static func waitReadableOrWritable(
+        _ channel: Channel, until deadline: ContinuousClock.Instant?
+    ) async throws -> Bool {
         try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask { try await channel.readable(until: nil) }
-            group.addTask { try await channel.writable(until: nil) }
+            group.addTask { try await channel.readable(until: deadline) }
+            group.addTask { try await channel.writable(until: deadline) }
             // The other wait ends by this cancellation, which the group does not throw on.
             defer { group.cancelAll() }
             return try await group.next() ?? false
@@ -212,11 +232,9 @@ package actor PostgresConnection {
     /// The next result of what was sent, nil at the end of a statement.
     func nextResult(until deadline: ContinuousClock.Instant? = nil) async throws -> ResultHandle? {
         // On a connection that is lost there may still be results to read, the reason among them.
-        if handle.isFine { try await flush() }
+        if handle.isFine { try await flush(until: deadline) }
         while handle.isBusy {
-            guard try await waitReadable(until: deadline) else {
-                throw PostgresError(.timedOut, "the server did not answer in time")
-            }
+            guard try await waitReadable(until: end(of: deadline)) else { throw Self.tooSlow }
             // What had arrived before a loss is still to be read: libpq then makes a result of the loss.
             if !handle.consumeInput() { break }
         }

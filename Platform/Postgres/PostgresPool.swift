@@ -16,6 +16,8 @@ package actor PostgresPool {
         package var connectTimeout: Duration
         /// A connection older than this is replaced when it is next asked for.
         package var lifetime: Duration
+        /// `PostgresConnection.setPatience` of each connection.
+        package var patience: Duration?
 
         package init(
             size: Int, waiting: Int? = nil, acquireTimeout: Duration = .seconds(2),
@@ -130,6 +132,7 @@ package actor PostgresPool {
         do {
             let connection = try await PostgresConnection.connect(
                 uri, parameters: parameters, poller: poller, deadline: limits.connectTimeout)
+            await connection.setPatience(limits.patience)
             return Member(connection: connection, born: .now)
         } catch {
             vacate()

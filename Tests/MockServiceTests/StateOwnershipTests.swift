@@ -116,7 +116,7 @@ struct StateOwnershipTests {
                 let blocker = try await PostgresConnection.connect(service.uri, poller: service.poller)
                 try await blocker.query("BEGIN")
                 try await blocker.query("SELECT txid_current()")
-                try await service.start(Self.other)
+                try await service.start(Self.other) { $0.linkTimes.notice = .milliseconds(50) }
                 let former = try await service.open(SyncStreamRequest(clientID: "c"))
                 try await former.holds(["lists/l1"])
                 try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
@@ -124,6 +124,12 @@ struct StateOwnershipTests {
                 #expect(try await service.writeCheckpoint(client: "c") == 1)
                 try await former.holds("the write checkpoint") { $0.writeCheckpoint == 1 }
                 #expect(former.model.listed.keys.sorted() == ["1#mine|0[\"u1\"]"] && former.end == nil)
+                let waitsFor = "replication.waits_for=\"process \(await blocker.backendProcessID), open for "
+                try await wait(for: "a line that names what the slot waits for") {
+                    service.log.filter { $0.contains("replication.waits_for") }.last
+                } until: {
+                    $0?.contains(waitsFor) == true
+                }
                 try await blocker.query("COMMIT")
                 await blocker.close()
                 try await former.waitForEnd()
