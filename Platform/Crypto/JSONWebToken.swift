@@ -10,9 +10,9 @@ package struct JSONWebToken: Sendable {
     package struct Header: Sendable, Equatable {
         /// The member `alg` as it stands, `none` and unknown names included.
         package let algorithm: String
-        /// The name of the key.
+        /// The name of the key; nil where there is none, or it is no text.
         package let kid: String?
-        /// The member `typ`, usually `JWT`.
+        /// The member `typ`, usually `JWT`; nil where there is none, or it is no text.
         package let type: String?
         /// Whether there is a member `crit`: extensions that must be understood, of which there are none here.
         package let hasCriticalExtensions: Bool
@@ -90,8 +90,9 @@ package struct JSONWebToken: Sendable {
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             alg = try container.decode(String.self, forKey: .alg)
-            kid = try container.decodeIfPresent(String.self, forKey: .kid)
-            typ = try container.decodeIfPresent(String.self, forKey: .typ)
+            // What is no text names no key and no type; the signature is what counts.
+            kid = try? container.decode(String.self, forKey: .kid)
+            typ = try? container.decode(String.self, forKey: .typ)
             hasCriticalExtensions = container.contains(.crit)
         }
     }

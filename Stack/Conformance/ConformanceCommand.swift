@@ -22,8 +22,34 @@ enum ConformanceCommand {
               powersync-stack conformance core Tests/Fixtures/core
               powersync-stack conformance service --expect-missing Tests/Fixtures/service/missing.txt \
             Tests/Fixtures/service
+              powersync-stack conformance tokens Tests/Fixtures/tokens/tokens.jsonl
             """,
-        subcommands: [core, service])
+        subcommands: [core, service, tokens])
+
+    private static let tokens = Command(
+        "tokens", abstract: "Judge recorded tokens as this stack's service does.",
+        discussion: """
+            A file of JSON lines: first {"now", "sets": [[JWK, …], …]}, then a line a token: {"set", "audiences", "maxAge", \
+            "note", "token", "result"}, where "result" is what the real service's verifier said: {"user", "exp"}, or \
+            {"code", "message"}. What it refused has to be refused here with the same code, and what it accepted accepted \
+            with the same user and end; but a token of which nothing is wrong but the way it is written (a padded \
+            signature, a member twice) may be refused.
+
+              powersync-stack conformance tokens Tests/Fixtures/tokens/tokens.jsonl
+            """,
+        options: [
+            Option("--verbose", help: "Print a line for each token that is refused for its writing, too.")
+        ], arguments: ["FILE"]
+    ) { arguments in
+        guard let path = arguments.arguments.first else {
+            throw CommandError(
+                "FILE is missing; see powersync-stack conformance tokens --help",
+                exitStatus: CommandError.usageStatus)
+        }
+        var run = TokenConformance { StandardOutput.print($0) }
+        run.isVerbose = arguments.flag("--verbose")
+        return try run.run(path) ? 0 : 1
+    }
 
     private static let core = Command(
         "core", abstract: "Replay recorded sync sessions through the client's core.",

@@ -21,6 +21,26 @@ struct ConformanceCommandTests {
         #expect(result.status == 0 && result.output == "99 passed, 0 failed\n", "\(result.error)")
     }
 
+    /// Every recorded token is judged as by the real service, and a verdict that is not is the exit status.
+    @Test func allTokensAreJudgedAsRecorded() async throws {
+        let path = Repository.fixtures.appending(path: "tokens/tokens.jsonl").path
+        let result = try await run(["tokens", path])
+        #expect(
+            result.status == 0 && result.output.hasPrefix("1500 passed ("), "\(result.output)\(result.error)")
+        #expect(result.output.hasSuffix("0 failed\n"))
+        let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
+        defer { folder.remove() }
+        var lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        let good = try #require(
+            lines.firstIndex { $0.contains("\"note\":\"good\"") && $0.contains("\"user\":") })
+        lines[good] = Substring(lines[good].replacingOccurrences(of: "\"exp\":1", with: "\"exp\":2"))
+        let changed = folder.path + "/changed.jsonl"
+        try lines.joined(separator: "\n").write(toFile: changed, atomically: true, encoding: .utf8)
+        let failed = try await run(["tokens", changed])
+        #expect(failed.status == 1 && failed.output.contains("line \(good + 1) (good):"), "\(failed.output)")
+        #expect(failed.output.contains("    - accepted, user ") && failed.output.hasSuffix("1 failed\n"))
+    }
+
     @Test func aFailureIsTheExitStatus() async throws {
         let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
         defer { folder.remove() }
