@@ -56,8 +56,14 @@ package enum MockServiceCommand {
         let signals = StopSignal.stream()
         let poller = try Poller()
         defer { poller.stop() }
-        let configuration = settings.service
-        let service = MockService(configuration: configuration, poller: poller, log: log)
+        var configuration = settings.service
+        let certificates = try configuration.source.certificates?.inFiles()
+        defer { withExtendedLifetime(certificates) {} }
+        if let files = certificates?.parameters {
+            configuration.source = configuration.source.adding(files)
+        }
+        let configured = configuration
+        let service = MockService(configuration: configured, poller: poller, log: log)
         do {
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -65,7 +71,7 @@ package enum MockServiceCommand {
                 }
                 group.addTask {
                     try await service.start()
-                    let host = configuration.host == "0.0.0.0" ? "127.0.0.1" : configuration.host
+                    let host = configured.host == "0.0.0.0" ? "127.0.0.1" : configured.host
                     let ready = JSON.object([
                         JSONMember("service", .string("http://\(host):\(service.port)"))
                     ])
@@ -80,7 +86,7 @@ package enum MockServiceCommand {
             }
         } catch let error as SyncConfigError {
             await service.stop()
-            let place = error.diagnostics.map { "\(configuration.syncConfigName): \($0)" }.joined(
+            let place = error.diagnostics.map { "\(configured.syncConfigName): \($0)" }.joined(
                 separator: "\n")
             throw CommandError(place)
         } catch {
@@ -132,7 +138,12 @@ package enum MockServiceCommand {
                         try String(
                             contentsOfFile: path.hasPrefix("/") ? path : "\(folder)/\(path)", encoding: .utf8)
                     },
-                    statePath: { statePath(configuration: name, folder: folder) }))
+                    statePath: { statePath(configuration: name, folder: folder) },
+                    systemAuthorities: {
+                        SourceCertificates.systemAuthorities(environment) {
+                            FileManager.default.fileExists(atPath: $0)
+                        }
+                    }))
         } catch {
             throw CommandError(error.description)
         }

@@ -6,6 +6,11 @@ struct ClientAuthReader {
     let reader: ConfigurationReader
 
     func read(_ node: YAMLNode, into service: inout MockServiceConfiguration) throws(YAMLError) {
+        try reader.refuseOthers(
+            than: [
+                "jwks_uri", "jwks", "audience", "supabase", "supabase_jwt_secret", "jwks_reject_ip_ranges",
+                "block_local_jwks",
+            ], in: node, of: "'client_auth'")
         for key in ["supabase", "supabase_jwt_secret", "jwks_reject_ip_ranges", "block_local_jwks"] {
             // Rules that restrict must not be dropped silently.
             if let refused = node[key], try reader.text(refused) != "false" {

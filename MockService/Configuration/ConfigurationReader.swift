@@ -23,19 +23,23 @@ package struct ConfigurationReader {
         package let readFile: @Sendable (String) throws -> String
         /// Where the state goes if neither file nor environment say so; nil if there is no place for it.
         package let statePath: @Sendable () -> String?
+        /// The file of the authorities that the system trusts; nil if there is none.
+        package let systemAuthorities: @Sendable () -> String?
 
         /// Makes inputs.
         package init(
             environment: [String: String], readFile: @escaping @Sendable (String) throws -> String,
-            statePath: @escaping @Sendable () -> String? = { nil }
+            statePath: @escaping @Sendable () -> String? = { nil },
+            systemAuthorities: @escaping @Sendable () -> String? = { nil }
         ) {
             self.environment = environment
             self.readFile = readFile
             self.statePath = statePath
+            self.systemAuthorities = systemAuthorities
         }
     }
 
-    private let inputs: Inputs
+    let inputs: Inputs
     private let name: String
 
     /// Reads a configuration.
@@ -174,6 +178,13 @@ package struct ConfigurationReader {
             throw node.error("'path' or 'content' is missing")
         }
         return (content, "sync_config.content")
+    }
+
+    /// Refuses a key that nobody knows: it could be one that restricts, misspelt.
+    func refuseOthers(than known: Set<String>, in node: YAMLNode, of place: String) throws(YAMLError) {
+        for (key, value) in node.pairs ?? [] where !known.contains(key.string ?? "") {
+            throw value.error("'\(key.string ?? "")' is no key of \(place)")
+        }
     }
 
     /// The text of a scalar with `!env` replaced; nil if the node is missing or null.

@@ -8,10 +8,19 @@ package struct SourceDatabase: Sendable {
     /// Further keywords of libpq, such as `sslmode`.
     package let parameters: [String: String]
 
+    /// Certificates that are not in files yet, as libpq wants them (`SourceCertificates.inFiles`).
+    package var certificates: SourceCertificates?
+
     /// Makes a source of its parts.
-    package init(uri: String, parameters: [String: String] = [:]) {
+    package init(uri: String, parameters: [String: String] = [:], certificates: SourceCertificates? = nil) {
         self.uri = uri
         self.parameters = parameters
+        self.certificates = certificates
+    }
+
+    /// The same source with further keywords of libpq.
+    func adding(_ further: [String: String]) -> SourceDatabase {
+        SourceDatabase(uri: uri, parameters: parameters.merging(further) { _, last in last })
     }
 
     /// The name of the publication that must exist (service 7.1).

@@ -4,6 +4,7 @@ import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 #if canImport(Glibc)
@@ -129,6 +130,75 @@ struct EncryptedServerTests {
                 up.process.signal(SIGINT)
                 #expect(try await up.end() == .exited(0))
                 try await up.leavesNothingBehind()
+            }
+        }
+        await users.server.stop()
+    }
+
+    /// The service alone, with the certificate in its configuration file, as the real service is set up with a managed
+    /// database.
+    @Test func theServiceChecksTheServerByAnInlineCertificate() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        try await EndToEnd.withFolder { folder, temporary in
+            try await Self.makeCertificate(in: folder)
+            try await users.script("CREATE PUBLICATION powersync FOR TABLE notes")
+            try await Self.encrypt(users, certificate: folder)
+            let certificate = try String(contentsOfFile: folder + "/server.crt", encoding: .utf8)
+            func run(_ authorities: String) async throws -> ChildProcess.ExitStatus {
+                let configuration = JSON.object([
+                    JSONMember(
+                        "replication",
+                        .object([
+                            JSONMember(
+                                "connections",
+                                .array([
+                                    .object([
+                                        JSONMember("type", .string("postgresql")),
+                                        JSONMember("uri", .string(users.uri)),
+                                        JSONMember("sslmode", .string("verify-full")),
+                                        JSONMember("cacert", .string(authorities)),
+                                    ])
+                                ]))
+                        ])),
+                    JSONMember("port", .integer(0)),
+                    JSONMember(
+                        "sync_config",
+                        .object([
+                            JSONMember(
+                                "content",
+                                .string("config: {edition: 3}\nstreams: {s: {query: SELECT * FROM notes}}"))
+                        ])),
+                ])
+                try configuration.text.write(
+                    toFile: folder + "/service.yaml", atomically: true, encoding: .utf8)
+                let service = try StackProcess(
+                    ["service", "start", "-c", folder + "/service.yaml"], temporary: temporary)
+                if authorities == certificate {
+                    #expect(try await service.line().hasPrefix("{\"service\":\"http://"))
+                } else {
+                    try await wait(for: "the refusal") {
+                        service.errorLines
+                    } until: {
+                        $0.contains { $0.contains("certificate verify failed") || $0.contains("self-signed") }
+                    }
+                }
+                service.process.signal(SIGTERM)
+                return try await service.end()
+            }
+            #expect(try await run(certificate) == .exited(0))
+            try await Self.makeCertificate(in: temporary)
+            let another = try String(contentsOfFile: temporary + "/server.crt", encoding: .utf8)
+            for name in ["server.crt", "server.key"] {
+                try FileManager.default.removeItem(atPath: "\(temporary)/\(name)")
+            }
+            #expect(try await run(another) == .exited(0))
+            // Neither certificates nor anything else stays.
+            try await wait(for: "an empty folder") {
+                try FileManager.default.contentsOfDirectory(atPath: temporary)
+            } until: {
+                $0.isEmpty
             }
         }
         await users.server.stop()

@@ -18,7 +18,8 @@ struct ConfigurationReaderTests {
                     guard path == "sync.yaml" else { throw NoFile() }
                     return "streams: {}"
                 },
-                statePath: { environment["HOME"].map { "\($0)/powersync.state.sqlite" } }))
+                statePath: { environment["HOME"].map { "\($0)/powersync.state.sqlite" } },
+                systemAuthorities: { environment["BUNDLE"] }))
     }
 
     private static let minimal = """
@@ -100,6 +101,40 @@ struct ConfigurationReaderTests {
         #expect(
             try read(Self.minimal, ["PS_DATA_URI": "x", "POWERSYNC_STATE_PATH": "/p"]).service.statePath
                 == "state.db")
+    }
+
+    /// The documented set-up in a cloud: certificates in the file itself.
+    @Test func certificatesAreReadFromTheFileItself() throws {
+        func connection(_ keys: String) -> String {
+            Self.minimal.replacing("uri: !env PS_DATA_URI, sslmode: disable", with: "uri: x, \(keys)")
+        }
+        let inline = try read(
+            connection("sslmode: verify-full, cacert: CA, client_certificate: C, client_private_key: K")
+        ).service.source
+        #expect(inline.certificates == SourceCertificates(authorities: "CA", certificate: "C", key: "K"))
+        #expect(inline.parameters == ["sslmode": "verify-full"])
+        // Without one, those of the system.
+        #expect(
+            try read(connection("id: a"), ["BUNDLE": "/b.crt"]).service.source.parameters
+                == ["sslmode": "verify-full", "sslrootcert": "/b.crt"])
+        #expect(
+            try read(connection("sslmode: disable"), ["BUNDLE": "/b.crt"]).service.source.parameters == [
+                "sslmode": "disable"
+            ])
+        for (keys, expected) in [
+            ("sslmode: verify-ca", "[PSYNC_S1104] 'sslmode' verify-ca needs a 'cacert'"),
+            ("client_certificate: C", "'client_certificate' and 'client_private_key' belong together"),
+            ("reject_ip_ranges: [local]", "'reject_ip_ranges' is not supported by this service"),
+            ("reject_ip_range: [local]", "'reject_ip_range' is no key of a connection"),
+        ] {
+            let error = #expect(throws: ConfigurationError.self) { try read(connection(keys)) }
+            #expect(error?.description.hasPrefix("powersync.yaml: line 3, column ") == true)
+            #expect(error?.description.hasSuffix(expected) == true, "\(error?.description ?? "")")
+        }
+        let auth = #expect(throws: ConfigurationError.self) {
+            try read(connection("id: a") + "\nclient_auth: {audience: [a], jwks_reject_ranges: [local]}")
+        }
+        #expect(auth?.description.hasSuffix("'jwks_reject_ranges' is no key of 'client_auth'") == true)
     }
 
     @Test func theEnvironmentsSyncConfigWins() throws {
