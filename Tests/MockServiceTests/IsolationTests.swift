@@ -1,0 +1,110 @@
+import PowerSyncHTTP
+import PowerSyncHTTPClient
+import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// Nobody sees what belongs to another, whatever they ask for (service 2, 3.6, 3.8), and no log holds it.
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct IsolationTests {
+    private static let users = ["ann", "ben", "cem", "dua"]
+    private static let schema = [
+        "CREATE TABLE notes(id text PRIMARY KEY, owner text, team text, body text)",
+        "INSERT INTO notes SELECT u || '-' || n, u, 'team-of-' || u, 'secret-of-' || u || '-' || n "
+            + "FROM unnest(ARRAY['ann', 'ben', 'cem', 'dua']) u, generate_series(1, 20) n",
+    ]
+    /// By user, by a claim, and by a parameter that is only of use together with the user.
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          mine: {auto_subscribe: true, query: SELECT * FROM notes WHERE owner = auth.user_id()}
+          team: {auto_subscribe: true, query: "SELECT * FROM notes WHERE team = auth.parameter('team')"}
+          one:
+            query: SELECT * FROM notes WHERE owner = auth.user_id() AND id = subscription.parameter('id')
+        """
+
+    /// Every way to ask for what is another's.
+    private static func request(of user: String, instead other: String) -> SyncStreamRequest {
+        let forged = JSON.object([
+            JSONMember("user_id", .string(other)), JSONMember("sub", .string(other)),
+            JSONMember("team", .string("team-of-\(other)")), JSONMember("owner", .string(other)),
+        ])
+        let names = [
+            "1#mine|0[\"\(other)\"]", "1#team|0[\"team-of-\(other)\"]",
+            "1#one|0[\"\(other)\",\"\(other)-1\"]",
+        ]
+        let ids = ["\(other)-1", "\(user)-1", "' OR '1'='1"]
+        return SyncStreamRequest(
+            buckets: names.map { BucketRequest(name: $0, after: 0) }, clientID: "the same for all",
+            parameters: forged,
+            streams: StreamSubscriptions(
+                subscriptions: ids.map {
+                    StreamSubscription(
+                        stream: "one",
+                        parameters: .object([
+                            JSONMember("id", .string($0)), JSONMember("user_id", .string(other)),
+                            JSONMember("owner", .string(other)),
+                        ]))
+                }))
+    }
+
+    @Test func nobodyGetsWhatIsAnothersAndNoLogHoldsIt() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            var streams: [(user: String, other: String, stream: TestStream)] = []
+            for (index, user) in Self.users.enumerated() {
+                let other = Self.users[(index + 1) % Self.users.count]
+                let claims = JSON.object([JSONMember("team", .string("team-of-\(user)"))])
+                let stream = try await service.open(
+                    user: user, claims: claims, Self.request(of: user, instead: other))
+                streams.append((user, other, stream))
+            }
+            for (user, _, stream) in streams {
+                try await stream.holds("the twenty of \(user)") { $0.rowCount == 20 }
+            }
+            // A client id belongs to its user: what one asks for, the other is not told.
+            #expect(try await service.writeCheckpoint(user: "ann", client: "the%20same%20for%20all") == 1)
+            #expect(try await service.writeCheckpoint(user: "ann", client: "the%20same%20for%20all") == 2)
+            #expect(try await service.writeCheckpoint(user: "ben", client: "the%20same%20for%20all") == 1)
+            // Rows change hands while everybody looks.
+            try await service.tx("UPDATE notes SET owner = 'ben', team = 'team-of-ben' WHERE id = 'ann-1'")
+            try await service.tx("UPDATE notes SET body = body || '!'")
+            for (user, _, stream) in streams {
+                let count = user == "ann" ? 19 : user == "ben" ? 21 : 20
+                try await stream.holds("the changed rows of \(user)") { model in
+                    model.rowCount == count
+                        && model.rowNames.allSatisfy { model.data(of: $0)?.contains("!") == true }
+                }
+            }
+            try await streams[0].stream.holds("ann's write checkpoint") { $0.writeCheckpoint == 2 }
+            try await streams[1].stream.holds("ben's write checkpoint") { $0.writeCheckpoint == 1 }
+            #expect(streams[2].stream.model.writeCheckpoint == nil)
+            for (user, _, stream) in streams {
+                let text = stream.texts.joined()
+                for foreign in Self.users where foreign != user {
+                    // The row that changed hands keeps the body that says whose it was.
+                    var shown = text
+                    if user == "ben", foreign == "ann" {
+                        for end in ["!", "\\\""] {
+                            shown = shown.replacing("secret-of-ann-1\(end)", with: "")
+                        }
+                    }
+                    #expect(!shown.contains("secret-of-\(foreign)"), "\(user) sees a row of \(foreign)")
+                    #expect(
+                        !text.contains("[\\\"\(foreign)\\\"") && !text.contains("team-of-\(foreign)\\\"]"))
+                }
+                stream.close()
+            }
+            let answer = try await service.send(
+                "POST", "/sync/stream", body: Array("{\"buckets\": \"secret-of-ann\"}".utf8))
+            #expect(answer.status == 400)
+            let log = service.log.joined(separator: "\n")
+            for word in ["secret-of", "team-of", "OR '1'='1"] {
+                #expect(!log.contains(word), "\(word) is in the log")
+            }
+            #expect(!log.isEmpty)
+        }
+    }
+}
