@@ -70,7 +70,7 @@ package final class Channel: Sendable {
 
     /// Returns when a read would make progress.
     ///
-    /// - Parameter deadline: When to give up; nil waits for ever.
+    /// - Parameter deadline: When to give up; nil waits for ever, and a moment that has passed not at all.
     /// - Returns: Whether a read would make progress; false when the deadline passed.
     /// - Throws: `CancellationError` when the task is cancelled, the channel deregistered or the poller stopped.
     package func readable(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
@@ -79,7 +79,7 @@ package final class Channel: Sendable {
 
     /// Returns when a write would make progress.
     ///
-    /// - Parameter deadline: When to give up; nil waits for ever.
+    /// - Parameter deadline: When to give up; nil waits for ever, and a moment that has passed not at all.
     /// - Returns: Whether a write would make progress; false when the deadline passed.
     /// - Throws: `CancellationError` when the task is cancelled, the channel deregistered or the poller stopped.
     package func writable(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
@@ -109,6 +109,10 @@ package final class Channel: Sendable {
         if events != 0, isReady(events) {
             try Task.checkCancellation()
             return true
+        }
+        if let deadline, deadline <= .now {
+            try Task.checkCancellation()
+            return false
         }
         let moment = deadline.map(core.nanoseconds) ?? .max
         return try await withTaskCancellationHandler {

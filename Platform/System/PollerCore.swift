@@ -25,6 +25,7 @@ final class PollerCore: Sendable {
     private let origin = ContinuousClock.now
     /// No channel has an earlier deadline than this.
     private let nextSweep = Atomic<Int64>(.max)
+    private let sweeps = Atomic(0)
 
     init() throws(SystemError) {
         var queue = powersync_poller()
@@ -91,6 +92,9 @@ final class PollerCore: Sendable {
         let change = nextSweep.min(deadline, ordering: .sequentiallyConsistent)
         if change.newValue < change.oldValue { wake() }
     }
+
+    /// How often the deadlines of all channels were looked at.
+    var sweepCount: Int { sweeps.load(ordering: .relaxed) }
 
     /// How many tasks sleep.
     var sleeperCount: Int { table.withLock { $0.sleepers.count } }
@@ -169,6 +173,7 @@ final class PollerCore: Sendable {
     private func sweep(_ now: Int64) {
         // From here on, a new wait lowers the value itself; the walk below sees every older one.
         nextSweep.store(.max, ordering: .sequentiallyConsistent)
+        sweeps.add(1, ordering: .relaxed)
         let channels = table.withLock { Array($0.channels.values) }
         var next = Int64.max
         for channel in channels { next = min(next, channel.expire(now)) }

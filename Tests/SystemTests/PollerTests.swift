@@ -60,6 +60,23 @@ struct PollerTests {
         #expect(ContinuousClock.now >= deadline)
     }
 
+    @Test func aDeadlineInThePastIsNotWaitedFor() async throws {
+        let pair = try SocketPair()
+        let channel = try poller.channel(pair.left)
+        defer { channel.deregister() }
+        await expectToWait { try await channel.readable(until: .now + .milliseconds(5)) }
+        let sweeps = poller.core.sweepCount
+        for _ in 0..<10 { #expect(try await !channel.readable(until: .now)) }
+        #expect(poller.core.sweepCount == sweeps, "the thread was not needed")
+        pair.send("abc")
+        #expect(try await channel.readable(until: .now), "what is there is told all the same")
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await channel.readable(until: .now - .seconds(1))
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+    }
+
     @Test func anEarlierDeadlineIsNotHeldUpByALaterOne() async throws {
         let pairs = try (0..<20).map { _ in try SocketPair() }
         let channels = try pairs.map { try poller.channel($0.left) }
