@@ -86,7 +86,7 @@ package final class HTTPServer: Sendable {
         _ connection: Connection, _ channel: Channel, _ group: inout DiscardingTaskGroup,
         _ handler: @escaping HTTPHandler
     ) {
-        powersync_set_no_delay(channel.descriptor)
+        prepare(channel.descriptor)
         switch state.admit(connection) {
         case .serve(let id):
             group.addTask {
@@ -102,6 +102,12 @@ package final class HTTPServer: Sendable {
             channel.deregister()
             closeDescriptor(channel.descriptor)
         }
+    }
+
+    private func prepare(_ descriptor: Int32) {
+        powersync_set_no_delay(descriptor)
+        powersync_set_peer_timeout(
+            descriptor, Int32(clamping: Int(state.configuration.peerTimeout / .milliseconds(1))))
     }
 
     private func cutAfterGrace() async {

@@ -18,6 +18,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var idleTimeout: Duration
     /// How long a client may take not a single byte of an answer.
     package var writeTimeout: Duration
+    /// How long nothing may be heard of a client, not even by its system, before its connection ends.
+    package var peerTimeout: Duration
     /// The most connections, within what the system allows; further ones are answered with 503.
     package var maxConnections: Int
     /// The most bytes of header fields.
@@ -30,8 +32,8 @@ package struct HTTPServerConfiguration: Sendable {
         host: String = "127.0.0.1", port: Int = 0, name: String = "the server",
         headerTimeout: Duration = .seconds(10), bodyTimeout: Duration = .seconds(30),
         bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
-        writeTimeout: Duration = .seconds(30), maxConnections: Int = 10_000, maxHeaderBytes: Int = 16 << 10,
-        maxTargetBytes: Int = 8 << 10
+        writeTimeout: Duration = .seconds(30), peerTimeout: Duration = .seconds(60),
+        maxConnections: Int = 10_000, maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10
     ) {
         self.host = host
         self.port = port
@@ -41,6 +43,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.bodyBytesPerSecond = bodyBytesPerSecond
         self.idleTimeout = idleTimeout
         self.writeTimeout = writeTimeout
+        self.peerTimeout = peerTimeout
         self.maxConnections = maxConnections
         self.maxHeaderBytes = maxHeaderBytes
         self.maxTargetBytes = maxTargetBytes

@@ -83,6 +83,26 @@ void powersync_set_no_delay(int descriptor) {
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+static void set_tcp_option(int descriptor, int option, int value) {
+    // Only a connection that ends later, if it fails.
+    setsockopt(descriptor, IPPROTO_TCP, option, &value, sizeof value);
+}
+
+void powersync_set_peer_timeout(int descriptor, int milliseconds) {
+    int on = 1, seconds = milliseconds / 1000;
+    int rest = seconds / 2 > 1 ? seconds / 2 : 1, pause = seconds / 6 > 1 ? seconds / 6 : 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    set_tcp_option(descriptor, TCP_KEEPINTVL, pause);
+    set_tcp_option(descriptor, TCP_KEEPCNT, 3);
+#if defined(__APPLE__)
+    set_tcp_option(descriptor, TCP_KEEPALIVE, rest);
+    set_tcp_option(descriptor, TCP_RXT_CONNDROPTIME, seconds > 1 ? seconds : 1);
+#else
+    set_tcp_option(descriptor, TCP_KEEPIDLE, rest);
+    set_tcp_option(descriptor, TCP_USER_TIMEOUT, milliseconds);
+#endif
+}
+
 static int listen_on(const struct addrinfo *address, int *port, int backlog) {
     int descriptor = powersync_socket(address->ai_family, SOCK_STREAM);
     if (descriptor < 0) return descriptor;

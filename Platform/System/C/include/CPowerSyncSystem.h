@@ -49,6 +49,9 @@ ssize_t powersync_send(int descriptor, const struct iovec *parts, int count);
 ssize_t powersync_receive(int descriptor, void *buffer, size_t count);
 // Sends small pieces at once instead of waiting for more.
 void powersync_set_no_delay(int descriptor);
+// Ends the connection when its peer was not heard of for so long: asks it (keepalive) while nothing is under way,
+// and gives up what it does not acknowledge.
+void powersync_set_peer_timeout(int descriptor, int milliseconds);
 // Binds and listens. `port` is 0 for any free one and becomes the one taken. Returns the descriptor; a name that
 // cannot be resolved is -EADDRNOTAVAIL.
 int powersync_listen(const char *host, int *port, int backlog);

@@ -1,0 +1,102 @@
+import PowerSyncHTTPServer
+import PowerSyncSystem
+import PowerSyncTestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+#if os(Linux)
+    /// What the server asks of the system for each connection.
+    @Suite(.patient())
+    struct AcceptedSocketTests {
+        /// The server's end of a connection: the socket of this process whose peer is the client's.
+        private func accepted(_ client: RawClient) throws -> Int32 {
+            let own = try #require(port(client.descriptor, getsockname))
+            return try #require((0..<Int32(getdtablesize())).first { port($0, getpeername) == own })
+        }
+
+        private func port(
+            _ descriptor: Int32,
+            _ name: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+        ) -> UInt16? {
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let status = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name(descriptor, $0, &length) }
+            }
+            return status == 0 && address.sin_family == sa_family_t(AF_INET) ? address.sin_port : nil
+        }
+
+        private func option(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32 {
+            var value: Int32 = -1
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, level, name, &value, &length)
+            return value
+        }
+
+        @Test func aClientThatIsNotHeardOfIsGivenUpWithinAMinute() async throws {
+            try await ServerFixture.with(echo) { fixture in
+                let client = try fixture.connect()
+                #expect(try await client.get("/").status == 200)
+                let socket = try accepted(client)
+                let tcp = Int32(IPPROTO_TCP)
+                #expect(option(socket, SOL_SOCKET, SO_KEEPALIVE) == 1)
+                let asks = option(socket, tcp, TCP_KEEPIDLE)
+                #expect(asks + option(socket, tcp, TCP_KEEPINTVL) * option(socket, tcp, TCP_KEEPCNT) <= 60)
+                #expect(option(socket, tcp, TCP_USER_TIMEOUT) == 60_000)
+            }
+        }
+
+        /// The network is one of a process of its own, so that it can be switched off.
+        @Test(
+            .enabled("needs the right to make network namespaces") {
+                try await ChildProcess.run("unshare", ["--net", "true"], timeout: TestOptions.deadline).status
+                    == .exited(0)
+            })
+        func aClientThatVanishesFreesItsPlace() async {
+            await #expect(processExitsWith: .success) {
+                let configuration = HTTPServerConfiguration(
+                    headerTimeout: .seconds(3600), idleTimeout: .seconds(3600), peerTimeout: .seconds(2))
+                let network = try OwnNetwork()
+                let poller = try Poller()
+                // Sockets belong to the network of the thread that makes them.
+                let server = try HTTPServer(configuration: configuration, poller: poller)
+                let clients = try (0..<3).map { _ in try RawClient(server.port, poller) }
+                async let running: Void = server.run(echo)
+                for client in clients { #expect(try await client.get("/").status == 200) }
+                #expect(server.connectionCount == 3)
+                try network.switchOff()
+                try await wait(for: "the places to be free") { server.connectionCount == 0 }
+                server.stop(grace: .zero)
+                await running
+            }
+        }
+    }
+
+    /// A network that the calling thread alone is in, with nothing but 127.0.0.1.
+    private struct OwnNetwork {
+        // Functions of the C library that its Swift module does not show.
+        private typealias Unshare = @convention(c) (Int32) -> Int32
+        private typealias SetNamespace = @convention(c) (Int32, Int32) -> Int32
+        private static let network: Int32 = 0x4000_0000
+
+        private let descriptor: Int32
+
+        init() throws {
+            let unshare = unsafeBitCast(try #require(dlsym(nil, "unshare")), to: Unshare.self)
+            try #require(unshare(Self.network) == 0)
+            descriptor = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)
+            try #require(descriptor >= 0 && system("ip link set lo up") == 0)
+        }
+
+        /// From here on nothing arrives any more, and nobody is told.
+        func switchOff() throws {
+            let setNamespace = unsafeBitCast(try #require(dlsym(nil, "setns")), to: SetNamespace.self)
+            try #require(setNamespace(descriptor, Self.network) == 0 && system("ip link set lo down") == 0)
+        }
+    }
+#endif
