@@ -13,6 +13,8 @@ package final class HTTPServer: Sendable {
 
     /// Binds and listens; connections are accepted once `run` is called.
     ///
+    /// Raises the number of descriptors that the program may have open to what the system allows it.
+    ///
     /// - Parameters:
     ///   - configuration: Where to listen and what to put up with.
     ///   - poller: The poller of the program.

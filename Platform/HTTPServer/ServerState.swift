@@ -41,7 +41,7 @@ final class ServerState: Sendable {
 
     init(_ configuration: HTTPServerConfiguration) {
         self.configuration = configuration
-        let available = Int(powersync_descriptor_limit()) - Self.reservedDescriptors
+        let available = Int(powersync_raise_descriptor_limit()) - Self.reservedDescriptors
         mostConnections = max(1, min(configuration.maxConnections, available))
     }
 

@@ -79,17 +79,40 @@ struct DescriptorLimitTests {
     @Test func theServersCapLeavesDescriptorsToTheProgram() async {
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 67, rlim_max: 67)
-            #if canImport(Glibc)
-                let status = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            #else
-                let status = setrlimit(RLIMIT_NOFILE, &limit)
-            #endif
-            try #require(status == 0)
+            try #require(setrlimit(HardLimit.resource, &limit) == 0)
             try await ServerFixture.with(echo) { fixture in
                 let clients = try (0..<3).map { _ in try fixture.connect() }
                 for client in clients { #expect(try await client.get("/").status == 200) }
                 #expect(try await fixture.connect().get("/").status == 503)
             }
         }
+    }
+
+    /// In a process of its own, as above.
+    @Test(.enabled("needs a hard limit of 4,096 descriptors") { HardLimit.value >= 4096 })
+    func theSoftLimitIsRaisedToTheHardOne() async {
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 1024, rlim_max: 4096)
+            try #require(setrlimit(HardLimit.resource, &limit) == 0)
+            try await ServerFixture.with(echo) { fixture in
+                let clients = try (0..<1200).map { _ in try fixture.connect() }
+                for client in clients { #expect(try await client.get("/").status == 200) }
+                #expect(fixture.server.connectionCount == 1200)
+            }
+        }
+    }
+}
+
+/// The limit of descriptors that only root may raise.
+private enum HardLimit {
+    #if canImport(Glibc)
+        static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+        static let resource = RLIMIT_NOFILE
+    #endif
+
+    static var value: rlim_t {
+        var limit = rlimit()
+        return getrlimit(resource, &limit) == 0 ? limit.rlim_max : 0
     }
 }

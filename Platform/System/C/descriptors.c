@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -142,10 +143,20 @@ int powersync_listen(const char *host, int *port, int backlog) {
     return descriptor;
 }
 
-long powersync_descriptor_limit(void) {
+long powersync_raise_descriptor_limit(void) {
+#if defined(__APPLE__)
+    const rlim_t most = OPEN_MAX;
+#else
+    const rlim_t most = 1 << 16;
+#endif
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) return 1 << 20;
-    return (long)limit.rlim_cur;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return 256;
+    rlim_t wanted = limit.rlim_max < most ? limit.rlim_max : most;
+    if (limit.rlim_cur < wanted) {
+        struct rlimit raised = {.rlim_cur = wanted, .rlim_max = limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+    }
+    return limit.rlim_cur < 1 << 20 ? (long)limit.rlim_cur : 1 << 20;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {

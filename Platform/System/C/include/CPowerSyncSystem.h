@@ -55,8 +55,9 @@ void powersync_set_peer_timeout(int descriptor, int milliseconds);
 // Binds and listens. `port` is 0 for any free one and becomes the one taken. Returns the descriptor; a name that
 // cannot be resolved is -EADDRNOTAVAIL.
 int powersync_listen(const char *host, int *port, int backlog);
-// The number of descriptors this program may have open.
-long powersync_descriptor_limit(void);
+// Lets this program have as many descriptors open as it may, but at most 65,536: some programs, which inherit the
+// limit, walk through all there could be. Returns how many that is.
+long powersync_raise_descriptor_limit(void);
 
 // MARK: Threads
 
