@@ -20,7 +20,9 @@ final class Connection: Sendable {
 
     init(_ channel: Channel, _ server: ServerState) {
         self.server = server
-        socket = Socket(channel: channel, writeTimeout: server.configuration.writeTimeout)
+        socket = Socket(
+            channel: channel, writeTimeout: server.configuration.writeTimeout,
+            writeMinimum: server.configuration.writeMinimum)
         parser = Lock(HTTPRequestParser(limits: server.configuration.limits))
     }
 

@@ -110,6 +110,7 @@ package final class HTTPServer: Sendable {
         powersync_set_no_delay(descriptor)
         powersync_set_peer_timeout(
             descriptor, Int32(clamping: Int(state.configuration.peerTimeout / .milliseconds(1))))
+        powersync_set_send_buffer(descriptor, Int32(clamping: state.configuration.sendBufferBytes))
     }
 
     private func cutAfterGrace() async {

@@ -16,10 +16,14 @@ package struct HTTPServerConfiguration: Sendable {
     package var bodyBytesPerSecond: Int
     /// How long a connection may rest between two requests.
     package var idleTimeout: Duration
-    /// How long a client may take not a single byte of an answer.
+    /// How long a client may take less than `writeMinimum` of an answer while more of it waits.
     package var writeTimeout: Duration
+    /// The bytes that a client must take in each `writeTimeout`.
+    package var writeMinimum: Int
     /// How long nothing may be heard of a client, not even by its system, before its connection ends.
     package var peerTimeout: Duration
+    /// The most memory that the system may use for what a client has yet to take.
+    package var sendBufferBytes: Int
     /// The most connections, within what the system allows; further ones are answered with 503.
     package var maxConnections: Int
     /// The most bytes of header fields.
@@ -32,8 +36,9 @@ package struct HTTPServerConfiguration: Sendable {
         host: String = "127.0.0.1", port: Int = 0, name: String = "the server",
         headerTimeout: Duration = .seconds(10), bodyTimeout: Duration = .seconds(30),
         bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
-        writeTimeout: Duration = .seconds(30), peerTimeout: Duration = .seconds(60),
-        maxConnections: Int = 10_000, maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10
+        writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
+        peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
+        maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10
     ) {
         self.host = host
         self.port = port
@@ -43,7 +48,9 @@ package struct HTTPServerConfiguration: Sendable {
         self.bodyBytesPerSecond = bodyBytesPerSecond
         self.idleTimeout = idleTimeout
         self.writeTimeout = writeTimeout
+        self.writeMinimum = writeMinimum
         self.peerTimeout = peerTimeout
+        self.sendBufferBytes = sendBufferBytes
         self.maxConnections = maxConnections
         self.maxHeaderBytes = maxHeaderBytes
         self.maxTargetBytes = maxTargetBytes

@@ -18,7 +18,7 @@ package struct HTTPServerError: Error, CustomStringConvertible {
         package static let cannotListen = Code(rawValue: "cannotListen")
         /// The client has left.
         package static let peerGone = Code(rawValue: "peerGone")
-        /// The client took no byte for as long as it may.
+        /// The client took too few bytes for as long as it may.
         package static let writeTimeout = Code(rawValue: "writeTimeout")
         /// Two tasks wrote to one body at a time, or one wrote after its end.
         package static let misuse = Code(rawValue: "misuse")

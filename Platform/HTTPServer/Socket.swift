@@ -25,7 +25,9 @@ struct Socket: Sendable {
     private static let turn = 512 << 10
 
     let channel: Channel
+    /// How long a client may take less than `writeMinimum` while more waits.
     let writeTimeout: Duration
+    let writeMinimum: Int
 
     /// Reads what has arrived, up to 64 KiB; the buffer is gone afterwards, so that a parked connection has none.
     func receive(_ most: Int = 16 << 10, _ body: (UnsafeRawBufferPointer) -> Void) -> Received {
@@ -48,6 +50,7 @@ struct Socket: Sendable {
         let total = head.count + body.count + end.count
         var sent = 0
         var sentThisTurn = 0
+        var pace: WritePace?
         while sent < total {
             let count = attempt(head, body, end, from: sent)
             if count >= 0 {
@@ -58,9 +61,14 @@ struct Socket: Sendable {
                     await Task.yield()
                 }
             } else if -count == Int(EAGAIN) {
-                guard try await channel.writable(until: .now + writeTimeout) else {
-                    throw HTTPServerError(.writeTimeout, "the client takes no bytes")
+                let taken = sent - Int(max(0, powersync_untaken(channel.descriptor)))
+                let current = pace ?? WritePace(taken: taken, now: .now, within: writeTimeout)
+                guard let next = current.judged(taken: taken, now: .now, minimum: writeMinimum) else {
+                    throw HTTPServerError(.writeTimeout, "the client takes too few bytes")
                 }
+                pace = next
+                // When the time is over the next attempt shows it.
+                _ = try await channel.writable(until: next.end)
                 sentThisTurn = 0
             } else {
                 throw HTTPServerError(.peerGone, "the client has left")

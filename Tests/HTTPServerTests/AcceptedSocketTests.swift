@@ -51,6 +51,14 @@ import Testing
             }
         }
 
+        @Test func aClientThatDoesNotReadGetsAQuarterOfAMegabyteAtMost() async throws {
+            try await ServerFixture.with(echo) { fixture in
+                let client = try fixture.connect()
+                #expect(try await client.get("/").status == 200)
+                #expect(option(try accepted(client), SOL_SOCKET, SO_SNDBUF) <= 256 << 10)
+            }
+        }
+
         /// The network is one of a process of its own, so that it can be switched off.
         @Test(
             .enabled("needs the right to make network namespaces") {

@@ -9,8 +9,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/sockios.h>
+#endif
 
 #if !defined(__linux__)
 static int prepare(int descriptor) {
@@ -102,6 +107,26 @@ void powersync_set_peer_timeout(int descriptor, int milliseconds) {
     set_tcp_option(descriptor, TCP_KEEPIDLE, rest);
     set_tcp_option(descriptor, TCP_USER_TIMEOUT, milliseconds);
 #endif
+}
+
+void powersync_set_send_buffer(int descriptor, int bytes) {
+#if defined(__linux__)
+    // Linux doubles the number, for what a packet takes beside its bytes (socket(7)).
+    bytes /= 2;
+#endif
+    // Only more memory, if it fails.
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+int powersync_untaken(int descriptor) {
+    int bytes = 0;
+#if defined(__APPLE__)
+    socklen_t length = sizeof bytes;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_NWRITE, &bytes, &length) < 0) return -errno;
+#else
+    if (ioctl(descriptor, SIOCOUTQ, &bytes) < 0) return -errno;
+#endif
+    return bytes;
 }
 
 static int listen_on(const struct addrinfo *address, int *port, int backlog) {

@@ -52,6 +52,10 @@ void powersync_set_no_delay(int descriptor);
 // Ends the connection when its peer was not heard of for so long: asks it (keepalive) while nothing is under way,
 // and gives up what it does not acknowledge.
 void powersync_set_peer_timeout(int descriptor, int milliseconds);
+// Bounds the memory for bytes that the peer has yet to take; without it the system lets that grow to megabytes.
+void powersync_set_send_buffer(int descriptor, int bytes);
+// The number of bytes that were sent and that the peer's system has yet to take.
+int powersync_untaken(int descriptor);
 // Binds and listens. `port` is 0 for any free one and becomes the one taken. Returns the descriptor; a name that
 // cannot be resolved is -EADDRNOTAVAIL.
 int powersync_listen(const char *host, int *port, int backlog);

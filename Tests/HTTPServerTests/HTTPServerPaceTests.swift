@@ -1,0 +1,58 @@
+import PowerSyncHTTP
+import PowerSyncSystem
+import PowerSyncTestSupport
+import Testing
+
+@testable import PowerSyncHTTPServer
+
+/// Clients that read too slowly.
+@Suite(.patient())
+struct HTTPServerPaceTests {
+    @Test func eachStretchOfTimeIsJudgedByItself() throws {
+        let start = ContinuousClock.now
+        let first = WritePace(taken: -500, now: start, within: .seconds(30))
+        func judged(_ pace: WritePace?, _ taken: Int, after seconds: Int) throws -> WritePace? {
+            try #require(pace).judged(taken: taken, now: start + .seconds(seconds), minimum: 1000)
+        }
+        #expect(try judged(first, -500, after: 29)?.end == start + .seconds(30), "it has time")
+        #expect(try judged(first, 499, after: 30) == nil)
+        let second = try judged(first, 500, after: 31)
+        #expect(second?.end == start + .seconds(61))
+        #expect(try judged(second, 1499, after: 61) == nil, "what it took before does not count again")
+        #expect(try judged(second, 1500, after: 61) != nil)
+    }
+
+    /// Each piece that it reads makes room for another one, yet all of them are too few.
+    @Test func aClientThatTakesTooLittleIsDroppedAndItsNeighbourIsNot() async throws {
+        let failure = Lock<(any Error)?>(nil)
+        let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 8 << 10)
+        let handler: HTTPHandler = { request, _ in
+            HTTPResponse(
+                status: 200,
+                body: .stream { writer in
+                    do {
+                        for _ in 0..<(request.path == "/endless" ? .max : 1024) {
+                            try await writer.write(piece)
+                        }
+                    } catch {
+                        failure.withLock { $0 = error }
+                        throw error
+                    }
+                })
+        }
+        let configuration = HTTPServerConfiguration(
+            writeTimeout: .milliseconds(300), writeMinimum: 4 << 20, sendBufferBytes: 16 << 10)
+        try await ServerFixture.with(configuration, handler) { fixture in
+            let slow = try fixture.connect(receiveBuffer: 4 << 10)
+            try await slow.send("GET /endless HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await wait(for: "the slow one to be dropped") {
+                _ = try? await slow.read(within: .zero)
+                return failure.withLock { $0 != nil }
+            }
+            #expect((failure.withLock { $0 } as? HTTPServerError)?.code == .writeTimeout)
+            let neighbour = try await fixture.connect().get("/")
+            #expect(neighbour.isComplete && neighbour.body.utf8.count == 8 << 20)
+            #expect((failure.withLock { $0 } as? HTTPServerError)?.code == .writeTimeout)
+        }
+    }
+}
