@@ -14,6 +14,8 @@ package enum ErrorResponse {
     package static func problem(for error: any Error, bodyLimit: Int, retryAfter: Int) -> Problem {
         switch error {
         case let problem as Problem: return problem
+        case let error as HTTPError where error.code == .overloaded:
+            return .unavailable("overloaded", "Overloaded", retryAfter: retryAfter)
         case let error as HTTPError: return body(error, bodyLimit)
         case let failure as UploadFailure:
             return failure.isBug ? .internal : unavailable(code: failure.code, retryAfter)

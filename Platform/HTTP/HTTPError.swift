@@ -26,6 +26,8 @@ package struct HTTPError: Error, Equatable, CustomStringConvertible {
         package static let headTimeout = Code(rawValue: "headTimeout")
         /// The body did not arrive in time.
         package static let bodyTimeout = Code(rawValue: "bodyTimeout")
+        /// The bodies of all requests together are more than the server holds.
+        package static let overloaded = Code(rawValue: "overloaded")
         /// The peer left before the end, or the server is stopping.
         package static let cut = Code(rawValue: "cut")
         /// The body was asked for a second time.
@@ -54,6 +56,7 @@ package struct HTTPError: Error, Equatable, CustomStringConvertible {
         case .bodyTooLarge: 413
         case .headTimeout, .bodyTimeout: 408
         case .alreadyRead: 500
+        case .overloaded: 503
         default: 400
         }
     }

@@ -138,6 +138,16 @@ final class Connection: Sendable {
 
     // MARK: Bodies
 
+    /// Counts bytes of a body that have arrived, of which `held` were counted before.
+    func holdBodyBytes(_ count: Int, held: Int) throws(HTTPError) {
+        guard server.holdBodyBytes(count, held: held) else {
+            throw HTTPError(.overloaded, "too many bodies are being read")
+        }
+    }
+
+    /// Gives counted bytes of a body back.
+    func releaseBodyBytes(_ count: Int) { server.releaseBodyBytes(count) }
+
     func takeBody(into bytes: inout [UInt8], limit: Int) throws(HTTPError) -> Bool {
         try parser.withLock { parser throws(HTTPError) in try parser.takeBody(into: &bytes, limit: limit) }
     }
@@ -180,6 +190,7 @@ final class Connection: Sendable {
         parser.withLock { $0.releaseMemory() }
         let body = head.framing == .none ? nil : RequestBody(self, head)
         let response = await handler(head.request, body ?? NoBody())
+        body?.release()
         var keepsAlive = head.keepsAlive && !server.isStopping && body?.canBeDrained != false
         if case .stream(let write) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
             if head.minorVersion == 0 { keepsAlive = false }

@@ -30,6 +30,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxHeaderBytes: Int
     /// The longest target.
     package var maxTargetBytes: Int
+    /// The most bytes of all bodies that are being read or worked on; what is beyond is refused with 503.
+    package var maxHeldBodyBytes: Int
 
     /// Creates a configuration; each value has a default that suits a server behind nothing.
     package init(
@@ -38,7 +40,7 @@ package struct HTTPServerConfiguration: Sendable {
         bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
         writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
         peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
-        maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10
+        maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10, maxHeldBodyBytes: Int = 64 << 20
     ) {
         self.host = host
         self.port = port
@@ -54,6 +56,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.maxConnections = maxConnections
         self.maxHeaderBytes = maxHeaderBytes
         self.maxTargetBytes = maxTargetBytes
+        self.maxHeldBodyBytes = maxHeldBodyBytes
     }
 
     var limits: HTTPLimits { HTTPLimits(targetBytes: maxTargetBytes, fieldBytes: maxHeaderBytes) }

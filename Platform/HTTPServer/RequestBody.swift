@@ -19,10 +19,23 @@ final class RequestBody: HTTPRequestBody {
     private let connection: Connection
     private let head: HTTPRequestHead
     private let state = Lock(State.unread)
+    /// How many of the bytes count among those of all bodies.
+    private let held = Lock(0)
 
     init(_ connection: Connection, _ head: HTTPRequestHead) {
         self.connection = connection
         self.head = head
+    }
+
+    deinit { release() }
+
+    /// Says that what was read is no longer needed.
+    func release() {
+        let count = held.withLock { held in
+            defer { held = 0 }
+            return held
+        }
+        if count > 0 { connection.releaseBodyBytes(count) }
     }
 
     func collect(limit: Int) async throws(HTTPError) -> [UInt8] {
@@ -31,12 +44,12 @@ final class RequestBody: HTTPRequestBody {
         if case .length(let length) = head.framing { bytes.reserveCapacity(min(length, limit, 1 << 20)) }
         do throws(HTTPError) {
             // A body that is announced as too long is refused before the client is asked for it.
-            var isComplete = try connection.takeBody(into: &bytes, limit: limit)
+            var isComplete = try take(into: &bytes, limit: limit)
             if !isComplete, head.expectsContinue, bytes.isEmpty { try await connection.sendContinue() }
             let start = ContinuousClock.now
             while !isComplete {
                 try await connection.readBody(start: start, received: bytes.count)
-                isComplete = try connection.takeBody(into: &bytes, limit: limit)
+                isComplete = try take(into: &bytes, limit: limit)
             }
         } catch {
             state.withLock { $0 = .failed }
@@ -44,6 +57,16 @@ final class RequestBody: HTTPRequestBody {
         }
         state.withLock { $0 = .complete }
         return bytes
+    }
+
+    private func take(into bytes: inout [UInt8], limit: Int) throws(HTTPError) -> Bool {
+        let isComplete = try connection.takeBody(into: &bytes, limit: limit)
+        let count = bytes.count
+        try held.withLock { held throws(HTTPError) in
+            try connection.holdBodyBytes(count - held, held: held)
+            held = count
+        }
+        return isComplete
     }
 
     /// Whether the connection can be used again once the body has been drained.

@@ -38,6 +38,7 @@ final class ServerState: Sendable {
     private let state = Lock(State())
     private let hasStopped = Atomic(false)
     private let lastDate = Lock((second: 0, text: ""))
+    private let heldBodyBytes = Lock(0)
 
     init(_ configuration: HTTPServerConfiguration) {
         self.configuration = configuration
@@ -121,6 +122,20 @@ final class ServerState: Sendable {
             }?.resume()
         }
     }
+
+    /// Counts bytes of a body that have arrived; false when all bodies together are too many then.
+    ///
+    /// A body that is alone is taken whatever its length, which its reader has bounded.
+    func holdBodyBytes(_ count: Int, held: Int) -> Bool {
+        heldBodyBytes.withLock { total in
+            guard total == held || total + count <= configuration.maxHeldBodyBytes else { return false }
+            total += count
+            return true
+        }
+    }
+
+    /// Gives bytes of a body back that nobody needs any more.
+    func releaseBodyBytes(_ count: Int) { heldBodyBytes.withLock { $0 -= count } }
 
     /// Returns the date for an answer, written at most once a second.
     func date() -> String {

@@ -200,4 +200,33 @@ struct HTTPServerBodyTests {
             #expect(try await client.response().body == "4000000 true")
         }
     }
+
+    @Test func allBodiesTogetherAreBounded() async throws {
+        let gate = Gate()
+        let configuration = HTTPServerConfiguration(maxHeldBodyBytes: 100_000)
+        try await ServerFixture.with(
+            configuration,
+            { request, body in
+                let answer = await echo(request, body)
+                if request.path == "/held" { await gate.pass() }
+                return answer
+            }
+        ) { fixture in
+            defer { gate.open() }
+            func post(_ path: String, _ length: Int) async throws -> RawClient {
+                let client = try fixture.connect()
+                try await client.send("POST \(path) HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n")
+                try await client.send([UInt8](repeating: UInt8(ascii: "x"), count: length))
+                return client
+            }
+            let first = try await post("/held", 80_000)
+            try await wait(for: "the first body to be held") { gate.arrivals == 1 }
+            #expect(try await post("/", 30_000).response().status == 503)
+            #expect(try await post("/", 10_000).response().status == 200, "there is room for this one")
+            gate.open()
+            #expect(try await first.response().status == 200)
+            #expect(try await post("/", 90_000).response().status == 200)
+            #expect(try await post("/", 300_000).response().status == 200, "a body that is alone is taken")
+        }
+    }
 }
