@@ -91,7 +91,8 @@ package final class MockService: Sendable {
         let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
-                host: configuration.host, port: configuration.port, name: "the sync service"), poller: poller)
+                host: configuration.host, port: configuration.port, name: "the sync service",
+                ownAnswerFields: ServiceRouter.commonFields), poller: poller)
         let metricsServer = try configuration.metricsPort.map { port in
             try HTTPServer(
                 configuration: HTTPServerConfiguration(

@@ -12,12 +12,15 @@ struct ServiceRouter: Sendable {
     let streams: StreamHandler
     let log: Log
 
+    /// What lets web pages read an answer; also those that the server gives before there is a request.
+    static let commonFields: HTTPFields = [
+        "access-control-allow-origin": "*", "access-control-expose-headers": "Content-Type",
+    ]
+
     /// Answers one request; every answer carries the fields that let web pages read it (service 1.1).
     func handle(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
         let answer = await route(request, body)
-        var fields: HTTPFields = [
-            "access-control-allow-origin": "*", "access-control-expose-headers": "Content-Type",
-        ]
+        var fields = Self.commonFields
         for (name, value) in answer.fields { fields.append(name, value) }
         return HTTPResponse(status: answer.status, fields: fields, body: answer.body)
     }
@@ -29,7 +32,7 @@ struct ServiceRouter: Sendable {
                 fields: [
                     "access-control-allow-methods": "GET,HEAD,POST",
                     "access-control-allow-headers": "Content-Type, Authorization, User-Agent, X-User-Agent",
-                    "access-control-max-age": "3600",
+                    "access-control-max-age": "3600", "content-length": "0",
                 ])
         }
         let method = request.method == "HEAD" ? "GET" : request.method

@@ -36,7 +36,8 @@ package enum HTTPResponseEncoder {
     /// Returns the head of an answer, blank line included.
     ///
     /// Fields that only the server may set are left out of the answer's own, but for the length that a handler of
-    /// HEAD announces. Line ends within a value become spaces, so that a value cannot start another field.
+    /// HEAD announces and that of 0 with 204. Line ends within a value become spaces, so that a value cannot start
+    /// another field.
     ///
     /// - Parameters:
     ///   - response: The answer.
@@ -68,7 +69,10 @@ package enum HTTPResponseEncoder {
         text += date
         text += "\r\n"
         switch framing {
-        case .none, .untilClose: break
+        case .none:
+            // RFC 9110 8.6 wants no length with 204. A handler may say 0, as many servers do: it misleads nobody.
+            if response.status == 204, announcedLength == "0" { text += "content-length: 0\r\n" }
+        case .untilClose: break
         case .length(let length):
             let isHead = head?.request.method == "HEAD"
             let announced = isHead ? announcedLength.flatMap { Int($0) } : nil

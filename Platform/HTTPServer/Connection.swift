@@ -37,7 +37,7 @@ final class Connection: Sendable {
     /// Tells the client that there is no room for it, and closes the connection.
     func refuse() async {
         await whileConnected {
-            let response = HTTPResponse(status: 503, fields: ["retry-after": "1"])
+            let response = self.ownAnswer(503, ["retry-after": "1"])
             do {
                 try await self.send(response, to: nil, keepsAlive: false)
                 await self.linger()
@@ -125,15 +125,24 @@ final class Connection: Sendable {
     }
 
     private func explain(_ error: HTTPError) async {
-        let response = HTTPResponse(
-            status: error.status, fields: ["content-type": "text/plain; charset=utf-8"],
-            body: .bytes(Array("\(error.message)\n".utf8)))
+        let response = ownAnswer(
+            error.status, ["content-type": "text/plain; charset=utf-8"],
+            .bytes(Array("\(error.message)\n".utf8)))
         do {
             try await send(response, to: nil, keepsAlive: false)
             await linger()
         } catch {
             // The client has left, or does not read.
         }
+    }
+
+    /// An answer that no handler has given.
+    private func ownAnswer(
+        _ status: Int, _ fields: HTTPFields = [:], _ body: HTTPResponseBody = .empty
+    ) -> HTTPResponse {
+        var all = configuration.ownAnswerFields
+        for (name, value) in fields { all.append(name, value) }
+        return HTTPResponse(status: status, fields: all, body: body)
     }
 
     // MARK: Bodies
@@ -233,7 +242,7 @@ final class Connection: Sendable {
             try await write(writer)
         } catch {
             if writer.hasStarted || Task.isCancelled { throw error }
-            try await send(HTTPResponse(status: 500), to: head, keepsAlive: false)
+            try await send(ownAnswer(500), to: head, keepsAlive: false)
             return false
         }
         try await writer.finish()

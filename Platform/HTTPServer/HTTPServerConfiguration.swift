@@ -32,6 +32,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxTargetBytes: Int
     /// The most bytes of all bodies that are being read or worked on; what is beyond is refused with 503.
     package var maxHeldBodyBytes: Int
+    /// Fields of the answers that the server gives by itself, such as those to a head that is too long.
+    package var ownAnswerFields: HTTPFields
 
     /// Creates a configuration; each value has a default that suits a server behind nothing.
     package init(
@@ -40,7 +42,8 @@ package struct HTTPServerConfiguration: Sendable {
         bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
         writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
         peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
-        maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10, maxHeldBodyBytes: Int = 64 << 20
+        maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10, maxHeldBodyBytes: Int = 64 << 20,
+        ownAnswerFields: HTTPFields = [:]
     ) {
         self.host = host
         self.port = port
@@ -57,6 +60,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.maxHeaderBytes = maxHeaderBytes
         self.maxTargetBytes = maxTargetBytes
         self.maxHeldBodyBytes = maxHeldBodyBytes
+        self.ownAnswerFields = ownAnswerFields
     }
 
     var limits: HTTPLimits { HTTPLimits(targetBytes: maxTargetBytes, fieldBytes: maxHeaderBytes) }

@@ -210,6 +210,27 @@ struct HTTPServerTests {
         }
     }
 
+    @Test func answersThatNoHandlerGaveCarryTheFieldsOfTheServer() async throws {
+        let fields: HTTPFields = ["x-own": "1"]
+        let head = "GET / HTTP/1.1\r\nHost: h\r\n"
+        let heads = [head + "X: \(String(repeating: "x", count: 200))\r\n\r\n", "GET\r\n\r\n", head]
+        let impatient = HTTPServerConfiguration(
+            headerTimeout: .milliseconds(100), maxHeaderBytes: 100, ownAnswerFields: fields)
+        try await ServerFixture.with(impatient, echo, sent: heads) { _, clients in
+            for (client, status) in zip(clients, [431, 400, 408]) {
+                let response = try await client.response()
+                #expect(response.status == status && response.has("x-own: 1"), "\(response.head)")
+            }
+        }
+        let full = HTTPServerConfiguration(maxConnections: 1, ownAnswerFields: fields)
+        try await ServerFixture.with(full, echo) { fixture in
+            let client = try fixture.connect()
+            #expect(try await !client.get("/").has("x-own: 1"), "a handler's answer is its own")
+            let refused = try await fixture.connect().get("/")
+            #expect(refused.status == 503 && refused.has("x-own: 1") && refused.has("retry-after: 1"))
+        }
+    }
+
     @Test func aSlowHandlerHoldsUpNobodyElse() async throws {
         let gate = Gate()
         try await ServerFixture.with({ request, body in

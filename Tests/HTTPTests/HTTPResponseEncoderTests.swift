@@ -42,6 +42,15 @@ struct HTTPResponseEncoderTests {
             !HTTPResponseEncoder.sendsBody(HTTPResponse(status: 204, body: .bytes([1])), to: try request()))
     }
 
+    @Test func aHandlerMaySayThatThereIsNothingBehind204() throws {
+        func text(_ status: Int, _ length: String) throws -> String {
+            try head(HTTPResponse(status: status, fields: ["content-length": length]), to: request())
+        }
+        #expect(try text(204, "0").contains("\r\ncontent-length: 0\r\n"))
+        #expect(try !text(204, "1").contains("content-length"))
+        #expect(try !text(304, "0").contains("content-length"))
+    }
+
     @Test func aStreamIsChunkedOrEndsWithTheConnection() throws {
         let response = HTTPResponse(status: 200, body: .stream { _ in })
         #expect(try head(response, to: request()).contains("transfer-encoding: chunked\r\n"))

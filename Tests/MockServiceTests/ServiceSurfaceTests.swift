@@ -235,4 +235,32 @@ struct ServiceSurfaceTests {
             #expect(service.port == 0)
         }
     }
+
+    @Test func anAnswerThatIsNotTheRoutersCanBeReadByWebPagesToo() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            for (request, status) in [
+                ("GET / HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n", 431),
+                ("GET\r\n\r\n", 400),
+            ] {
+                let client = try RawClient(service.port, service.poller)
+                try await client.send(request)
+                let answer = try await client.response()
+                #expect(answer.status == status && answer.has("access-control-allow-origin: *"))
+                #expect(answer.has("access-control-expose-headers: Content-Type"))
+            }
+        }
+    }
+
+    @Test func aPreflightSaysThatNothingFollows() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let client = try RawClient(service.port, service.poller)
+            try await client.send("OPTIONS /sync/stream HTTP/1.1\r\nHost: h\r\n\r\n")
+            let answer = try await client.response()
+            #expect(answer.status == 204 && answer.has("content-length: 0"))
+            #expect(answer.has("access-control-allow-methods: GET,HEAD,POST"))
+            #expect(try await client.get("/probes/liveness").status == 200)
+        }
+    }
 }
