@@ -45,7 +45,7 @@ struct StreamLoop {
         _ writer: any HTTPBodyWriter
     ) async throws {
         var session = session
-        var keepalive = KeepaliveSchedule(expiry: expiry, now: clock.now(), random: clock.random())
+        var keepalive = KeepaliveSchedule(expiry: expiry, at: clock.moment, random: clock.random())
         func send(_ line: SyncLine) async throws {
             let (bytes, size) = encoder.encode(line)
             try await writer.write(bytes)
@@ -57,9 +57,11 @@ struct StreamLoop {
         }
         var published = first
         // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
-        if !keepalive.isExpired(at: clock.now()), let line = session.offer(firstView) { try await send(line) }
+        if !keepalive.isExpired(at: clock.moment), let line = session.offer(firstView) {
+            try await send(line)
+        }
         serving: while hub.current?.stream == stream {
-            let now = clock.now()
+            let now = clock.moment
             if let seconds = keepalive.due(at: now, random: clock.random()) {
                 try await send(.tokenExpiresIn(seconds))
                 if keepalive.isExpired(at: now) { break serving }
@@ -80,9 +82,8 @@ struct StreamLoop {
                 }
             case .wait:
                 slot.reached(published.sequence)
-                guard let newer = try await next(after: published.sequence, until: keepalive.next) else {
-                    continue
-                }
+                let time = keepalive.next(at: clock.moment)
+                guard let newer = try await next(after: published.sequence, until: time) else { continue }
                 published = newer
                 guard newer.stream == stream else { break serving }
                 if let line = session.offer(try await view(newer)) { try await send(line) }

@@ -3,14 +3,23 @@ import Testing
 
 /// Service 3.9.
 struct KeepaliveScheduleTests {
-    /// The seconds at which something is sent, and what.
-    private func events(tokenFor seconds: Double, random: Double, until end: Double) -> [String] {
-        var schedule = KeepaliveSchedule(expiry: 1000 + seconds, now: 1000, random: random)
+    /// A moment at which nobody has set the clock on the wall, or by so many seconds.
+    private func moment(_ seconds: Double, wallAhead: Double = 0) -> ServiceClock.Moment {
+        ServiceClock.Moment(wall: 1000 + seconds + wallAhead, monotonic: seconds)
+    }
+
+    /// The seconds at which something is sent, and what; the clock on the wall is set once.
+    private func events(
+        tokenFor seconds: Double, random: Double, until end: Double, setBy ahead: Double = 0,
+        at change: Double = 0
+    ) -> [String] {
+        var schedule = KeepaliveSchedule(expiry: 1000 + seconds, at: moment(0), random: random)
         var events: [String] = []
-        var now = 1000.0
-        while now < 1000 + end, !schedule.isExpired(at: now) {
-            now = max(now, schedule.next)
-            if let left = schedule.due(at: now, random: random) { events.append("\(now - 1000): \(left)") }
+        var now = moment(0)
+        while now.monotonic < end, !schedule.isExpired(at: now) {
+            let next = max(now.monotonic, schedule.next(at: now))
+            now = moment(next, wallAhead: next > change ? ahead : 0)
+            if let left = schedule.due(at: now, random: random) { events.append("\(next): \(left)") }
         }
         return events
     }
@@ -33,11 +42,12 @@ struct KeepaliveScheduleTests {
     @Test func isNeverSilentForThirtySeconds() {
         for seconds in stride(from: 1.0, through: 300, by: 0.5) {
             for random in [0, 0.3, 0.7, 1.0] {
-                var schedule = KeepaliveSchedule(expiry: seconds, now: 0, random: random)
-                var now = 0.0
+                var schedule = KeepaliveSchedule(expiry: 1000 + seconds, at: moment(0), random: random)
+                var now = moment(0)
                 while !schedule.isExpired(at: now) {
-                    #expect(schedule.next - now < 28, "token of \(seconds) s, random \(random)")
-                    now = schedule.next
+                    let next = schedule.next(at: now)
+                    #expect(next - now.monotonic < 28, "token of \(seconds) s, random \(random)")
+                    now = moment(next)
                     #expect(schedule.due(at: now, random: random) != nil)
                 }
             }
@@ -46,15 +56,31 @@ struct KeepaliveScheduleTests {
 
     @Test func aTokenWithoutAnEndInSightIsNamedTheLargestNumber() {
         for expiry in [9.3e18, 1e300] {
-            var schedule = KeepaliveSchedule(expiry: expiry, now: 0, random: 0.5)
-            #expect(schedule.due(at: 20, random: 0.5) == .max)
+            var schedule = KeepaliveSchedule(expiry: expiry, at: moment(0), random: 0.5)
+            #expect(schedule.due(at: moment(20), random: 0.5) == .max)
         }
     }
 
     @Test func rightlySaysNothingTooEarlyAndZeroAtTheEnd() {
-        var schedule = KeepaliveSchedule(expiry: 100, now: 0, random: 0.5)
-        #expect(schedule.due(at: 19.9, random: 0.5) == nil)
-        #expect(schedule.due(at: 105, random: 0.5) == 0)
-        #expect(!schedule.isExpired(at: 99.99) && schedule.isExpired(at: 100))
+        var schedule = KeepaliveSchedule(expiry: 1100, at: moment(0), random: 0.5)
+        #expect(schedule.due(at: moment(19.9), random: 0.5) == nil)
+        #expect(schedule.due(at: moment(105), random: 0.5) == 0)
+        #expect(!schedule.isExpired(at: moment(99.9)) && schedule.isExpired(at: moment(100)))
+    }
+
+    @Test func aClockThatIsSetNeitherSilencesNorFloods() {
+        func changed(by seconds: Double) -> [String] {
+            events(tokenFor: 3600, random: 0.5, until: 60, setBy: seconds, at: 30)
+        }
+        #expect(changed(by: -600) == ["20.0: 3580", "40.0: 4160", "60.0: 4140"])
+        #expect(changed(by: 600) == ["20.0: 3580", "40.0: 2960", "60.0: 2940"])
+        #expect(changed(by: 4000) == ["20.0: 3580", "40.0: 0"], "the end of a token is a time of the wall")
+    }
+
+    @Test func aClockThatIsSetBackBehindTheWarningBringsItAgain() {
+        #expect(
+            events(tokenFor: 42, random: 0.5, until: 100, setBy: -40, at: 30) == [
+                "22.0: 20", "42.0: 40", "62.0: 20", "82.0: 0",
+            ])
     }
 }

@@ -3,10 +3,13 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// A clock that stands still until it is moved.
+/// A clock that stands still until it is moved; its monotonic time counts from 1970 too, so that both are equal until
+/// somebody sets the one on the wall.
 final class ManualClock: Sendable {
     private struct State {
         var now: Double
+        /// By how much the clock on the wall was set forward.
+        var ahead = 0.0
         var sleepers: [UInt64: (until: Double, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var next: UInt64 = 0
     }
@@ -17,17 +20,26 @@ final class ManualClock: Sendable {
 
     var clock: ServiceClock {
         ServiceClock(
-            now: { self.state.withLock { $0.now } }, sleep: { try await self.sleep(until: $0) },
+            now: { self.state.withLock { $0.now + $0.ahead } },
+            monotonic: { self.state.withLock { $0.now } }, sleep: { try await self.sleep(until: $0) },
             random: { 0.5 })
     }
 
     /// Moves the time once somebody waits for a moment up to `until`.
     func advance(to now: Double, whenWaitedFor until: Double) async throws {
+        try await waitForSleeper(until: until)
+        set(now)
+    }
+
+    /// Returns once somebody waits for a moment up to `until`.
+    func waitForSleeper(until: Double) async throws {
         try await wait(for: "somebody to wait until \(until)") {
             self.state.withLock { $0.sleepers.values.contains { $0.until <= until } }
         }
-        set(now)
     }
+
+    /// Sets the clock on the wall, forward or back; nobody who waits is told.
+    func setWall(by seconds: Double) { state.withLock { $0.ahead += seconds } }
 
     func set(_ now: Double) {
         let due = state.withLock { state in

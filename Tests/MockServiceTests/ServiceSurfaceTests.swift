@@ -146,6 +146,31 @@ struct ServiceSurfaceTests {
         }
     }
 
+    /// The clock on the wall is set back by ten minutes, then forward by twenty, while a stream rests.
+    @Test func aClockThatIsSetNeitherSilencesNorFloodsAStream() async throws {
+        try await TestService.run(Self.schema) { service in
+            let clock = ManualClock(1_700_000_000)
+            try await service.start(Self.config, clock: clock.clock)
+            let token = JSON.object([
+                JSONMember("iat", .integer(1_700_000_000)), JSONMember("exp", .integer(1_700_003_600)),
+            ])
+            let stream = try await service.open(claims: token)
+            try await stream.holds("the rows")
+            var expected: [SyncLine] = []
+            for (change, seconds) in [(-600.0, Int64(4180)), (1200, 2960), (0, 2940)] {
+                clock.setWall(by: change)
+                let now = 1_700_000_000 + 20 * Double(expected.count + 1)
+                try await clock.advance(to: now, whenWaitedFor: now)
+                expected.append(.tokenExpiresIn(Int(seconds)))
+                try await wait(for: "a keepalive") {
+                    stream.lines.filter { if case .tokenExpiresIn = $0 { true } else { false } }
+                } until: {
+                    $0 == expected
+                }
+            }
+        }
+    }
+
     @Test func theStreamEndsWhenItsTokenExpires() async throws {
         try await TestService.run(Self.schema) { service in
             let clock = ManualClock(1_700_000_000)
