@@ -268,7 +268,7 @@ package final class MockService: Sendable {
         _ slots: ConnectionSlots, _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) -> ServiceRouter {
         let remoteKeys = configuration.jwksURIs.map { uri in
-            RemoteKeys(uri: uri, now: clock.now) { uri, timeout in
+            RemoteKeys(uri: uri, clock: clock) { uri, timeout in
                 var request = HTTPClientRequest(url: uri)
                 request.fields["accept"] = "application/json"
                 request.totalTimeout = timeout
@@ -281,7 +281,7 @@ package final class MockService: Sendable {
         }
         let authenticator = Authenticator(
             verifier: TokenVerifier(audience: configuration.audience), staticKeys: configuration.keys,
-            remoteKeys: remoteKeys, now: clock.now)
+            remoteKeys: remoteKeys, clock: clock)
         let streams = StreamHandler(
             store: store, hub: hub, clock: clock, slots: slots, metrics: metrics,
             bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))

@@ -5,17 +5,26 @@ package struct Authenticator: Sendable {
     private let verifier: TokenVerifier
     private let staticKeys: [JSONWebKey]
     private let remoteKeys: [RemoteKeys]
-    private let now: @Sendable () -> Double
+    private let clock: ServiceClock
+    private let keyWait: Double
 
-    /// Makes an authenticator of its parts.
+    /// Makes an authenticator.
+    ///
+    /// - Parameters:
+    ///   - verifier: Decides about a token and the keys.
+    ///   - staticKeys: Keys that are known beforehand.
+    ///   - remoteKeys: Keys that are fetched.
+    ///   - clock: Tells whether a token has expired.
+    ///   - keyWait: How many seconds a request waits for keys that are being fetched.
     package init(
-        verifier: TokenVerifier, staticKeys: [JSONWebKey], remoteKeys: [RemoteKeys],
-        now: @escaping @Sendable () -> Double
+        verifier: TokenVerifier, staticKeys: [JSONWebKey], remoteKeys: [RemoteKeys], clock: ServiceClock,
+        keyWait: Double = 3
     ) {
         self.verifier = verifier
         self.staticKeys = staticKeys
         self.remoteKeys = remoteKeys
-        self.now = now
+        self.clock = clock
+        self.keyWait = keyWait
     }
 
     /// Verifies the token of an Authorization field.
@@ -25,34 +34,53 @@ package struct Authenticator: Sendable {
     /// - Throws: `AuthorizationError`, or `CancellationError` while keys are fetched.
     package func authenticate(_ field: String?) async throws -> VerifiedToken {
         let text = try TokenVerifier.token(inField: field)
-        let (keys, failure) = try await keys { try await $0.current() }
+        let deadline = clock.monotonic() + keyWait
+        let known = try await remote { try await $1.current(until: deadline) }
         do throws(AuthorizationError) {
-            return try verifier.verify(text, keys: keys, now: now())
+            return try verify(text, known.values.flatMap { $0?.keys ?? [] })
         } catch {
             guard error == .noKey, !remoteKeys.isEmpty else { throw error }
             // With a failure there is nothing that another attempt could find.
-            if let failure { throw failure }
+            if let failure = known.failure { throw failure }
         }
-        let (newKeys, newFailure) = try await self.keys { try await $0.currentAfterMiss() }
+        let newer = try await remote { index, keys in
+            guard let known = known.values[index] else { return [JSONWebKey]() }
+            return try await keys.current(newerThan: known, until: deadline)
+        }
         do throws(AuthorizationError) {
-            return try verifier.verify(text, keys: newKeys, now: now())
+            return try verify(text, newer.values.flatMap { $0 ?? [] })
         } catch {
-            throw error == .noKey ? newFailure ?? error : error
+            throw error == .noKey ? newer.failure ?? error : error
         }
     }
 
-    private func keys(
-        _ get: (RemoteKeys) async throws -> [JSONWebKey]
-    ) async throws -> (keys: [JSONWebKey], failure: AuthorizationError?) {
-        var keys = staticKeys
-        var failure: AuthorizationError?
-        for remote in remoteKeys {
-            do {
-                keys += try await get(remote)
-            } catch let error as AuthorizationError {
-                failure = error
+    private func verify(_ text: String, _ keys: [JSONWebKey]) throws(AuthorizationError) -> VerifiedToken {
+        try verifier.verify(text, keys: staticKeys + keys, now: clock.now())
+    }
+
+    /// Asks all addresses at once; what one does not tell is nil, and one reason is given for all.
+    private func remote<Value: Sendable>(
+        _ ask: @escaping @Sendable (_ index: Int, RemoteKeys) async throws -> Value
+    ) async throws -> (values: [Value?], failure: AuthorizationError?) {
+        try await withThrowingTaskGroup(of: (Int, Result<Value, AuthorizationError>).self) { group in
+            for (index, keys) in remoteKeys.enumerated() {
+                group.addTask {
+                    do {
+                        return (index, .success(try await ask(index, keys)))
+                    } catch let error as AuthorizationError {
+                        return (index, .failure(error))
+                    }
+                }
             }
+            var values = [Value?](repeating: nil, count: remoteKeys.count)
+            var failure: AuthorizationError?
+            for try await (index, result) in group {
+                switch result {
+                case .success(let value): values[index] = value
+                case .failure(let error): failure = error
+                }
+            }
+            return (values, failure)
         }
-        return (keys, failure)
     }
 }

@@ -1,84 +1,165 @@
 import PowerSyncCrypto
 
 /// Keys fetched from an address and kept for a while (service 2.3).
+///
+/// A fetch may take longer than those who need its keys wait: it goes on, and who comes later has them.
 package actor RemoteKeys {
     /// Fetches an address; the time is the most it may take.
     package typealias Fetch = @Sendable (_ uri: String, _ timeout: Duration) async throws -> [UInt8]
 
+    /// What was known of an address when somebody asked.
+    package struct Known: Sendable {
+        /// The keys.
+        package let keys: [JSONWebKey]
+        /// How many fetches had begun when they were asked for: what a later one brings is newer than the question.
+        fileprivate let begun: Int
+    }
+
+    /// The most a fetch may take.
+    private static let fetchTimeout = Duration.seconds(30)
     private static let freshFor = 300.0
     private static let usableFor = 3600.0
     /// So many fetches within so many seconds are made for names of keys that were not found.
     private static let misses = (count: 10, seconds: 60.0)
 
     private let uri: String
+    private let clock: ServiceClock
     private let fetch: Fetch
-    private let now: @Sendable () -> Double
     private var keys: [JSONWebKey] = []
     private var fetchedAt: Double?
-    private var running: Task<[JSONWebKey], any Error>?
     private var missTimes: [Double] = []
+    /// Fetches are numbered from 1 on; at most one is under way.
+    private var begun = 0
+    private var running: Task<Void, Never>?
+    /// The newest fetch that brought keys, and the newest that brought none.
+    private var (succeeded, failed) = (0, 0)
+    private var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
+    private var lastWaiter = 0
 
     /// Makes a store that has fetched nothing yet.
     ///
     /// - Parameters:
     ///   - uri: The address of a JSON Web Key Set.
-    ///   - now: Seconds since 1970.
+    ///   - clock: Tells how old the keys are, by its monotonic time.
     ///   - fetch: Fetches it.
-    package init(uri: String, now: @escaping @Sendable () -> Double, fetch: @escaping Fetch) {
+    package init(uri: String, clock: ServiceClock, fetch: @escaping Fetch) {
         self.uri = uri
-        self.now = now
+        self.clock = clock
         self.fetch = fetch
     }
 
-    /// The keys: at once while they are usable, else after fetching them.
+    deinit { running?.cancel() }
+
+    /// Returns the keys: at once while they are usable, else after fetching them.
     ///
-    /// - Throws: `AuthorizationError` if there are none and they cannot be fetched.
-    package func current() async throws -> [JSONWebKey] {
-        if let fetchedAt, now() - fetchedAt < Self.usableFor {
-            if now() - fetchedAt >= Self.freshFor { _ = refresh(timeout: .seconds(30)) }
-            return keys
+    /// - Parameter deadline: How long to wait for them, on the monotonic clock.
+    /// - Returns: The keys.
+    /// - Throws: `AuthorizationError` if there are none by then.
+    package func current(until deadline: Double) async throws -> Known {
+        let begunBefore = begun
+        if let fetchedAt, clock.monotonic() - fetchedAt < Self.usableFor {
+            if clock.monotonic() - fetchedAt >= Self.freshFor { _ = refresh() }
+        } else {
+            try await waitForFetch(refresh(), until: deadline)
         }
-        return try await result(of: refresh(timeout: .seconds(3)))
+        return Known(keys: keys, begun: begunBefore)
     }
 
-    /// Fetches the keys again because one was missing, unless that happened too often.
-    package func currentAfterMiss() async throws -> [JSONWebKey] {
-        missTimes = missTimes.filter { now() - $0 < Self.misses.seconds }
-        guard missTimes.count < Self.misses.count else { return keys }
-        missTimes.append(now())
-        return try await result(of: refresh(timeout: .seconds(3)))
-    }
-
-    private func result(of task: Task<[JSONWebKey], any Error>) async throws -> [JSONWebKey] {
-        do {
-            return try await task.value
-        } catch {
-            try Task.checkCancellation()
-            throw AuthorizationError("PSYNC_S2204", "Failed to fetch the keys from the configured jwks_uri")
+    /// Returns newer keys because one was missing, unless that was asked too often.
+    ///
+    /// Those who ask while a fetch goes on that began after their question share it, and it counts once.
+    ///
+    /// - Parameters:
+    ///   - known: The keys among which it was missing.
+    ///   - deadline: How long to wait for others, on the monotonic clock.
+    /// - Returns: The keys.
+    /// - Throws: `AuthorizationError` if they cannot be fetched by then.
+    package func current(newerThan known: Known, until deadline: Double) async throws -> [JSONWebKey] {
+        while succeeded <= known.begun {
+            // A fetch that began before the question is waited for, but its keys may be older than the missing one.
+            guard running != nil || takesMiss() else { return keys }
+            try await waitForFetch(refresh(), until: deadline)
         }
+        return keys
     }
 
-    private func refresh(timeout: Duration) -> Task<[JSONWebKey], any Error> {
-        if let running { return running }
-        let task = Task { [uri, fetch] in
+    private func takesMiss() -> Bool {
+        let now = clock.monotonic()
+        missTimes.removeAll { now - $0 >= Self.misses.seconds }
+        guard missTimes.count < Self.misses.count else { return false }
+        missTimes.append(now)
+        return true
+    }
+
+    // MARK: Fetching
+
+    /// Returns the number of the fetch that is under way, after beginning one if there is none.
+    private func refresh() -> Int {
+        guard running == nil else { return begun }
+        begun += 1
+        running = Task { [uri, fetch] in
             do {
                 // Shared secrets are never taken from the network.
-                let keys = try JSONWebKeySet(json: try await fetch(uri, timeout)).keys
-                finish(keys)
-                return keys
+                end(try JSONWebKeySet(json: try await fetch(uri, Self.fetchTimeout)).keys)
             } catch {
-                finish(nil)
-                throw error
+                // Told to those who wait in words of their own: the cause could show the address.
+                end(nil)
             }
         }
-        running = task
-        return task
+        return begun
     }
 
-    private func finish(_ fetched: [JSONWebKey]?) {
+    private func end(_ fetched: [JSONWebKey]?) {
         running = nil
-        guard let fetched else { return }
-        keys = fetched
-        fetchedAt = now()
+        if let fetched {
+            keys = fetched
+            fetchedAt = clock.monotonic()
+            succeeded = begun
+        } else {
+            failed = begun
+        }
+        for waiter in waiters.values { waiter.resume() }
+        waiters = [:]
+    }
+
+    // MARK: Waiting
+
+    private static let unreachable = AuthorizationError(
+        "PSYNC_S2204", "Failed to fetch the keys from the configured jwks_uri")
+
+    private func waitForFetch(_ number: Int, until deadline: Double) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.end(of: number) }
+            group.addTask { [clock] in
+                try await clock.sleep(deadline)
+                throw Self.unreachable
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        if succeeded < number { throw Self.unreachable }
+    }
+
+    private func end(of number: Int) async throws {
+        lastWaiter += 1
+        let id = lastWaiter
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                if Task.isCancelled {
+                    continuation.resume(throwing: CancellationError())
+                } else if max(succeeded, failed) >= number {
+                    continuation.resume()
+                } else {
+                    waiters[id] = continuation
+                }
+            }
+        } onCancel: {
+            Task { await self.endWait(id) }
+        }
+    }
+
+    private func endWait(_ id: Int) {
+        waiters.removeValue(forKey: id)?.resume(throwing: CancellationError())
     }
 }
