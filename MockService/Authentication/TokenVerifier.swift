@@ -17,6 +17,9 @@ package struct TokenVerifier: Sendable {
     /// Seconds by which clocks may differ.
     private static let tolerance = 60.0
 
+    /// Of two members of one name some readers take the first and some the last: such a token means two things.
+    private static let limits = JSONLimits(refusesDuplicateNames: true)
+
     /// The audiences of which a token must name one.
     package let audience: [String]
     /// The longest time from `iat` to `exp`, in seconds.
@@ -54,7 +57,10 @@ package struct TokenVerifier: Sendable {
         let payload: JSON
         do {
             token = try JSONWebToken(parsing: text)
-            payload = try JSON.parse(token.payload)
+            payload = try JSON.parse(token.payload, limits: Self.limits)
+            // Read for its names alone: a second `kid` would be another key to another reader.
+            _ = try JSON.parse(
+                Base64URL.decode(text.prefix { $0 != "." }) ?? [], limits: Self.limits)
         } catch {
             throw .malformed
         }

@@ -76,7 +76,7 @@ struct ServiceRouter: Sendable {
             let parameters = try await RequestParameters.read(request, body)
             try validate(parameters)
             if request.path == "/sync/stream" { _ = try SyncStreamRequest(json: parameters) }
-            let token = try await authenticator.authenticate(request.fields["authorization"])
+            let token = try await authenticator.authenticate(Self.authorization(request))
             return try await handler(parameters, token)
         } catch let refusal as RequestParameters.Refusal {
             return refusal.response
@@ -93,6 +93,15 @@ struct ServiceRouter: Sendable {
             log.error("a request failed", ["http.path": request.path, "error": "\(error)"])
             return ErrorResponse.unexpected()
         }
+    }
+
+    /// The only Authorization field; nil if there is none, and if there are several.
+    ///
+    /// A proxy may have looked at another one of them than we would. Such a request is answered like one without
+    /// a token, which every client understands: it asks for new credentials.
+    private static func authorization(_ request: HTTPRequest) -> String? {
+        let values = request.fields.values("authorization")
+        return values.count == 1 ? values[0] : nil
     }
 
     private func take(_ parameters: JSON, _ token: VerifiedToken, requested: Int64?) async throws -> Int64 {

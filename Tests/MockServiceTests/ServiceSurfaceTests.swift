@@ -288,4 +288,19 @@ struct ServiceSurfaceTests {
             #expect(try await client.get("/probes/liveness").status == 200)
         }
     }
+
+    /// Which of them counts could be another one to a proxy.
+    @Test func severalAuthorizationFieldsLetNobodyIn() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let token = try TestTokens.token(user: "u1", now: service.now)
+            let field = "authorization: Token \(token)\r\n"
+            let client = try RawClient(service.port, service.poller)
+            #expect(try await client.get("/write-checkpoint2.json", field).status == 200)
+            for fields in [field + field, "Authorization: Basic eDp5\r\n" + field] {
+                let answer = try await client.get("/write-checkpoint2.json", fields)
+                #expect(answer.status == 401 && answer.body.contains("PSYNC_S2106"), "\(answer)")
+            }
+        }
+    }
 }

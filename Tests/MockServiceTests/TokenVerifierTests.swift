@@ -76,6 +76,43 @@ struct TokenVerifierTests {
         #expect(error?.description == "Token is not a well-formed JWT. Check the token format.")
     }
 
+    /// Each is signed as it stands: only that it can be read in two ways is wrong with it.
+    @Test(arguments: [
+        (
+            #"{"alg":"HS256","kid":"k1"}"#, #"{"sub":"u1","aud":"test","iat":1700000000,"exp":1700003600}"#,
+            true
+        ),
+        (
+            #"{"alg":"HS256","kid":"k1"}"#,
+            #"{"sub":"u1","aud":"test","iat":1700000000,"exp":1700003600,"sub":"u2"}"#, false
+        ),
+        (
+            #"{"alg":"HS256","kid":"k1"}"#,
+            #"{"sub":"u1","aud":"test","iat":1700000000,"exp":1700003600,"\u0073ub":"u2"}"#, false
+        ),
+        (
+            #"{"alg":"HS256","kid":"k1"}"#,
+            #"{"sub":"u1","aud":"test","iat":1700000000,"exp":1700003600,"parameters":{"a":1,"a":2}}"#, false
+        ),
+        (
+            #"{"alg":"HS256","kid":"k2","kid":"k1"}"#,
+            #"{"sub":"u1","aud":"test","iat":1700000000,"exp":1700003600}"#, false
+        ),
+    ])
+    func aNameThatOccursTwiceRefusesTheToken(_ header: String, _ payload: String, _ isAccepted: Bool) throws {
+        let text = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(payload.utf8))
+        let signature = try TestTokens.key().sign(Array(text.utf8), algorithm: .HS256)
+        let token = "\(text).\(Base64URL.encode(signature))"
+        let keys = [try TestTokens.key()]
+        do throws(AuthorizationError) {
+            let user = try verifier.verify(token, keys: keys, now: now).userID
+            #expect(isAccepted && user == "u1")
+        } catch {
+            #expect(
+                !isAccepted && error.description == "Token is not a well-formed JWT. Check the token format.")
+        }
+    }
+
     @Test(arguments: [nil, "", "Token", "Token ", "token x", "Basic eDp5", "x", "Bearer  x", "Token a b"])
     func aFieldWithoutATokenIsRefused(_ field: String?) {
         let error = #expect(throws: AuthorizationError.self) { try TokenVerifier.token(inField: field) }
