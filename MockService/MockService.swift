@@ -26,6 +26,11 @@ package final class MockService: Sendable {
         let router: ServiceRouter
         let metricsRouter: MetricsRouter
         let replicators: [Replicator]
+
+        func close() async {
+            await router.writeCheckpoints.close()
+            await store.close()
+        }
     }
 
     private let configuration: MockServiceConfiguration
@@ -195,7 +200,7 @@ package final class MockService: Sendable {
                     defer { parts = nil }
                     return parts
                 }
-                await former?.store.close()
+                await former?.close()
             }
             do {
                 let made = try await make(try await opener.replaced(file))
@@ -260,7 +265,7 @@ package final class MockService: Sendable {
             defer { parts = nil }
             return parts
         }
-        await parts?.store.close()
+        await parts?.close()
     }
 
     private func router(
@@ -287,7 +292,8 @@ package final class MockService: Sendable {
             bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
         return ServiceRouter(
             authenticator: authenticator, hub: hub, health: health, clock: clock,
-            writeCheckpoints: WriteCheckpoints(pool: pool, store: store, hub: hub), streams: streams,
+            writeCheckpoints: WriteCheckpoints(pool: pool, store: store, hub: hub),
+            checkpointPlaces: RequestPlaces(configuration.checkpointRequests), streams: streams,
             log: log.labelled("http"))
     }
 }

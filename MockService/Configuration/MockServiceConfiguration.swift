@@ -30,6 +30,8 @@ package struct MockServiceConfiguration: Sendable {
     package var audience: [String] = []
     /// Streams that may be open at once.
     package var maxConcurrentConnections = 200
+    /// Requests for write checkpoints that may be in work, and that may wait.
+    package var checkpointRequests = RequestPlaces.Limits(active: 100, waiting: 100)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
     /// Readers of the state file, which bounds how many streams read data at once.

@@ -9,6 +9,8 @@ struct ServiceRouter: Sendable {
     let health: ServiceHealth
     let clock: ServiceClock
     let writeCheckpoints: WriteCheckpoints
+    /// The places of the requests for write checkpoints.
+    let checkpointPlaces: RequestPlaces
     let streams: StreamHandler
     let log: Log
 
@@ -87,6 +89,8 @@ struct ServiceRouter: Sendable {
             return ErrorResponse.unauthorized(error)
         } catch let refusal as StreamHandler.Refusal {
             return refusal.response
+        } catch is RequestPlaces.Full {
+            return HTTPResponse(status: 429)
         } catch is CancellationError {
             return ErrorResponse.service(503, "PSYNC_S2003", "Service temporarily unavailable")
         } catch {
@@ -111,7 +115,9 @@ struct ServiceRouter: Sendable {
                     500, "PSYNC_S2302", "Cannot create Write Checkpoint since no sync config is active."))
         }
         let key = WriteCheckpoints.key(userID: token.userID, clientID: parameters["client_id"]?.stringValue)
-        return try await writeCheckpoints.take(key: key, requested: requested)
+        return try await checkpointPlaces.run {
+            try await writeCheckpoints.take(key: key, requested: requested)
+        }
     }
 
     /// Whether there is a checkpoint, and the source is heard. Streams are served all the same: clients keep what they have.

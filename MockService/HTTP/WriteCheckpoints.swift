@@ -4,9 +4,30 @@ import PowerSyncWire
 /// Takes write checkpoints: where the log is now, an id for it, and a message that moves the log past it
 /// (service 1.8).
 struct WriteCheckpoints: Sendable {
-    let pool: PostgresPool
-    let store: ServiceStore
-    let hub: CheckpointHub
+    /// Calls of each kind that are under way: as many as the pool has connections.
+    private static let callsAtOnce = 3
+
+    private let store: ServiceStore
+    private let hub: CheckpointHub
+    private let heads: SharedCall<LSN>
+    private let markers: SharedCall<Void>
+
+    init(pool: PostgresPool, store: ServiceStore, hub: CheckpointHub) {
+        self.store = store
+        self.hub = hub
+        heads = SharedCall(limit: Self.callsAtOnce) {
+            try await pool.withConnection { try await SourceCatalog.position($0) }
+        }
+        markers = SharedCall(limit: Self.callsAtOnce) {
+            try await pool.withConnection { try await SourceCatalog.ping($0) }
+        }
+    }
+
+    /// Ends what is under way; later calls throw `CancellationError`.
+    func close() async {
+        await heads.close()
+        await markers.close()
+    }
 
     /// The key by which the write checkpoints of a client are kept.
     static func key(userID: String, clientID: String?) -> String {
@@ -21,20 +42,19 @@ struct WriteCheckpoints: Sendable {
     /// - Returns: The id that is stored now.
     /// - Throws: `PostgresError` if the source is away.
     func take(key: String, requested: Int64?) async throws -> Int64 {
-        try await pool.withConnection { connection in
-            // The head comes first: what the client wrote before its request lies before it.
-            let head = try await SourceCatalog.position(connection)
-            let published = hub.current?.checkpoint.lsn ?? .zero
-            let id =
-                if let requested {
-                    try await store.requestWriteCheckpoint(
-                        key: key, requested: requested, head: head, published: published)
-                } else {
-                    try await store.nextWriteCheckpoint(key: key, head: head, published: published)
-                }
-            try await SourceCatalog.ping(connection)
-            return id
-        }
+        // The head comes first: what the client wrote before its request lies before it.
+        let head = try await heads.value()
+        let published = hub.current?.checkpoint.lsn ?? .zero
+        let id =
+            if let requested {
+                try await store.requestWriteCheckpoint(
+                    key: key, requested: requested, head: head, published: published)
+            } else {
+                try await store.nextWriteCheckpoint(key: key, head: head, published: published)
+            }
+        // Behind the id: the checkpoint that the marker brings about is to find it.
+        try await markers.value()
+        return id
     }
 
     /// Reads the id of a checkpoint request: a decimal text or a whole number.

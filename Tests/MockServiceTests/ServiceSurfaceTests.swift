@@ -303,4 +303,41 @@ struct ServiceSurfaceTests {
             }
         }
     }
+
+    /// After an outage every client asks; three connections to Postgres serve them all.
+    @Test func twoHundredWriteCheckpointsAtOnceAreAllTaken() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let stream = try await service.open(SyncStreamRequest(clientID: "7"))
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<200 {
+                    group.addTask {
+                        try await service.send("GET", "/write-checkpoint2.json?client_id=\(number)").status
+                    }
+                }
+                var statuses: [Int: Int] = [:]
+                for try await status in group { statuses[status, default: 0] += 1 }
+                #expect(statuses == [200: 200])
+            }
+            try await stream.holds("its write checkpoint") { $0.writeCheckpoint == 1 }
+        }
+    }
+
+    @Test func moreWriteCheckpointsThanMayWaitAreRefused() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config) {
+                #expect($0.checkpointRequests == RequestPlaces.Limits(active: 100, waiting: 100))
+                $0.checkpointRequests = RequestPlaces.Limits(active: 0, waiting: 0)
+            }
+            for (method, path) in [("GET", "/write-checkpoint2.json"), ("POST", "/sync/checkpoint-request")] {
+                let body = #"{"client_id":"c","checkpoint_request_id":"1"}"#
+                let answer = try await service.send(
+                    method, path, body: method == "POST" ? Array(body.utf8) : nil)
+                #expect(answer.status == 429 && answer.body == [] && answer.fields["content-length"] == "0")
+                #expect(answer.fields["content-type"] == nil)
+                #expect(answer.fields["access-control-allow-origin"] == "*")
+            }
+            #expect(try await service.send("GET", "/write-checkpoint2.json", token: "x").status == 401)
+        }
+    }
 }
