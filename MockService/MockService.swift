@@ -289,6 +289,7 @@ package final class MockService: Sendable {
             remoteKeys: remoteKeys, clock: clock)
         let streams = StreamHandler(
             store: store, hub: hub, clock: clock, slots: slots, metrics: metrics,
+            lines: LineBudget(limit: configuration.maxLinesInFlightBytes),
             bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
         return ServiceRouter(
             authenticator: authenticator, hub: hub, health: health, clock: clock,

@@ -32,6 +32,8 @@ package struct MockServiceConfiguration: Sendable {
     package var maxConcurrentConnections = 200
     /// Requests for write checkpoints that may be in work, and that may wait.
     package var checkpointRequests = RequestPlaces.Limits(active: 100, waiting: 100)
+    /// The most bytes of lines that all streams hold at once; at the limit they wait in turn.
+    package var maxLinesInFlightBytes = 64 << 20
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
     /// Readers of the state file, which bounds how many streams read data at once.

@@ -15,6 +15,7 @@ struct StreamHandler: Sendable {
     let clock: ServiceClock
     let slots: ConnectionSlots
     let metrics: ServiceMetrics
+    let lines: LineBudget
     let bucketLimit: Int
     let log: Log
 
@@ -34,8 +35,8 @@ struct StreamHandler: Sendable {
                 response: ErrorResponse.tooManyBuckets(resolution.buckets.count, limit: bucketLimit))
         }
         let loop = StreamLoop(
-            store: store, hub: hub, clock: clock, slot: slot, metrics: metrics, stream: published.stream,
-            buckets: resolution.buckets,
+            store: store, hub: hub, clock: clock, slot: slot, metrics: metrics, lines: lines,
+            stream: published.stream, buckets: resolution.buckets,
             writeCheckpointKey: WriteCheckpoints.key(userID: token.userID, clientID: body.clientID),
             expiry: token.expiry)
         let view = try await loop.view(published)

@@ -8,6 +8,7 @@ struct StreamLoop {
     let clock: ServiceClock
     let slot: ConnectionSlots.Slot
     let metrics: ServiceMetrics
+    let lines: LineBudget
     let stream: StreamNumber
     let buckets: [ResolvedBucket]
     let writeCheckpointKey: String
@@ -46,15 +47,9 @@ struct StreamLoop {
     ) async throws {
         var session = session
         var keepalive = KeepaliveSchedule(expiry: expiry, at: clock.moment, random: clock.random())
-        func send(_ line: SyncLine) async throws {
-            let (bytes, size) = encoder.encode(line)
-            try await writer.write(bytes)
-            metrics.count { counters in
-                counters.syncedBytes += size
-                counters.sentBytes += bytes.count
-                if case .data(let data) = line { counters.syncedOperations += data.operations.count }
-            }
-        }
+        // Room for the next line of data, from when it is asked for.
+        var room: LineBudget.Room?
+        func send(_ line: SyncLine) async throws { try await write(encode(line, encoder), writer) }
         var published = first
         // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
         if !keepalive.isExpired(at: clock.moment), let line = session.offer(firstView) {
@@ -69,12 +64,14 @@ struct StreamLoop {
             switch session.next() {
             case .send(let line): try await send(line)
             case .read(let read):
-                let chunk = try await store.chunk(
-                    bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows,
-                    bytes: Self.lineLimit)
+                let place = room ?? lines.queue(Self.lineLimit)
+                room = place
+                guard try await isGiven(place, until: keepalive.next(at: clock.moment)) else { continue }
+                let data = try await self.data(for: read, &session, encoder)
                 // Data of a replaced stream is being deleted: what was read may have holes.
                 guard hub.current?.stream == stream else { break serving }
-                if let line = session.received(chunk, for: read) { try await send(line) }
+                if let data { try await write(data, writer, in: place) }
+                room = nil
                 if session.mayBeInterrupted, let newer = hub.current, newer.sequence > published.sequence {
                     published = newer
                     guard newer.stream == stream else { break serving }
@@ -93,10 +90,65 @@ struct StreamLoop {
         if !end.isEmpty { try await writer.write(end) }
     }
 
+    // MARK: Lines
+
+    /// A line as it is sent, without what it was made of.
+    private struct EncodedLine {
+        let bytes: [UInt8]
+        /// Its size before compression.
+        let size: Int
+        let operations: Int
+    }
+
+    private func encode(_ line: SyncLine, _ encoder: LineEncoder) -> EncodedLine {
+        let (bytes, size) = encoder.encode(line)
+        guard case .data(let data) = line else { return EncodedLine(bytes: bytes, size: size, operations: 0) }
+        return EncodedLine(bytes: bytes, size: size, operations: data.operations.count)
+    }
+
+    /// The line of what is read; nil if there is none, or the stream was replaced meanwhile.
+    private func data(
+        for read: StreamSession.BucketRead, _ session: inout StreamSession, _ encoder: LineEncoder
+    ) async throws -> EncodedLine? {
+        let chunk = try await store.chunk(
+            bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows, bytes: Self.lineLimit)
+        guard hub.current?.stream == stream else { return nil }
+        return session.received(chunk, for: read).map { encode($0, encoder) }
+    }
+
+    private func write(
+        _ line: EncodedLine, _ writer: any HTTPBodyWriter, in room: LineBudget.Room? = nil
+    ) async throws {
+        let room = room ?? lines.take(line.bytes.count)
+        room.resize(to: line.bytes.count)
+        try await writer.write(line.bytes)
+        metrics.count { counters in
+            counters.syncedBytes += line.size
+            counters.sentBytes += line.bytes.count
+            counters.syncedOperations += line.operations
+        }
+        withExtendedLifetime(room) {}
+    }
+
+    // MARK: Waiting
+
+    /// Whether there is room for a line before the time has come.
+    private func isGiven(_ room: LineBudget.Room, until time: Double) async throws -> Bool {
+        if room.isGiven { return true }
+        return try await first(until: time) { try await room.wait() } != nil
+    }
+
     /// The next checkpoint, nil if the time has come first.
     private func next(after sequence: UInt64, until time: Double) async throws -> PublishedCheckpoint? {
-        try await withThrowingTaskGroup(of: PublishedCheckpoint?.self) { group in
-            group.addTask { try await hub.next(after: sequence) }
+        try await first(until: time) { try await hub.next(after: sequence) }
+    }
+
+    /// What is waited for, nil if the time has come first.
+    private func first<Value: Sendable>(
+        until time: Double, _ wait: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await wait() }
             group.addTask {
                 try await clock.sleep(time)
                 return nil
