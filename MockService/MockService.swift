@@ -97,7 +97,8 @@ package final class MockService: Sendable {
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
                 host: configuration.host, port: configuration.port, name: "the sync service",
-                ownAnswerFields: ServiceRouter.commonFields), poller: poller)
+                writeTimeout: configuration.writeTimeout, ownAnswerFields: ServiceRouter.commonFields),
+            poller: poller)
         let metricsServer = try configuration.metricsPort.map { port in
             try HTTPServer(
                 configuration: HTTPServerConfiguration(

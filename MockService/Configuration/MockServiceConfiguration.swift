@@ -34,6 +34,8 @@ package struct MockServiceConfiguration: Sendable {
     package var checkpointRequests = RequestPlaces.Limits(active: 100, waiting: 100)
     /// The most bytes of lines that all streams hold at once; at the limit they wait in turn.
     package var maxLinesInFlightBytes = 64 << 20
+    /// How long a client may take less than 64 KiB of an answer while more of it waits.
+    package var writeTimeout: Duration = .seconds(30)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
     /// Readers of the state file, which bounds how many streams read data at once.

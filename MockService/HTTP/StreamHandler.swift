@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncCompression
 import PowerSyncHTTP
+import PowerSyncHTTPServer
 import PowerSyncWire
 
 /// Opens sync streams (service 1.4, 1.5).
@@ -46,13 +47,35 @@ struct StreamHandler: Sendable {
         var fields: HTTPFields = ["content-type": format.rawValue]
         if let compression { fields.append("content-encoding", compression.rawValue) }
         fields.append("x-accel-buffering", "no")
+        let client = StreamClient(request: request, body: body, userID: token.userID)
         let log = log
+        let hub = hub
         let stream: @Sendable (any HTTPBodyWriter) async throws -> Void = { writer in
             // The slot, which the loop holds, is free again when this closure is gone, also if it never runs.
-            log.debug("a stream begins", ["sync.buckets": "\(resolution.buckets.count)"])
+            let known = client.logged
+            log.info(
+                "Sync stream started", known.merging(["buckets": "\(resolution.buckets.count)"]) { $1 })
             let encoder = LineEncoder(format: format, rawData: body.rawData, compression: compression)
-            try await loop.run(session, published, view, encoder, writer)
-            log.debug("a stream ends")
+            var reason = StreamEnd.service
+            defer {
+                let totals = loop.totals.current
+                let stats: [LogKey: String] = [
+                    "operations_synced": "\(totals.operations)", "data_synced_bytes": "\(totals.bytes)",
+                    "close_reason": reason.rawValue,
+                ]
+                log.info("Sync stream complete", known.merging(stats) { $1 })
+            }
+            do {
+                try await loop.run(session, published, view, encoder, writer)
+            } catch {
+                reason = StreamEnd(error, isStopping: hub.isClosed)
+                if (error as? HTTPServerError)?.code == .writeTimeout {
+                    log.warning("a client reads too slowly and is dropped", known)
+                } else if reason == .failure {
+                    log.error("a stream failed", known.merging(["error": "\(error)"]) { $1 })
+                }
+                throw error
+            }
         }
         return HTTPResponse(status: 200, fields: fields, body: .stream(stream))
     }

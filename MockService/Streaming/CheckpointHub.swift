@@ -32,6 +32,9 @@ package final class CheckpointHub: Sendable {
     /// The newest checkpoint, nil before the first.
     package var current: PublishedCheckpoint? { state.withLock { $0.current } }
 
+    /// Whether the service ends.
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Publishes a checkpoint.
     ///
     /// - Parameters:

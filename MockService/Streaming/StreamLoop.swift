@@ -1,5 +1,22 @@
 import PowerSyncHTTP
+import PowerSyncSystem
 import PowerSyncWire
+
+/// What one stream has sent.
+final class StreamTotals: Sendable {
+    private let counts = Lock((operations: 0, bytes: 0))
+
+    /// The numbers so far.
+    var current: (operations: Int, bytes: Int) { counts.withLock { $0 } }
+
+    /// Notes a line that was sent.
+    func add(operations: Int, bytes: Int) {
+        counts.withLock { counts in
+            counts.operations += operations
+            counts.bytes += bytes
+        }
+    }
+}
 
 /// Serves one sync stream: reads what its session asks for and sends what it says.
 struct StreamLoop {
@@ -12,6 +29,7 @@ struct StreamLoop {
     let stream: StreamNumber
     let buckets: [ResolvedBucket]
     let writeCheckpointKey: String
+    let totals = StreamTotals()
     /// When the token expires, in seconds since 1970.
     let expiry: Double
 
@@ -127,6 +145,7 @@ struct StreamLoop {
             counters.sentBytes += line.bytes.count
             counters.syncedOperations += line.operations
         }
+        totals.add(operations: line.operations, bytes: line.size)
         withExtendedLifetime(room) {}
     }
 

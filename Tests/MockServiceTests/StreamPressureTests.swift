@@ -1,10 +1,11 @@
+import PowerSyncHTTP
 import PowerSyncMockService
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Slow clients.
+/// Slow clients, and what the log says of streams (service 3.11, 10.4).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct StreamPressureTests {
     private static let schema = ReplicationServiceTests.schema
@@ -56,6 +57,80 @@ struct StreamPressureTests {
             var streams: [TestStream] = []
             for _ in 0..<20 { streams.append(try await service.open(user: "u3")) }
             for stream in streams { try await stream.holds("all rows") { $0.rowNames.count == 200 } }
+        }
+    }
+
+    @Test func aClientThatReadsTooSlowlyIsDroppedAndItsNeighbourIsNot() async throws {
+        try await TestService.run(Self.schema + [Self.manyRows]) { service in
+            try await service.start(Self.config) {
+                #expect($0.writeTimeout == .seconds(30))
+                $0.writeTimeout = .milliseconds(300)
+            }
+            let neighbour = try await service.open()
+            try await neighbour.holds(["lists/l1"])
+            let slow = try await openSlow(service)
+            defer { slow.leave() }
+            try await wait(for: "the slow one to be dropped") {
+                service.log
+            } until: { log in
+                log.contains {
+                    $0.contains("WARNING") && $0.contains("reads too slowly") && $0.contains("user_id=u3")
+                }
+            }
+            try await wait(for: "its end") {
+                service.log.contains {
+                    $0.contains("Sync stream complete") && $0.contains("user_id=u3")
+                        && $0.contains(#"close_reason="service closing stream""#)
+                }
+            }
+            try await service.tx("INSERT INTO lists VALUES ('l9', 'u1', '')")
+            try await neighbour.holds(["lists/l1", "lists/l9"])
+        }
+    }
+
+    @Test func theLogSaysWhoseStreamsBeginAndWhyTheyEnd() async throws {
+        try await TestService.run(
+            Self.schema + ["INSERT INTO lists VALUES ('row-text-1', 'u1', 'row-text-2')"]
+        ) { service in
+            let clock = ManualClock(service.now)
+            let start = clock.clock.now()
+            try await service.start(Self.config, clock: clock.clock)
+            let request = SyncStreamRequest(
+                clientID: "device-1", parameters: .object([JSONMember("p", .string("parameter-value"))]),
+                appMetadata: [JSONMember("version", .string("1.2"))])
+            let stream = try await service.open(
+                user: "u1", body: request.json,
+                fields: ["user-agent": "curl/8", "x-user-agent": "powersync-js/1"])
+            try await stream.holds(["lists/l1", "lists/row-text-1"])
+            func line(_ parts: String...) -> Bool {
+                service.log.contains { line in parts.allSatisfy { line.contains($0) } }
+            }
+            let who = [
+                "user_id=u1", "client_id=device-1", "user_agent=powersync-js/1",
+                #"app_metadata="{\"version\":\"1.2\"}""#,
+            ]
+            #expect(line("INFO", "Sync stream started", who[0], who[1], who[2], who[3]))
+            stream.close()
+            try await wait(for: "the end in the log") {
+                line(
+                    "INFO", "Sync stream complete", who[0], who[1], who[2], who[3], "operations_synced=2",
+                    #"close_reason="client closing stream""#)
+            }
+            // One whose token expires, and one that is open when the service ends.
+            let short = try await service.open(
+                user: "u1", claims: .object([JSONMember("__ttl", .integer(30))]),
+                body: SyncStreamRequest(clientID: "short", parameters: .object([])).json)
+            try await short.holds("the rows")
+            try await clock.advance(to: start + 40, whenWaitedFor: start + 11)
+            try await short.waitForEnd()
+            try await wait(for: "the end of the token in the log") {
+                line("complete", "client_id=short", #"close_reason="service closing stream""#)
+            }
+            let last = try await service.open(SyncStreamRequest(clientID: "last"))
+            try await last.holds("the rows")
+            await service.stop()
+            #expect(line("complete", "client_id=last", #"close_reason="process shutdown""#))
+            #expect(!line("row-text") && !line("parameter-value"))
         }
     }
 }

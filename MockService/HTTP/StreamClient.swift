@@ -1,0 +1,40 @@
+import PowerSyncCommandLine
+import PowerSyncHTTP
+import PowerSyncHTTPServer
+import PowerSyncWire
+
+/// What a log line says of a stream's client (service 10.4): who it is, never what it asked for or got.
+struct StreamClient: Sendable {
+    /// The most characters of each value: they are the client's.
+    private static let characters = 200
+
+    /// The values of a log line.
+    let logged: [LogKey: String]
+
+    init(request: HTTPRequest, body: SyncStreamRequest, userID: String) {
+        var values: [LogKey: String] = ["user_id": userID]
+        values["client_id"] = body.clientID
+        // A browser does not let its page set the other one (service 1.1).
+        values["user_agent"] = request.fields["x-user-agent"] ?? request.fields["user-agent"]
+        values["app_metadata"] = body.appMetadata.map { JSON.object($0).text }
+        logged = values.mapValues { String($0.prefix(Self.characters)) }
+    }
+}
+
+/// Why a stream has ended (service 10.4).
+enum StreamEnd: String {
+    case client = "client closing stream"
+    case shutdown = "process shutdown"
+    case service = "service closing stream"
+    case failure = "stream error"
+
+    init(_ error: any Error, isStopping: Bool) {
+        switch error {
+        case _ where isStopping: self = .shutdown
+        case is CancellationError: self = .client
+        case let error as HTTPServerError where error.code == .peerGone: self = .client
+        case let error as HTTPServerError where error.code == .writeTimeout: self = .service
+        default: self = .failure
+        }
+    }
+}
