@@ -340,4 +340,25 @@ struct ServiceSurfaceTests {
             #expect(try await service.send("GET", "/write-checkpoint2.json", token: "x").status == 401)
         }
     }
+
+    /// A request that waits for a key is in work while the service stops.
+    @Test func aRequestInWorkIsAnsweredWhenTheServiceStops() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let keys = try RawServer { connection in
+            _ = connection.request()
+            gate.wait()
+        }
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config) { $0.jwksURIs = [keys.url("/keys")] }
+            let token = try TestTokens.token(
+                user: "u1", now: service.now, claims: .object([JSONMember("__kid", .string("other"))]))
+            async let answer = service.send("GET", "/write-checkpoint2.json", token: token)
+            try await wait(for: "the request to wait for a key") { gate.arrivals == 1 }
+            await service.stop()
+            let response = try await answer
+            #expect(response.status == 503)
+            #expect(String(decoding: response.body, as: UTF8.self).contains("PSYNC_S2003"))
+        }
+    }
 }
