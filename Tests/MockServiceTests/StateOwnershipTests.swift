@@ -187,6 +187,36 @@ struct StateOwnershipTests {
         }
     }
 
+    /// Postgres gives up a slot that would keep more log than it may.
+    @Test func aSlotThatWasInvalidatedIsNamedAndEverythingIsReplicatedAnew() async throws {
+        try await TestCluster.withServer { server in
+            try await TestService.run(Self.schema, uri: server.uri()) { service in
+                try await service.start(Self.config)
+                try await service.open().holds(["lists/l1"])
+                await service.stop()
+                try await service.source.query("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+                try await service.source.query("SELECT pg_reload_conf()")
+                try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
+                try await wait(for: "the slot to be lost") {
+                    try await service.source.query("SELECT pg_logical_emit_message(true, 'x', 'x')")
+                    try await service.source.query("SELECT pg_switch_wal()")
+                    try await service.source.query("CHECKPOINT")
+                    return try await service.source.query("SELECT wal_status FROM pg_replication_slots")
+                        .scalar
+                } until: {
+                    $0 == "lost"
+                }
+                try await service.start(Self.config)
+                try await wait(for: "all rows") {
+                    try await Self.served(service)
+                } until: {
+                    $0.rowNames == ["lists/l1", "lists/l3"] && $0.streamNumber == "2"
+                }
+                #expect(service.log.contains { $0.contains("[PSYNC_S1146] Replication slot powersync_") })
+            }
+        }
+    }
+
     /// What is changed between the drop and the new publication is in no stream.
     @Test func aPublicationThatWasMadeAnewMeansEverythingAnew() async throws {
         try await TestService.run(Self.schema) { service in
