@@ -28,6 +28,14 @@ struct Socket: Sendable {
     /// How long a client may take less than `writeMinimum` while more waits.
     let writeTimeout: Duration
     let writeMinimum: Int
+    /// Over all that is sent: many short pieces to a slow client are as slow as a long one.
+    private let progress = Lock<(handedOver: Int, pace: WritePace?)>((0, nil))
+
+    init(channel: Channel, writeTimeout: Duration, writeMinimum: Int) {
+        self.channel = channel
+        self.writeTimeout = writeTimeout
+        self.writeMinimum = writeMinimum
+    }
 
     /// Reads what has arrived, up to 64 KiB; the buffer is gone afterwards, so that a parked connection has none.
     func receive(_ most: Int = 16 << 10, _ body: (UnsafeRawBufferPointer) -> Void) -> Received {
@@ -50,29 +58,41 @@ struct Socket: Sendable {
         let total = head.count + body.count + end.count
         var sent = 0
         var sentThisTurn = 0
-        var pace: WritePace?
         while sent < total {
             let count = attempt(head, body, end, from: sent)
             if count >= 0 {
                 sent += count
+                progress.withLock { $0.handedOver += count }
                 sentThisTurn += count
                 if sentThisTurn >= Self.turn, sent < total {
                     sentThisTurn = 0
                     await Task.yield()
                 }
             } else if -count == Int(EAGAIN) {
-                let taken = sent - Int(max(0, powersync_untaken(channel.descriptor)))
-                let current = pace ?? WritePace(taken: taken, now: .now, within: writeTimeout)
-                guard let next = current.judged(taken: taken, now: .now, minimum: writeMinimum) else {
-                    throw HTTPServerError(.writeTimeout, "the client takes too few bytes")
-                }
-                pace = next
                 // When the time is over the next attempt shows it.
-                _ = try await channel.writable(until: next.end)
+                _ = try await channel.writable(until: try judge().end)
                 sentThisTurn = 0
             } else {
                 throw HTTPServerError(.peerGone, "the client has left")
             }
+        }
+    }
+
+    /// Looks at a client that has not taken everything.
+    ///
+    /// - Returns: The stretch of time that it is in. One that began long ago is no wrong to it: the buffer was full
+    ///   then, and who has caught up since has taken that much.
+    /// - Throws: `writeTimeout`.
+    private func judge() throws(HTTPServerError) -> WritePace {
+        let untaken = Int(max(0, powersync_untaken(channel.descriptor)))
+        return try progress.withLock { progress throws(HTTPServerError) in
+            let taken = progress.handedOver - untaken
+            let pace = progress.pace ?? WritePace(taken: taken, now: .now, within: writeTimeout)
+            progress.pace = pace.judged(taken: taken, now: .now, minimum: writeMinimum)
+            guard let current = progress.pace else {
+                throw HTTPServerError(.writeTimeout, "the client takes too few bytes")
+            }
+            return current
         }
     }
 
