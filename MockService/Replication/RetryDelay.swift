@@ -8,7 +8,8 @@ struct RetryDelay {
     /// seconds.
     mutating func next(after error: any Error, jitter: Double) -> Duration {
         attempts = min(attempts + 1, 10)
-        let isAway = (error as? PostgresError)?.isConnectionLost ?? false
+        let postgres = error as? PostgresError
+        let isAway = postgres.map { $0.isConnectionLost || $0.code == .timedOut } ?? false
         let limit = isAway ? 1.0 : 30.0
         let delay = min(limit, 0.1 * Double(1 << (attempts - 1)))
         return .milliseconds(Int64(delay * (0.9 + 0.2 * jitter) * 1000))

@@ -67,7 +67,7 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
     ///
     /// If COMMIT was on its way its outcome is unknown (backend 3.1).
     package var isConnectionLost: Bool {
-        if code == .connectionLost || code == .timedOut { return true }
+        if code == .connectionLost { return true }
         guard code == .server || code == .unavailable else { return false }
         guard let sqlstate else { return true }
         return sqlstate.hasPrefix("08") || sqlstate.hasPrefix("57P0")
