@@ -63,6 +63,7 @@ struct ReplicationRun {
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
         // Only time in which we wait counts: what takes long here is no silence of the source.
         var silence = Duration.zero
+        var isHeard = false
         let patience = patience.withLock { $0.current }
         while true {
             let isComplete = !assembler.events.isEmpty && !assembler.isInTransaction
@@ -77,7 +78,8 @@ struct ReplicationRun {
                 }
             } else {
                 silence = .zero
-                replicator.health.heard(replicator.configHash)
+                if !isHeard { replicator.health.heard(replicator.configHash) }
+                isHeard = true
             }
             switch next {
             case .xlog(_, _, let payload)?:

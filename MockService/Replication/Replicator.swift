@@ -247,11 +247,13 @@ struct Replicator {
         }
     }
 
-    /// Drops the slots of stopped streams once the connections that use them have ended.
+    /// Drops the slots of stopped streams once the connections that use them have ended; what is left then is dropped at
+    /// the next start.
     private func dropStoppedSlots() async throws {
         let connection = try await source.connect(poller)
+        let end = ContinuousClock.now + times.statement
         do {
-            while try await !store.stoppedSlots().isEmpty {
+            while try await !store.stoppedSlots().isEmpty, .now < end {
                 try await dropStoppedSlots(connection)
                 try await poller.sleep(until: .now + .milliseconds(50))
             }

@@ -80,6 +80,7 @@ package struct SourceTable: Sendable {
         self.snapshotKey = snapshotKey
         shape = RowShape(columns: description.columns.map(\.name))
         self.types = description.columns.map { types.type($0.typeOID) }
+        hasComposites = self.types.contains { $0.hasFields }
         largeColumns = description.columns.indices.filter {
             types.isVariableLength(description.columns[$0].typeOID)
         }
@@ -100,7 +101,7 @@ package struct SourceTable: Sendable {
     var qualifiedName: String { "\(description.schema).\(description.name)" }
 
     /// Whether a column is, or holds, a type with fields of its own, which can change without a word in the stream.
-    var hasComposites: Bool { types.contains { $0.hasFields } }
+    let hasComposites: Bool
 
     /// The same table with all of its rows read.
     var read: SourceTable {
