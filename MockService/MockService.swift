@@ -186,8 +186,10 @@ package final class MockService: Sendable {
         return replicators
     }
 
-    /// Replicates until the task is cancelled. When the source turns out to be another than that of the state, nobody is
-    /// served from the state any more, and everything is made anew.
+    /// Replicates until the task is cancelled.
+    ///
+    /// When the source turns out to be another than that of the state, nobody is served from the state any more,
+    /// and everything is made anew.
     private func replicate(
         _ file: StateFile, _ opener: StateOpener, _ hub: CheckpointHub,
         _ make: @Sendable (StateOpener.State) async throws -> Parts

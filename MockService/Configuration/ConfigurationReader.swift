@@ -132,8 +132,9 @@ package struct ConfigurationReader {
         return first
     }
 
-    /// Where the state lies: as `storage` of type sqlite says, else POWERSYNC_STATE_PATH, else beside the file or in the
-    /// working folder. A database that the real service keeps its state in is accepted and not used.
+    /// Where the state lies: as `storage` of type sqlite says, else POWERSYNC_STATE_PATH, else beside the file or in the working folder.
+    ///
+    /// A database that the real service keeps its state in is accepted and not used.
     private func statePath(_ root: YAMLNode) throws(YAMLError) -> (path: String, notes: [String]) {
         let storage = root["storage"]
         let type = try text(storage?["type"])

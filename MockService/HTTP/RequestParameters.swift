@@ -11,8 +11,10 @@ enum RequestParameters {
     /// What a body may hold, in bytes.
     static let bodyLimit = 1 << 20
 
-    /// Query and body; a member of the body wins over one of the query. GET and HEAD have no body, whatever their
-    /// fields say: the official SDK asks for write checkpoints with a content type and nothing behind it.
+    /// Query and body; a member of the body wins over one of the query.
+    ///
+    /// GET and HEAD have no body, whatever their fields say: the official SDK asks for write checkpoints with a
+    /// content type and nothing behind it.
     static func read(_ request: HTTPRequest, _ body: any HTTPRequestBody) async throws(Refusal) -> JSON {
         var members = request.query.map { JSONMember($0.name, .string($0.value)) }
         if request.method == "GET" || request.method == "HEAD" { return .object(members) }

@@ -120,7 +120,9 @@ struct ServiceRouter: Sendable {
         }
     }
 
-    /// Whether there is a checkpoint, and the source is heard. Streams are served all the same: clients keep what they have.
+    /// Whether there is a checkpoint, and the source is heard.
+    ///
+    /// Streams are served all the same: clients keep what they have.
     private var isReady: Bool { hub.current != nil && health.isConnected }
 
     /// The state of the process (service 1.9); not wrapped in `data`.

@@ -143,6 +143,7 @@ struct ReplicationRun {
     ///   - relation: What the message says.
     ///   - types: Are read again if one is not known.
     /// - Returns: The table; nil if the changes that follow do not matter.
+    /// - Throws: `PostgresError`, `SQLiteError`.
     private func table(_ relation: PgOutputRelation, _ types: inout TypeCatalog) async throws -> SourceTable?
     {
         guard context.evaluator.uses(schema: relation.namespace, table: relation.name) else {

@@ -7,8 +7,9 @@ import PowerSyncPostgres
 package struct TableLayout: Sendable, Hashable {
     /// The file of the table and its columns, as the catalog has them.
     package let text: String
-    /// The position of the log when the catalog was read. The catalog is ahead of the stream: rows that the stream tells
-    /// up to here may be of a layout before.
+    /// The position of the log when the catalog was read.
+    ///
+    /// The catalog is ahead of the stream: rows that the stream tells up to here may be of a layout before.
     package let seenAt: LSN
 
     /// Makes a layout of its parts.

@@ -59,7 +59,9 @@ package final class CheckpointHub: Sendable {
         for waiter in waiters { waiter.resume(returning: published) }
     }
 
-    /// Takes back what was published: it is not of this source. Streams end, and nobody gets one before the next checkpoint.
+    /// Takes back what was published: it is not of this source.
+    ///
+    /// Streams end, and nobody gets one before the next checkpoint.
     package func retract() {
         let waiters = state.withLock { state in
             state.current = nil

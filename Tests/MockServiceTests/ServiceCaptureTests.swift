@@ -5,8 +5,9 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Sends what the official Node SDK sent, byte for byte but for positions, and compares the answers with those of the
-/// real service. The table and the streams are inferred from the captures.
+/// Sends what the official Node SDK sent, byte for byte but for positions, and compares the answers with those of the real service.
+///
+/// The table and the streams are inferred from the captures.
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ServiceCaptureTests {
     private static let schema = [

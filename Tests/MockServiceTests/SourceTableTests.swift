@@ -68,8 +68,9 @@ struct SourceTableTests {
             other = (SELECT string_agg(md5(i::text), '') FROM generate_series(1001, 1400) i)
         """
 
-    /// Updates leave large values out. What the state knows of them is no more true once the table was changed, of which
-    /// no row tells.
+    /// Updates leave large values out.
+    ///
+    /// What the state knows of them is no more true once the table was changed, of which no row tells.
     @Test(
         arguments: [
             // Another column takes the name.
@@ -136,7 +137,9 @@ struct SourceTableTests {
         }
     }
 
-    /// What the publication leaves out is not read by the snapshot either. Lists and filters are of version 15 and later.
+    /// What the publication leaves out is not read by the snapshot either.
+    ///
+    /// Lists and filters are of version 15 and later.
     @Test func onlyPublishedRowsAndColumnsAreSynced() async throws {
         let schema = [
             "CREATE TABLE t(id text PRIMARY KEY, shown text, hidden text, n int)",
