@@ -46,10 +46,6 @@ extension ServiceStore {
     ) async throws -> ApplyResult {
         try await pool.write { connection in
             try connection.transaction {
-                if isAhead {
-                    try connection.run(
-                        "UPDATE replication_stream SET is_ahead = 1 WHERE id = ?", [.integer(context.stream)])
-                }
                 let writer = try RowWriter(
                     connection, stream: context.stream, evaluator: context.evaluator,
                     converter: context.converter)
@@ -63,6 +59,12 @@ extension ServiceStore {
                 }
                 let before = try Self.required(context.stream, connection)
                 try writer.finish()
+                // The rest of a transaction of which a row is missing is stored: it must not be published with the ones
+                // before it, should reading the row again fail.
+                if isAhead || !writer.incomplete.isEmpty {
+                    try connection.run(
+                        "UPDATE replication_stream SET is_ahead = 1 WHERE id = ?", [.integer(context.stream)])
+                }
                 var result = ApplyResult(incomplete: writer.incomplete, warnings: writer.warnings)
                 guard let committed else { return result }
                 // Ids are shared by all streams, so only what this one wrote moves its checkpoint.

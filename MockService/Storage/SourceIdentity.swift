@@ -1,3 +1,4 @@
+import PowerSyncPostgres
 import PowerSyncSQLite
 
 /// Which database a state was made from.
@@ -43,6 +44,15 @@ extension ServiceStore {
                     systemID: row.string(0), timeline: row.int64(1), databaseOID: row.int64(2),
                     address: row.string(3))
             }
+        }
+    }
+
+    /// The furthest position of the source's log that anything here is of.
+    package func furthestLSN() async throws -> LSN {
+        try await pool.read { connection in
+            try connection.query("SELECT applied_lsn, checkpoint_lsn FROM replication_stream") { row in
+                max(Self.lsn(row.int64(0)), Self.lsn(row.int64(1)))
+            }.max() ?? .zero
         }
     }
 

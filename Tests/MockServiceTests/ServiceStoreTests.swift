@@ -165,6 +165,31 @@ struct ServiceStoreTests {
         }
     }
 
+    /// Two transactions in one batch: what is stored of the second, a row of which is missing, is not published with the
+    /// first when that comes again.
+    @Test func whatIsStoredOfATransactionWithAnUnknownValueIsNotPublishedWithTheOneBefore() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let first = [
+                ReplicationEvent.change(fixture.table, .insert(row("z", "u1"))), .committed(LSN(rawValue: 1)),
+            ]
+            let second: [ReplicationEvent] = [
+                .change(fixture.table, .insert(row("x", "u1"))),
+                .change(fixture.table, .update(old: nil, new: row("a", "u1", .unchangedToast))),
+                .committed(LSN(rawValue: 2)),
+            ]
+            let result = try await fixture.store.apply(first + second, fixture.context)
+            #expect(result.incomplete.count == 1 && result.checkpoint == nil)
+            // Reading the row again has failed, and the log comes again.
+            #expect(try await fixture.store.apply(first, fixture.context).checkpoint == nil)
+            try await fixture.store.holdCheckpoint(fixture.stream.number, until: LSN(rawValue: 2))
+            #expect(
+                try await fixture.apply([.insert(row("a", "u1"))], commit: 2).checkpoint?.lsn
+                    == LSN(rawValue: 2))
+            await fixture.store.close()
+        }
+    }
+
     @Test func aTransactionThatGoesOnIsNotVisible() async throws {
         try await withFolder { path in
             let fixture = try await Fixture(path: path)

@@ -90,6 +90,22 @@ struct StateOwnershipTests {
         }
     }
 
+    /// A volume that was set back has the identity and the slot of before, and a log that ends earlier.
+    @Test func aSourceThatWasSetBackIsReplicatedAnew() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            try await service.open().holds(["lists/l1"])
+            await service.stop()
+            let state = try SQLiteConnection(path: service.statePath)
+            try state.execute("UPDATE replication_stream SET applied_lsn = applied_lsn + 1099511627776")
+            state.close()
+            try await service.tx("INSERT INTO lists VALUES ('behind', 'u1', '')")
+            try await service.start(Self.config)
+            try await service.open().holds(["lists/behind", "lists/l1"])
+            #expect(try service.stateFiles.contains { $0.hasPrefix("state.db.2") })
+        }
+    }
+
     @Test(
         arguments: [
             ("7", 1, 5, true, true), ("7", 1, 5, false, true), ("7", 2, 5, true, true),
