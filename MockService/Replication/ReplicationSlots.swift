@@ -59,11 +59,11 @@ package enum ReplicationSlots {
     static func oldestTransaction(_ connection: PostgresConnection) async throws -> String? {
         let found = try await connection.query(
             """
-            SELECT 'process ' || pid || ', open for ' || date_trunc('second', clock_timestamp() - xact_start)
-            FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
-            UNION ALL SELECT 'the prepared transaction ' || quote_literal(gid) || ', open for '
-                || date_trunc('second', clock_timestamp() - prepared) FROM pg_prepared_xacts
-            LIMIT 1
+            SELECT who || ', open for ' || date_trunc('second', clock_timestamp() - since) FROM (
+                SELECT 'process ' || pid AS who, xact_start AS since FROM pg_stat_activity
+                WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+                UNION ALL SELECT 'the prepared transaction ' || quote_literal(gid), prepared FROM pg_prepared_xacts
+            ) waiting ORDER BY since LIMIT 1
             """)
         return found.rowCount > 0 ? found[0, 0] : nil
     }

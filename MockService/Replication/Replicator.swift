@@ -251,6 +251,7 @@ struct Replicator {
     /// the next start.
     private func dropStoppedSlots() async throws {
         let connection = try await source.connect(poller)
+        await connection.setPatience(times.statement)
         let end = ContinuousClock.now + times.statement
         do {
             while try await !store.stoppedSlots().isEmpty, .now < end {

@@ -129,9 +129,13 @@ struct StateOwnershipTests {
                 try await service.start(Self.config)
                 try await service.open().holds(["lists/l1"])
                 await service.stop()
+                // Connected before, and younger as a transaction.
+                let younger = try await PostgresConnection.connect(service.uri, poller: service.poller)
                 let blocker = try await PostgresConnection.connect(service.uri, poller: service.poller)
                 try await blocker.query("BEGIN")
                 try await blocker.query("SELECT txid_current()")
+                try await younger.query("BEGIN")
+                try await younger.query("SELECT txid_current()")
                 try await service.start(Self.other) { $0.linkTimes.notice = .milliseconds(50) }
                 let former = try await service.open(SyncStreamRequest(clientID: "c"))
                 try await former.holds(["lists/l1"])
@@ -146,6 +150,7 @@ struct StateOwnershipTests {
                 } until: {
                     $0?.contains(waitsFor) == true
                 }
+                await younger.close()
                 try await blocker.query("COMMIT")
                 await blocker.close()
                 try await former.waitForEnd()
