@@ -5,8 +5,8 @@ import PowerSyncWire
 
 /// What a log line says of a stream's client (service 10.4): who it is, never what it asked for or got.
 struct StreamClient: Sendable {
-    /// The most characters of each value: they are the client's.
-    private static let characters = 200
+    /// The most Unicode scalars of each value: they are the client's, and one character can be made of any number.
+    private static let limit = 200
 
     /// The values of a log line.
     let logged: [LogKey: String]
@@ -17,7 +17,7 @@ struct StreamClient: Sendable {
         // A browser does not let its page set the other one (service 1.1).
         values["user_agent"] = request.fields["x-user-agent"] ?? request.fields["user-agent"]
         values["app_metadata"] = body.appMetadata.map { JSON.object($0).text }
-        logged = values.mapValues { String($0.prefix(Self.characters)) }
+        logged = values.mapValues { String($0.unicodeScalars.prefix(Self.limit)) }
     }
 }
 

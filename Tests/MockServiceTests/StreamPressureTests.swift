@@ -130,10 +130,13 @@ struct StreamPressureTests {
             try await wait(for: "the end of the token in the log") {
                 line("complete", "client_id=short", #"close_reason="service closing stream""#)
             }
-            let last = try await service.open(SyncStreamRequest(clientID: "last"))
+            // One letter to the eye, ten thousand to the disk.
+            let marked = "e" + String(repeating: "\u{301}", count: 10_000)
+            let last = try await service.open(SyncStreamRequest(clientID: "last\(marked)"))
             try await last.holds("the rows")
             await service.stop()
             #expect(line("complete", "client_id=last", #"close_reason="process shutdown""#))
+            #expect(service.log.allSatisfy { $0.utf8.count < 2000 })
             #expect(!line("row-text") && !line("parameter-value"))
         }
     }
