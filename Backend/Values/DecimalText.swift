@@ -30,7 +30,8 @@ package struct DecimalText: Sendable, Hashable {
         var exponent = -fraction.count
         if let mark = bytes.first, mark | 0x20 == UInt8(ascii: "e") {
             guard let written = Int(String(decoding: bytes.dropFirst(), as: UTF8.self)),
-                abs(written) <= DecimalText.limit
+                // Not by the absolute value: the smallest integer has none.
+                (-DecimalText.limit...DecimalText.limit).contains(written)
             else { return nil }
             exponent += written
         } else if !bytes.isEmpty {
