@@ -115,6 +115,13 @@ package struct UploadPlanner: Sendable {
                 let converted = try convert(value, column)
                 assignments.set(column, converted.text)
                 assignments.isAdjusted = assignments.isAdjusted || converted.isAdjusted
+                assignments.printedLength += converted.printedLength
+                guard assignments.printedLength <= ValueConversion.rowLimit else {
+                    throw Refusal(
+                        code: "TOO_LARGE",
+                        message: "expected a row of at most \(ValueConversion.rowLimit) bytes as Postgres prints it",
+                        column: column.name)
+                }
             case .server: assignments.isAdjusted = true
             case .never:
                 throw Refusal(
@@ -157,6 +164,8 @@ private struct Assignments {
     var columns: [UploadColumn] = []
     var values: [String?] = []
     var isAdjusted = false
+    /// At least what Postgres prints of the values.
+    var printedLength = 0
 
     mutating func set(_ column: UploadColumn, _ value: String?) {
         columns.append(column)

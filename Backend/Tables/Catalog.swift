@@ -96,7 +96,7 @@ package struct Catalog: Sendable, Hashable {
         switch type.kind {
         case "d": return kind(type.base, modifier: type.modifier)
         case "e": return .label
-        case "r", "m": return .textForm
+        case "r", "m": return .range
         case "b" where type.element != 0 && type.name.hasPrefix("_"):
             let element = kind(type.element, modifier: modifier)
             return element == .unsupported ? .unsupported : .array(element)

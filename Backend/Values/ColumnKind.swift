@@ -28,8 +28,10 @@ package indirect enum ColumnKind: Sendable, Hashable {
     case uuid
     /// A label of an enumeration.
     case label
-    /// A type whose values are written as text and checked by Postgres alone: inet, ranges, bit strings.
+    /// A type whose values are written as text and checked by Postgres alone: inet, bit strings.
     case textForm
+    /// A range or a multirange, of numbers too.
+    case range
     /// An array.
     case array(ColumnKind)
     /// A type that is written only where the table map says so.

@@ -54,6 +54,9 @@ package struct DecimalText: Sendable, Hashable {
         return Int64((isNegative ? "-" : "") + (text.isEmpty ? "0" : text))
     }
 
+    /// At least as many characters as Postgres prints of the number.
+    package var printedLength: Int { digits.count + abs(exponent) + 3 }
+
     /// Whether the number has more places behind the point than these.
     package func exceeds(scale: Int) -> Bool { -exponent > scale }
 

@@ -14,11 +14,14 @@ package struct ConvertedValue: Sendable, Hashable {
     package let text: String?
     /// Whether the stored value will differ from the one sent.
     package let isAdjusted: Bool
+    /// At least as many bytes as Postgres prints of the value, which can be far more than the text has: `1e400`.
+    package let printedLength: Int
 
     /// Makes a value of its parts.
-    package init(_ text: String?, isAdjusted: Bool = false) {
+    package init(_ text: String?, isAdjusted: Bool = false, printedLength: Int? = nil) {
         self.text = text
         self.isAdjusted = isAdjusted
+        self.printedLength = printedLength ?? text?.utf8.count ?? 0
     }
 }
 
@@ -34,6 +37,9 @@ package struct ValueRefusal: Error, Sendable, Hashable {
 package enum ValueConversion {
     /// The longest text (backend 1.8).
     package static let textLimit = 10 << 20
+    /// The most bytes that Postgres may print of a row: beyond a gibibyte it prints nothing any more, and everybody who reads
+    /// the row fails, replication too.
+    package static let rowLimit = 15 << 20
     /// How deep a JSON column may nest; the sync service replicates no deeper (backend 1.8).
     package static let jsonDepth = 20
 
@@ -56,7 +62,7 @@ package enum ValueConversion {
         case .numeric(let scale): return try numeric(value, scale: scale)
         case .real: return ConvertedValue(try real(value))
         case .text(let limit): return try text(value, limit: limit)
-        case .json: return ConvertedValue(try json(value, jsonStrings))
+        case .json: return try json(value, jsonStrings)
         case .bytes: return ConvertedValue(try bytes(value))
         case .instant, .timestamp: return ConvertedValue(try dateTime(value).text)
         case .date:
@@ -70,7 +76,11 @@ package enum ValueConversion {
         case .interval: return ConvertedValue(try interval(value))
         case .uuid: return ConvertedValue(try uuid(value))
         case .label, .textForm, .unsupported: return ConvertedValue(try plainText(value))
-        case .array(let element): return ConvertedValue(try array(value, of: element, jsonStrings))
+        case .range:
+            let text = try plainText(value)
+            try checkNumbers(inText: text)
+            return ConvertedValue(text)
+        case .array(let element): return try array(value, of: element, jsonStrings)
         }
     }
 
@@ -117,7 +127,9 @@ package enum ValueConversion {
 
     private static func numeric(_ value: JSON, scale: Int?) throws(ValueRefusal) -> ConvertedValue {
         guard let lexeme = lexeme(value), let number = DecimalText(lexeme) else { throw .invalid("a number") }
-        return ConvertedValue(lexeme, isAdjusted: scale.map(number.exceeds(scale:)) ?? false)
+        return ConvertedValue(
+            lexeme, isAdjusted: scale.map(number.exceeds(scale:)) ?? false,
+            printedLength: number.printedLength)
     }
 
     private static func real(_ value: JSON) throws(ValueRefusal) -> String {
@@ -205,4 +217,9 @@ extension ValueRefusal {
     static func invalid(_ expected: String) -> ValueRefusal {
         ValueRefusal(code: "INVALID_DATA", reason: "expected " + expected)
     }
+
+    /// Postgres prints every digit that the exponent stands for.
+    static let tooLargeNumber = ValueRefusal(
+        code: "TOO_LARGE",
+        reason: "expected numbers of at most \(DecimalText.limit) characters and exponents of at most that size")
 }

@@ -38,6 +38,18 @@ struct UploadPlannerTests {
         #expect(try code(Build.operation(.patch, "lists", "a", "{\"\(column)\":1}")) == "UNKNOWN_COLUMN")
     }
 
+    /// Each value alone is printed by Postgres, both together in one row are not sent.
+    @Test func aRowThatPostgresPrintsAtLengthIsRefused() throws {
+        let numbers = "[" + Array(repeating: "1e399", count: 20_000).joined(separator: ",") + "]"
+        let name = JSON.quoted(String(repeating: "x", count: 8_000_000))
+        for (data, expected) in [
+            ("{\"body\":\(numbers)}", nil), ("{\"name\":\(name)}", nil),
+            ("{\"body\":\(numbers),\"name\":\(name)}", "TOO_LARGE"),
+        ] as [(String, String?)] {
+            #expect(try code(Build.operation(.put, "lists", "a", data)) == expected)
+        }
+    }
+
     @Test func theRefusalNamesOperationTableAndRow() throws {
         let operations = [
             try Build.operation(.put, "lists", "a", #"{"name":"x"}"#),

@@ -91,11 +91,54 @@ struct ValueConversionTests {
     }
 
     @Test(arguments: [
-        (#"["a","b,c"]"#, #"{"a","b,c"}"#), (#""[\"a\",\"b,c\"]""#, #"{"a","b,c"}"#), (#""{a,b}""#, "{a,b}"),
+        (#"["a","b,c"]"#, #"{"a","b,c"}"#), (#""[\"a\",\"b,c\"]""#, #"{"a","b,c"}"#), (#""{a,b}""#, #"{"a","b"}"#),
+        (#""{ a b , NULL,\"null\",\"\\\"\\\\\",x\\,y}""#, #"{"a b",NULL,"null","\"\\","x,y"}"#), (#""{}""#, "{}"),
+        (#""{{a},{b}}""#, #"{{"a"},{"b"}}"#),
         (#"[null,"\"\\"]"#, #"{NULL,"\"\\"}"#), (#"[["a"],["b"]]"#, #"{{"a"},{"b"}}"#),
     ])
     func arraysComeInThreeForms(json: String, expected: String) throws {
         #expect(try text(json, .array(.text(limit: nil))) == expected)
+    }
+
+    @Test(arguments: ["{a", "{a}}", "{a,}", "{,a}", "{a{b}", #"{"a}"#, "{\"a\"b}", "[1:1]={a}", "{{{{{{{a}}}}}}}"])
+    func whatIsNoArrayIsRefused(value: String) {
+        #expect(throws: ValueRefusal.self) { try text(JSON.quoted(value), .array(.text(limit: nil))) }
+    }
+
+    @Test func elementsOfALiteralAreConvertedLikeValues() throws {
+        #expect(try text(#""{1, 2.0}""#, .array(.integer(bits: 32))) == #"{"1","2"}"#)
+        #expect(throws: ValueRefusal.self) { try text(#""{x}""#, .array(.integer(bits: 32))) }
+        #expect(try text(#""{\"{\\\"a\\\":1}\",3}""#, .array(.json), .keep) == #"{"{\"a\":1}","3"}"#)
+    }
+
+    /// What Postgres stores in a few bytes and prints in many: nobody could read such a row any more, and the slot that
+    /// has to send it would stop for ever.
+    @Test(arguments: [
+        ("[1e131071]", ColumnKind.json), (#"{"a":{"b":[1e-401]}}"#, .json), (#""[1e401]""#, .json),
+        (#""{1e131071}""#, .array(.numeric(scale: nil))), (#""{{1},{1e401}}""#, .array(.numeric(scale: nil))),
+        (#"["[1e401]"]"#, .array(.json)), (#""{\"[1e401]\"}""#, .array(.json)), (#""[1e401,)""#, .range),
+        (#""{[1,2),[3,1E+401]}""#, .range),
+    ])
+    func numbersThatPostgresPrintsAtLengthAreRefused(json: String, kind: ColumnKind) throws {
+        #expect(throws: ValueRefusal.self) { try text(json, kind) }
+    }
+
+    @Test func whatPostgresPrintsIsBounded() throws {
+        // 400 digits each.
+        func numbers(_ count: Int) -> JSON { .array(Array(repeating: .number("1e399"), count: count)) }
+        func code(_ value: JSON, _ kind: ColumnKind) -> String? {
+            (thrown { try ValueConversion.convert(value, as: kind) } as? ValueRefusal)?.code
+        }
+        #expect(code(numbers(10_000), .json) == nil)
+        #expect(code(numbers(27_000), .json) == "TOO_LARGE")
+        #expect(code(numbers(27_000), .array(.numeric(scale: nil))) == "TOO_LARGE")
+        #expect(code(.string(numbers(27_000).text), .json) == "TOO_LARGE")
+        #expect(try ValueConversion.convert(numbers(2), as: .json).printedLength >= 800)
+    }
+
+    @Test(arguments: [#""[1,2)""#, #""[2025-12-03,2025-12-04)""#, #""[\"2025-12-03 10:00:00+00\",)""#, #""empty""#])
+    func rangesPass(json: String) throws {
+        #expect(try text(json, .range) != nil)
     }
 
     @Test func elementsAreConvertedLikeValues() throws {
