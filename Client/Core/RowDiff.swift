@@ -83,18 +83,6 @@ enum RowDiff {
         return JSON.object(sorted.map { JSONMember($0.key.text, $0.value) }).text
     }
 
-    /// A name by its bytes: Swift takes two spellings of "é" for the same text, SQLite does not.
-    private struct Name: Hashable {
-        let text: String
-
-        static func == (left: Name, right: Name) -> Bool { left.text.utf8.elementsEqual(right.text.utf8) }
-
-        func hash(into hasher: inout Hasher) {
-            var text = text
-            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        }
-    }
-
     /// Returns a double as JSON that reads back as the same double, spelled as SQLite does.
     ///
     /// SQLite before 3.42 rounds to 15 digits and writes infinity in a way it cannot read (client-core 1.7).
@@ -105,13 +93,13 @@ enum RowDiff {
         return text[..<exponent] + ".0" + text[exponent...]
     }
 
-    private static func members(of text: String) throws(SQLiteError) -> [Name: JSON] {
+    private static func members(of text: String) throws(SQLiteError) -> [ExactText: JSON] {
         guard let members = try CoreError.parseArgument(text).objectMembers else {
             throw CoreError.argument("expected two JSON objects")
         }
-        var result: [Name: JSON] = Dictionary(minimumCapacity: members.count)
+        var result: [ExactText: JSON] = Dictionary(minimumCapacity: members.count)
         for member in members {
-            result[Name(text: member.name)] = member.value.isNull ? nil : member.value
+            result[ExactText(member.name)] = member.value.isNull ? nil : member.value
         }
         return result
     }
@@ -130,8 +118,8 @@ enum RowDiff {
         case (.array(let first), .array(let second)):
             return first.count == second.count && zip(first, second).allSatisfy { areEqual($0, $1) }
         case (.object(let first), .object(let second)):
-            let first = Dictionary(first.map { (Name(text: $0.name), $0.value) }) { $1 }
-            let second = Dictionary(second.map { (Name(text: $0.name), $0.value) }) { $1 }
+            let first = Dictionary(first.map { (ExactText($0.name), $0.value) }) { $1 }
+            let second = Dictionary(second.map { (ExactText($0.name), $0.value) }) { $1 }
             return first.count == second.count
                 && first.allSatisfy { name, value in second[name].map { areEqual(value, $0) } ?? false }
         default: return first == second

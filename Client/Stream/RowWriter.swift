@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// Writes single rows where the app sees them (client-core 6.7 step 6); make one for each apply and end it.
 struct RowWriter {
@@ -13,8 +14,8 @@ struct RowWriter {
 
     private let connection: SQLiteConnection
     private let rawTables: [RawTableDefinition]
-    private let tables: Set<String>
-    private var destinations: [String: Destination] = [:]
+    private let tables: Set<ExactText>
+    private var destinations: [ExactText: Destination] = [:]
     private var borrowed: [SQLiteStatement] = []
     private var type: [UInt8] = []
     private var destination: Destination?
@@ -22,7 +23,7 @@ struct RowWriter {
     init(_ connection: SQLiteConnection, rawTables: [RawTableDefinition]) throws {
         self.connection = connection
         self.rawTables = rawTables
-        tables = Set(try DataTable.all(on: connection).filter { !$0.isLocal }.map(\.name))
+        tables = Set(try DataTable.all(on: connection).filter { !$0.isLocal }.map { ExactText($0.name) })
     }
 
     /// Gives back what it borrowed of the connection.
@@ -79,15 +80,15 @@ struct RowWriter {
         // Rows come in the order of their types.
         if let destination, self.type.elementsEqual(type) { return destination }
         let name = String(decoding: type, as: UTF8.self)
-        let found = try destinations[name] ?? destination(ofType: name)
-        destinations[name] = found
+        let found = try destinations[ExactText(name)] ?? destination(ofType: name)
+        destinations[ExactText(name)] = found
         destination = found
         self.type = Array(type)
         return found
     }
 
     private mutating func destination(ofType type: String) throws -> Destination {
-        if tables.contains(type) {
+        if tables.contains(ExactText(type)) {
             let table = SQLText.identifier("ps_data__\(type)")
             return .table(
                 put: try borrow("REPLACE INTO \(table)(id, data) VALUES (?1, ?2)"),

@@ -74,15 +74,15 @@ struct SyncDiagnostics: Sendable {
         var name: String
     }
 
-    private var buckets: [String: SyncDiagnosticsEvent.BucketProgress] = [:]
+    private var buckets: [ExactText: SyncDiagnosticsEvent.BucketProgress] = [:]
     private var columns: [Column: SyncDiagnosticsEvent.ColumnType] = [:]
 
     /// Begins anew with the buckets of a checkpoint.
-    mutating func track(_ checkpoint: TrackedCheckpoint, _ counters: [String: BucketCounters])
+    mutating func track(_ checkpoint: TrackedCheckpoint, _ counters: [ExactText: BucketCounters])
         -> SyncDiagnosticsEvent
     {
         buckets = checkpoint.buckets.mapValues { bucket in
-            let counters = counters[bucket.bucket] ?? BucketCounters(atLast: 0, sinceLast: 0)
+            let counters = counters[ExactText(bucket.bucket)] ?? BucketCounters(atLast: 0, sinceLast: 0)
             return SyncDiagnosticsEvent.BucketProgress(
                 name: bucket.bucket, priority: bucket.effectivePriority, atLast: counters.atLast,
                 sinceLast: counters.sinceLast, target: bucket.count ?? 0)
@@ -92,9 +92,9 @@ struct SyncDiagnostics: Sendable {
 
     /// Counts operations of a bucket; nil for a bucket that the checkpoint does not name.
     mutating func add(_ count: Int, to bucket: String) -> SyncDiagnosticsEvent? {
-        guard var progress = buckets[bucket] else { return nil }
+        guard var progress = buckets[ExactText(bucket)] else { return nil }
         progress.sinceLast += Int64(count)
-        buckets[bucket] = progress
+        buckets[ExactText(bucket)] = progress
         return .buckets([progress], incremental: true)
     }
 

@@ -67,7 +67,7 @@ package struct TrackedCheckpoint: Sendable, Hashable {
     /// The newest write checkpoint of this client that it includes.
     package var writeCheckpoint: Int64?
     /// Its buckets by name.
-    package var buckets: [String: BucketChecksum]
+    package var buckets: [ExactText: BucketChecksum]
     /// The streams of the last full checkpoint.
     package var streams: [StreamDescription]
 
@@ -75,7 +75,7 @@ package struct TrackedCheckpoint: Sendable, Hashable {
     package init(_ checkpoint: Checkpoint) {
         lastOpID = checkpoint.lastOpID
         writeCheckpoint = checkpoint.writeCheckpoint
-        buckets = Dictionary(checkpoint.buckets.map { ($0.bucket, $0) }) { _, last in last }
+        buckets = Dictionary(checkpoint.buckets.map { (ExactText($0.bucket), $0) }) { _, last in last }
         streams = checkpoint.streams
     }
 
@@ -83,8 +83,8 @@ package struct TrackedCheckpoint: Sendable, Hashable {
     package mutating func apply(_ diff: CheckpointDiff) {
         lastOpID = diff.lastOpID
         writeCheckpoint = diff.writeCheckpoint
-        for name in diff.removedBuckets { buckets[name] = nil }
-        for bucket in diff.updatedBuckets { buckets[bucket.bucket] = bucket }
+        for name in diff.removedBuckets { buckets[ExactText(name)] = nil }
+        for bucket in diff.updatedBuckets { buckets[ExactText(bucket.bucket)] = bucket }
     }
 
     /// The buckets that count for a partial checkpoint of that priority; all of them for nil.

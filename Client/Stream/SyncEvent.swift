@@ -147,7 +147,7 @@ package struct Preparation: Sendable {
 /// What following a new checkpoint found.
 package struct TrackOutcome: Sendable {
     /// Counters of the checkpoint's buckets; a bucket without a row is absent.
-    package var counters: [String: BucketCounters]
+    package var counters: [ExactText: BucketCounters]
     /// All subscriptions after they were compared with the checkpoint's list, ascending by id.
     package var subscriptions: [StreamSyncState]
     /// For each index of the checkpoint's streams the row of its default subscription.
@@ -155,7 +155,7 @@ package struct TrackOutcome: Sendable {
 
     /// Makes an outcome of its fields.
     package init(
-        counters: [String: BucketCounters], subscriptions: [StreamSyncState], defaultRows: [Int: Int64]
+        counters: [ExactText: BucketCounters], subscriptions: [StreamSyncState], defaultRows: [Int: Int64]
     ) {
         self.counters = counters
         self.subscriptions = subscriptions

@@ -11,7 +11,7 @@ package struct SyncIteration: Sendable {
     /// How lines are stored.
     package let tuning: SyncTuning
     private var waiting: [WaitingLine] = []
-    private var positions: [String: WaitingPosition] = [:]
+    private var positions: [ExactText: WaitingPosition] = [:]
     /// The bytes of the lines that wait, as received.
     package private(set) var waitingBytes = 0
 
@@ -67,12 +67,12 @@ package struct SyncIteration: Sendable {
         // The reducer marks the stream as connected and asks for the line to be saved, which is what waiting means.
         let asked = try SyncReducer.reduce(&next, event)
         var position =
-            try positions[line.bucket]
+            try positions[ExactText(line.bucket)]
             ?? WaitingPosition(stored: store(connection, now).position(ofBucket: line.bucket))
         let count = position.admit(line.operations)
         let effects = try SyncReducer.reduce(&next, .saved(bucket: line.bucket, count: count))
         state = next
-        positions[line.bucket] = position
+        positions[ExactText(line.bucket)] = position
         waiting.append(WaitingLine(line: line, size: size))
         waitingBytes += size
         return effects

@@ -29,7 +29,7 @@ extension SyncReducer {
         var streams = outcome.subscriptions
         let positions = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.id, $0) })
         var progress: [Int: PriorityProgress] = [:]
-        var streamsOfBucket: [String: [Int]] = [:]
+        var streamsOfBucket: [ExactText: [Int]] = [:]
         for (name, bucket) in checkpoint.buckets {
             let counters = outcome.counters[name] ?? BucketCounters(atLast: 0, sinceLast: 0)
             let total = (bucket.count ?? 0).subtractingSaturated(counters.atLast)
@@ -56,7 +56,7 @@ extension SyncReducer {
         let slots = Dictionary(uniqueKeysWithValues: downloading.enumerated().map { ($1.priority, $0) })
         state.routes = checkpoint.buckets.compactMapValues { bucket in
             slots[bucket.effectivePriority].map {
-                BucketRoute(priority: $0, streams: streamsOfBucket[bucket.bucket] ?? [])
+                BucketRoute(priority: $0, streams: streamsOfBucket[ExactText(bucket.bucket)] ?? [])
             }
         }
         state.pending = nil

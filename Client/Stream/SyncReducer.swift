@@ -106,10 +106,10 @@ package enum SyncReducer {
         switch state.phase {
         case .idle: known = []
         case .beforeCheckpoint(let names): known = names
-        case .tracking(let previous): known = Array(previous.buckets.keys)
+        case .tracking(let previous): known = previous.buckets.keys.map(\.text)
         }
         state.phase = .tracking(checkpoint)
-        let dropped = known.filter { checkpoint.buckets[$0] == nil }.sorted()
+        let dropped = known.filter { checkpoint.buckets[ExactText($0)] == nil }.sorted()
         return [.perform(.track(checkpoint, dropping: dropped))]
     }
 
@@ -168,7 +168,7 @@ package enum SyncReducer {
     }
 
     private static func addProgress(_ state: inout SyncState, bucket: String, operations: Int64) {
-        guard state.status.downloading != nil, let route = state.routes[bucket] else { return }
+        guard state.status.downloading != nil, let route = state.routes[ExactText(bucket)] else { return }
         state.status.downloading?[route.priority].downloadedOperations += operations
         for stream in route.streams { state.status.streams[stream].downloadedOperations += operations }
     }

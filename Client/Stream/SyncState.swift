@@ -25,7 +25,7 @@ package struct SyncState: Sendable {
     /// The status that was told last.
     var told: SyncIterationStatus?
     /// Where the operations of a bucket count.
-    var routes: [String: BucketRoute] = [:]
+    var routes: [ExactText: BucketRoute] = [:]
     /// What diagnostics have told; nil if nobody wants them.
     var diagnostics: SyncDiagnostics?
 

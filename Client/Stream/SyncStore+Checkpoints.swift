@@ -8,7 +8,7 @@ extension SyncStore {
         try deleteBuckets(names)
         var counters = try counters(of: checkpoint)
         let hasShrunk = checkpoint.buckets.values.contains { bucket in
-            guard let counter = counters[bucket.bucket] else { return false }
+            guard let counter = counters[ExactText(bucket.bucket)] else { return false }
             return (bucket.count ?? 0) < counter.atLast.addingSaturated(counter.sinceLast)
         }
         if hasShrunk {
@@ -25,10 +25,10 @@ extension SyncStore {
             counters: counters, subscriptions: rows, defaultRows: defaultRows)
     }
 
-    private func counters(of checkpoint: TrackedCheckpoint) throws -> [String: BucketCounters] {
-        var counters: [String: BucketCounters] = [:]
+    private func counters(of checkpoint: TrackedCheckpoint) throws -> [ExactText: BucketCounters] {
+        var counters: [ExactText: BucketCounters] = [:]
         try connection.forEach("SELECT name, count_at_last, count_since_last FROM ps_buckets") { row in
-            let name = row.string(0)
+            let name = ExactText(row.string(0))
             guard checkpoint.buckets[name] != nil else { return }
             counters[name] = BucketCounters(atLast: row.int64(1), sinceLast: row.int64(2))
         }
@@ -80,15 +80,15 @@ extension SyncStore {
     }
 
     private func mismatches(in scope: [BucketChecksum]) throws -> [ChecksumMismatch] {
-        var stored: [String: (present: Checksum, superseded: Checksum)] = [:]
+        var stored: [ExactText: (present: Checksum, superseded: Checksum)] = [:]
         try connection.forEach("SELECT name, op_checksum, add_checksum FROM ps_buckets") { row in
-            stored[row.string(0)] = (
+            stored[ExactText(row.string(0))] = (
                 Checksum(truncating: row.int64(1)), Checksum(truncating: row.int64(2))
             )
         }
         return scope.compactMap { bucket in
             // A bucket without a row is one without operations.
-            let sums = stored[bucket.bucket] ?? (.zero, .zero)
+            let sums = stored[ExactText(bucket.bucket)] ?? (.zero, .zero)
             guard sums.present + sums.superseded != bucket.checksum else { return nil }
             return ChecksumMismatch(
                 bucket: bucket.bucket, expected: bucket.checksum, present: sums.present,

@@ -48,15 +48,15 @@ extension SyncStore {
     ///   - lines: the lines in the order of the stream.
     ///   - positions: for each bucket what its lines were compared with.
     /// - Throws: `SyncError` if something else was stored meanwhile; `SQLiteError`.
-    func save(_ lines: [WaitingLine], expecting positions: [String: WaitingPosition]) throws {
+    func save(_ lines: [WaitingLine], expecting positions: [ExactText: WaitingPosition]) throws {
         guard tuning.usesFastPaths else {
             for waiting in lines { _ = try save(waiting.line, size: waiting.size) }
             return
         }
-        var names: [String] = []
-        var runs: [String: (lists: [OperationList], size: Int)] = [:]
+        var names: [ExactText] = []
+        var runs: [ExactText: (lists: [OperationList], size: Int)] = [:]
         for waiting in lines {
-            let name = waiting.line.bucket
+            let name = ExactText(waiting.line.bucket)
             if runs[name] == nil {
                 names.append(name)
                 runs[name] = ([], 0)
@@ -68,7 +68,7 @@ extension SyncStore {
         }
         for name in names {
             guard let run = runs[name] else { continue }
-            let bucket = try bucketRow(name)
+            let bucket = try bucketRow(name.text)
             if let position = positions[name], position.stored != bucket.lastOp {
                 throw SyncError(.storedElsewhere, "Something else was stored while lines waited")
             }

@@ -24,6 +24,19 @@ import Testing
         #expect(try bench.items().count == 2)
     }
 
+    @Test func bucketsWhoseNamesAreOnlySpelledAlikeAreTwo() throws {
+        let bench = try SyncBench()
+        try bench.start()
+        let (one, two) = ("b[\"\u{e9}\"]", "b[\"e\u{301}\"]")
+        try bench.line(
+            SyncLines.checkpoint(2, [.init(one, checksum: 5), .init(two, checksum: 6)]))
+        try bench.line(SyncLines.data(one, SyncLines.put(1, "r1", checksum: 5)))
+        try bench.line(SyncLines.data(two, SyncLines.put(2, "r2", checksum: 6)))
+        #expect(try bench.line(SyncLines.complete(2)).names.contains("completed"))
+        #expect(try bench.items().count == 2)
+        #expect(try bench.store.bucketRequests().count == 2)
+    }
+
     @Test func aPositionNeverFalls() throws {
         let bench = try SyncBench()
         try bench.start()

@@ -21,7 +21,7 @@ enum SyncReducerExample {
 
     static var tracked: TrackOutcome {
         TrackOutcome(
-            counters: ["a": BucketCounters(atLast: 1, sinceLast: 1)],
+            counters: [ExactText("a"): BucketCounters(atLast: 1, sinceLast: 1)],
             subscriptions: [StreamSyncState(id: 7, name: "s")], defaultRows: [:])
     }
 
@@ -165,7 +165,7 @@ extension TrackedCheckpoint {
     fileprivate var text: String {
         let id = writeCheckpoint.map { ", write checkpoint \($0)" } ?? ""
         return
-            "\(lastOpID)\(buckets.isEmpty ? "" : " of \(buckets.keys.sorted().joined(separator: ", "))")\(id)"
+            "\(lastOpID)\(buckets.isEmpty ? "" : " of \(buckets.keys.map(\.text).sorted().joined(separator: ", "))")\(id)"
     }
 }
 
