@@ -19,6 +19,8 @@ package actor RemoteKeys {
     private static let fetchTimeout = Duration.seconds(30)
     private static let freshFor = 300.0
     private static let usableFor = 3600.0
+    /// After a fetch that failed nobody fetches again for so many seconds.
+    private static let pauseAfterFailure = 1.0
     /// So many fetches within so many seconds are made for names of keys that were not found.
     private static let misses = (count: 10, seconds: 60.0)
 
@@ -27,6 +29,7 @@ package actor RemoteKeys {
     private let fetch: Fetch
     private var keys: [JSONWebKey] = []
     private var fetchedAt: Double?
+    private var failedAt: Double?
     private var missTimes: [Double] = []
     /// Fetches are numbered from 1 on; at most one is under way.
     private var begun = 0
@@ -50,6 +53,22 @@ package actor RemoteKeys {
 
     deinit { running?.cancel() }
 
+    /// Returns the keys if they are usable, without waiting; old ones are fetched again meanwhile.
+    package func inMemory() -> [JSONWebKey] {
+        guard let fetchedAt, clock.monotonic() - fetchedAt < Self.usableFor else { return [] }
+        if clock.monotonic() - fetchedAt >= Self.freshFor { refreshUnlessFailing() }
+        return keys
+    }
+
+    private func refreshUnlessFailing() {
+        if !isFailing { _ = refresh() }
+    }
+
+    /// Whether a fetch has failed a moment ago.
+    private var isFailing: Bool {
+        running == nil && failedAt.map { clock.monotonic() - $0 < Self.pauseAfterFailure } ?? false
+    }
+
     /// Returns the keys: at once while they are usable, else after fetching them.
     ///
     /// - Parameter deadline: How long to wait for them, on the monotonic clock.
@@ -58,8 +77,9 @@ package actor RemoteKeys {
     package func current(until deadline: Double) async throws -> Known {
         let begunBefore = begun
         if let fetchedAt, clock.monotonic() - fetchedAt < Self.usableFor {
-            if clock.monotonic() - fetchedAt >= Self.freshFor { _ = refresh() }
+            if clock.monotonic() - fetchedAt >= Self.freshFor { refreshUnlessFailing() }
         } else {
+            guard !isFailing else { throw Self.unreachable }
             try await waitForFetch(refresh(), until: deadline)
         }
         return Known(keys: keys, begun: begunBefore)
@@ -114,8 +134,10 @@ package actor RemoteKeys {
         if let fetched {
             keys = fetched
             fetchedAt = clock.monotonic()
+            failedAt = nil
             succeeded = begun
         } else {
+            failedAt = clock.monotonic()
             failed = begun
         }
         for waiter in waiters.values { waiter.resume() }

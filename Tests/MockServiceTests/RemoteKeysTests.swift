@@ -195,6 +195,39 @@ struct RemoteKeysTests {
         let user = Task { try await authenticator.authenticate(field).userID }
         try await away.clock.advance(to: soon, whenWaitedFor: soon)
         #expect(try await user.value == "u1")
+        // From now on nobody waits for the one that is away.
+        #expect(try await authenticator.authenticate(field).userID == "u1")
+    }
+
+    /// No clock moves here: whoever waited would do so for ever.
+    @Test func whoNeedsNoFetchedKeyWaitsForNone() async throws {
+        let key = try JSONWebKey.generate(.ES256)
+        let away = KeyServer([], isOpen: false)
+        defer { away.open() }
+        let authenticator = Authenticator(
+            verifier: TokenVerifier(audience: ["test"]), staticKeys: [key], remoteKeys: [away.keys()],
+            clock: away.clock.clock)
+        #expect(try await authenticator.authenticate("Bearer \(try token(key))").userID == "u1")
+        let error = await #expect(throws: AuthorizationError.self) {
+            try await authenticator.authenticate("Bearer x")
+        }
+        #expect(error?.code == "PSYNC_S2101")
+        #expect(away.held == 0)
+    }
+
+    @Test func aServerThatFailsIsNotAskedAgainForAMoment() async throws {
+        let key = try JSONWebKey.generate(.ES256)
+        let server = KeyServer([key])
+        server.state.withLock { $0.isDown = true }
+        let authenticator = authenticator(server)
+        let field = "Bearer \(try token(key))"
+        for _ in 0..<30 {
+            await #expect(throws: AuthorizationError.self) { try await authenticator.authenticate(field) }
+        }
+        #expect(server.fetches == 1)
+        server.state.withLock { $0.isDown = false }
+        server.clock.set(1_700_000_001)
+        #expect(try await authenticator.authenticate(field).userID == "u1")
     }
 
     @Test func keysStayUsableForAnHourWhileTheirServerIsAway() async throws {
@@ -211,7 +244,7 @@ struct RemoteKeysTests {
         #expect(try await count(at: 3599) == 1, "whatever the clock on the wall says")
         await #expect(throws: AuthorizationError.self) { _ = try await count(at: 3601) }
         server.state.withLock { $0.isDown = false }
-        #expect(try await count(at: 3601) == 1)
+        #expect(try await count(at: 3602) == 1)
     }
 
     @Test func anAnswerThatIsNoKeySetIsAnAuthorizationFailure() async throws {
