@@ -52,7 +52,8 @@ package struct BucketResolver: Sendable {
     /// - Returns: Buckets and streams.
     package func resolve(_ request: SyncStreamRequest, token: JSON) -> Resolution {
         var resolution = Resolution()
-        var places: [String: Int] = [:]
+        var places: [ExactText: Int] = [:]
+        let connection = ConnectionParameters(request.parameters)
         let includesDefaults = request.streams?.includeDefaults ?? true
         let subscriptions = Array((request.streams?.subscriptions ?? []).enumerated())
         for stream in config.streams {
@@ -63,13 +64,12 @@ package struct BucketResolver: Sendable {
             let index = resolution.streams.count
             func add(_ parameters: JSON?, _ reason: SubscriptionReason, _ priority: Int, _ subscription: Int?)
             {
-                let values = RequestValues(
-                    token: token, connection: request.parameters, subscription: parameters)
+                let values = RequestValues(token: token, connection: connection, subscription: parameters)
                 do throws(EvaluationError) {
                     for name in try names(stream, values) {
-                        let place = places[name] ?? resolution.buckets.count
+                        let place = places[ExactText(name)] ?? resolution.buckets.count
                         if place == resolution.buckets.count {
-                            places[name] = place
+                            places[ExactText(name)] = place
                             resolution.buckets.append(
                                 ResolvedBucket(name: name, priority: priority, reasons: []))
                         }
@@ -115,11 +115,11 @@ package struct BucketResolver: Sendable {
     ) throws(EvaluationError) -> [SQLiteValue]? {
         var keys: [SQLiteValue] = []
         for alternatives in variant.keys {
-            var texts: Set<String?> = []
+            var texts: Set<ExactText?> = []
             var last: SQLiteValue = .null
             for expression in alternatives {
                 last = try evaluator.value(of: expression)
-                texts.insert(BucketName.text(last))
+                texts.insert(BucketName.text(last).map { ExactText($0) })
             }
             guard texts.count == 1 else { return nil }
             keys.append(last)

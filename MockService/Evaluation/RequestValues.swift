@@ -1,31 +1,60 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
+/// The parameters of a connection, which every subscription of a request may ask for: found at once, however many there are.
+package struct ConnectionParameters: Sendable {
+    /// All of them; an empty object if there are none.
+    package let all: JSON
+    private let members: [ExactText: JSON]
+
+    /// Takes the parameters of a request.
+    package init(_ parameters: JSON?) {
+        all = parameters ?? .object([])
+        members = Dictionary(
+            (all.objectMembers ?? []).map { (ExactText($0.name), $0.value) }, uniquingKeysWith: { $1 })
+    }
+
+    /// One of them; the last of its name, as in JavaScript.
+    package subscript(_ name: String) -> JSON? { members[ExactText(name)] }
+}
+
 /// What a request says of itself: token, connection and subscription (service 2.4).
 package struct RequestValues: Sendable {
     /// The payload of the verified token.
     package var token: JSON
-    /// The connection's parameters; an empty object if there are none.
-    package var connection: JSON
+    /// The connection's parameters.
+    private let connection: ConnectionParameters
     /// The subscription's parameters; an empty object for the default subscription.
     package var subscription: JSON
 
     /// Makes values of their parts; nil counts as an empty object.
     package init(token: JSON, connection: JSON? = nil, subscription: JSON? = nil) {
+        self.init(token: token, connection: ConnectionParameters(connection), subscription: subscription)
+    }
+
+    /// Makes values of their parts; nil counts as an empty object.
+    package init(token: JSON, connection: ConnectionParameters, subscription: JSON?) {
         self.token = token
-        self.connection = connection ?? .object([])
+        self.connection = connection
         self.subscription = subscription ?? .object([])
     }
 
     /// The value of a parameter, NULL if it is missing.
     package subscript(_ parameter: RequestParameter) -> SQLiteValue {
         var value: JSON
+        var path = parameter.path[...]
         switch parameter.source {
         case .auth: value = token
-        case .connection: value = connection
         case .subscription: value = subscription
+        case .connection:
+            guard let name = path.popFirst() else {
+                value = connection.all
+                break
+            }
+            guard let member = connection[name] else { return .null }
+            value = member
         }
-        for key in parameter.path {
+        for key in path {
             guard let member = value[key] else { return .null }
             value = member
         }

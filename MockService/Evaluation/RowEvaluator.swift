@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// One row as it shall be in one bucket.
 package struct EvaluatedRow: Sendable, Equatable {
@@ -27,11 +28,11 @@ package struct RowEvaluator: Sendable {
         let processor: RowProcessor
     }
 
-    private let entries: [String: [Entry]]
+    private let entries: [ExactText: [Entry]]
 
     /// Makes an evaluator for all tables of a configuration.
     package init(_ config: CompiledSyncConfig) {
-        var entries: [String: [Entry]] = [:]
+        var entries: [ExactText: [Entry]] = [:]
         for source in config.sources {
             for processor in source.processors {
                 entries[Self.key(processor.schema, processor.table), default: []].append(
@@ -43,7 +44,7 @@ package struct RowEvaluator: Sendable {
 
     /// The tables that the configuration names, as (schema, name), in stable order.
     package var tables: [(schema: String, name: String)] {
-        var seen: Set<String> = []
+        var seen: Set<ExactText> = []
         return entries.values.joined().map { ($0.processor.schema, $0.processor.table) }
             .filter { seen.insert(Self.key($0.0, $0.1)).inserted }
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
@@ -77,8 +78,8 @@ package struct RowEvaluator: Sendable {
         return result
     }
 
-    private static func key(_ schema: String, _ table: String) -> String {
-        "\(schema.utf8.count):\(schema).\(table)"
+    private static func key(_ schema: String, _ table: String) -> ExactText {
+        ExactText("\(schema.utf8.count):\(schema).\(table)")
     }
 
     private static func evaluate(

@@ -6,16 +6,16 @@ package enum RowText {
     /// The JSON object of columns in their order; BLOBs are left out, a later column overrides an earlier of
     /// its name.
     package static func json(_ columns: [(name: String, value: SQLiteValue)]) -> String {
-        var places: [String: Int] = [:]
+        var places: [ExactText: Int] = [:]
         places.reserveCapacity(columns.count)
         var members: [(name: String, value: SQLiteValue)] = []
         members.reserveCapacity(columns.count)
         for column in columns {
             if case .blob = column.value { continue }
-            if let place = places[column.name] {
+            if let place = places[ExactText(column.name)] {
                 members[place].value = column.value
             } else {
-                places[column.name] = members.count
+                places[ExactText(column.name)] = members.count
                 members.append(column)
             }
         }

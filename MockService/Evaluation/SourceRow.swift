@@ -1,19 +1,21 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// The columns of a source table, shared by its rows.
 package final class RowShape: Sendable {
     /// Names in table order.
     package let columns: [String]
-    private let indexes: [String: Int]
+    private let indexes: [ExactText: Int]
 
     /// Makes a shape of the names in table order.
     package init(columns: [String]) {
         self.columns = columns
-        indexes = Dictionary(columns.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        indexes = Dictionary(
+            columns.enumerated().map { (ExactText($1), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Where a column is.
-    package func index(of column: String) -> Int? { indexes[column] }
+    package func index(of column: String) -> Int? { indexes[ExactText(column)] }
 }
 
 /// One row of a source table, converted to SQLite values.

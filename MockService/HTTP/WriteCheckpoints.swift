@@ -30,8 +30,11 @@ struct WriteCheckpoints: Sendable {
     }
 
     /// The key by which the write checkpoints of a client are kept.
+    ///
+    /// A "/" in the user's id is spelled otherwise: it would make the key one of another user's client.
     static func key(userID: String, clientID: String?) -> String {
-        clientID.map { $0.isEmpty ? userID : "\(userID)/\($0)" } ?? userID
+        let user = userID.replacing("%", with: "%25").replacing("/", with: "%2F")
+        return clientID.map { $0.isEmpty ? user : "\(user)/\($0)" } ?? user
     }
 
     /// Takes the next id, or the one that the client names.

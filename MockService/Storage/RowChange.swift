@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncWire
 
 /// One change of one row, as the replication stream tells it.
 package enum RowChange: Sendable {
@@ -45,18 +46,22 @@ package struct IncompleteRow: Sendable {
 package struct RowEntry: Sendable, Hashable {
     /// The bucket's id in the state file.
     package let bucket: Int64
-    /// The client's table.
-    package let type: String
-    /// The client's id.
-    package let id: String
+    private let exactType: ExactText
+    private let exactID: ExactText
 
     /// Makes an entry.
     package init(bucket: Int64, type: String, id: String) {
         self.bucket = bucket
-        self.type = type
-        self.id = id
+        exactType = ExactText(type)
+        exactID = ExactText(id)
     }
 }
+
+    /// The client's table.
+    package var type: String { exactType.text }
+
+    /// The client's id.
+    package var id: String { exactID.text }
 
 /// Decides which operations a changed row becomes (service 4.6).
 package enum RowChangePlan {

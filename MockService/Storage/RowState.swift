@@ -13,10 +13,10 @@ enum RowState {
     }
 
     /// Reads what `text(largeValues:of:)` wrote.
-    static func largeValues(_ text: String?) throws -> [String: String?] {
+    static func largeValues(_ text: String?) throws -> [ExactText: String?] {
         guard let text, let members = try JSON.parse(text).objectMembers else { return [:] }
         return Dictionary(
-            members.map { ($0.name, $0.value.stringValue) }, uniquingKeysWith: { _, last in last })
+            members.map { (ExactText($0.name), $0.value.stringValue) }, uniquingKeysWith: { _, last in last })
     }
 
     /// The places of a row, as a JSON array of arrays.

@@ -11,7 +11,7 @@ final class RowWriter {
     }
 
     private struct StoredRow {
-        var largeValues: [String: String?]
+        var largeValues: [ExactText: String?]
         var entries: [RowEntry]
     }
 
@@ -19,7 +19,7 @@ final class RowWriter {
     private let stream: StreamNumber
     private let evaluator: RowEvaluator
     private let converter: ValueConverter
-    private var buckets: [String: Int64] = [:]
+    private var buckets: [ExactText: Int64] = [:]
     private var totals: [Int64: Total] = [:]
     /// The last operation id before this writer.
     let firstOperation: Int64
@@ -77,7 +77,7 @@ final class RowWriter {
         let previous = try stored(table, oldID)
         if let previous, let columns = missing(table, tuple) {
             for index in columns {
-                if let known = previous.largeValues[table.shape.columns[index]] {
+                if let known = previous.largeValues[ExactText(table.shape.columns[index])] {
                     tuple[index] = known.map { .text($0) } ?? .null
                 }
             }
@@ -187,7 +187,7 @@ final class RowWriter {
     }
 
     private func bucket(_ name: String) throws -> Int64 {
-        if let known = buckets[name] { return known }
+        if let known = buckets[ExactText(name)] { return known }
         let full = "\(stream)#\(name)"
         let parameters: [SQLiteValue] = [.integer(stream), .text(full)]
         let select = "SELECT id FROM bucket WHERE stream = ? AND name = ?"
@@ -197,7 +197,7 @@ final class RowWriter {
             id = connection.lastInsertRowID
         }
         guard let id else { throw StoreError.noStream }
-        buckets[name] = id
+        buckets[ExactText(name)] = id
         return id
     }
 

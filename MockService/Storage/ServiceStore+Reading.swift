@@ -54,19 +54,19 @@ extension ServiceStore {
     /// - Throws: `SQLiteError`.
     package func states(
         of names: [String], stream: StreamNumber, at operation: Int64
-    ) async throws -> [String: BucketState] {
+    ) async throws -> [ExactText: BucketState] {
         let list = JSON.array(names.map { .string($0) }).text
         return try await pool.read { connection in
             // One reading transaction: totals and tails must be of the same moment.
             try connection.execute("BEGIN")
             defer { connection.rollBack() }
-            var states: [String: BucketState] = [:]
+            var states: [ExactText: BucketState] = [:]
             try connection.forEach(
                 "SELECT name, id, checksum, count, last_op FROM bucket "
                     + "WHERE stream = ? AND name IN (SELECT value FROM json_each(?))",
                 [.integer(stream), .text(list)]
             ) { row in
-                states[row.string(0)] = BucketState(
+                states[ExactText(row.string(0))] = BucketState(
                     id: row.int64(1), checksum: Checksum(truncating: row.int64(2)), count: row.int64(3),
                     lastOperation: row.int64(4))
             }

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// What rows are evaluated and converted with.
 package struct EvaluationContext: Sendable {
@@ -127,7 +128,9 @@ extension ServiceStore {
         var match: SourceTable?
         for record in try await records(context.stream) {
             let other = record.description
-            let isSameName = other.schema == description.schema && other.name == description.name
+            let isSameName =
+                ExactText(other.schema) == ExactText(description.schema)
+                && ExactText(other.name) == ExactText(description.name)
             guard isSameName || other.oid == description.oid else { continue }
             if record.fits(description) {
                 match = record.table(description, types)
@@ -149,9 +152,7 @@ extension ServiceStore {
         let layout: TableLayout.Version
 
         func fits(_ other: TableDescription) -> Bool {
-            description.oid == other.oid && description.schema == other.schema
-                && description.name == other.name
-                && storedIdentity == other.identity
+            description.isSameTable(as: other, identity: storedIdentity)
         }
 
         func table(_ description: TableDescription, _ types: TypeCatalog) -> SourceTable {

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// A column of a source table as replication describes it.
 package struct SourceColumn: Sendable, Hashable {
@@ -39,7 +40,13 @@ package struct TableDescription: Sendable, Hashable {
 
     /// Whether a record of one goes on for the other: the same relation under the same name with the same identity.
     package func isSameTable(as other: TableDescription) -> Bool {
-        oid == other.oid && schema == other.schema && name == other.name && identity == other.identity
+        isSameTable(as: other, identity: identity)
+    }
+
+    /// The same for a table of which the identity is kept as text.
+    func isSameTable(as other: TableDescription, identity: String) -> Bool {
+        oid == other.oid && ExactText(schema) == ExactText(other.schema)
+            && ExactText(name) == ExactText(other.name) && ExactText(identity) == ExactText(other.identity)
     }
 
     /// Names and types of the identity; another text means other replica ids (service 4.8).

@@ -16,14 +16,14 @@ package enum CheckpointDiffer {
     ///   - view: The checkpoint.
     /// - Returns: What to tell; a mere change of priority or reasons is nothing (service 3.14 D3).
     package static func diff(
-        from listed: [String: CheckpointView.Bucket], writeCheckpoint: Int64?, to view: CheckpointView
+        from listed: [ExactText: CheckpointView.Bucket], writeCheckpoint: Int64?, to view: CheckpointView
     ) -> Difference? {
         let updated = view.buckets.filter { bucket in
-            guard let old = listed[bucket.bucket.name]?.state else { return true }
+            guard let old = listed[ExactText(bucket.bucket.name)]?.state else { return true }
             return old.checksum != bucket.state.checksum || old.count != bucket.state.count
         }
-        let names = Set(view.buckets.map(\.bucket.name))
-        let removed = listed.keys.filter { !names.contains($0) }.sorted()
+        let names = Set(view.buckets.map { ExactText($0.bucket.name) })
+        let removed = listed.keys.filter { !names.contains($0) }.map(\.text).sorted()
         guard !updated.isEmpty || !removed.isEmpty || view.writeCheckpoint != writeCheckpoint else {
             return nil
         }

@@ -45,7 +45,7 @@ struct StreamLoop {
             writeCheckpoint: try await store.writeCheckpoint(
                 key: writeCheckpointKey, at: published.checkpoint.lsn),
             buckets: buckets.map {
-                CheckpointView.Bucket(bucket: $0, state: states[$0.name] ?? .empty)
+                CheckpointView.Bucket(bucket: $0, state: states[ExactText($0.name)] ?? .empty)
             })
     }
 

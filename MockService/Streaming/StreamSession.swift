@@ -62,14 +62,14 @@ package struct StreamSession {
 
     private struct Plan {
         /// Priorities with the names of their buckets, both ascending.
-        var groups: [(priority: Int, names: [String])]
+        var groups: [(priority: Int, names: [ExactText])]
         var isComplete = false
     }
 
     private let streams: [StreamDescription]
-    private var positions: [String: Int64]
-    private var listed: [String: CheckpointView.Bucket] = [:]
-    private var waiting: Set<String> = []
+    private var positions: [ExactText: Int64]
+    private var listed: [ExactText: CheckpointView.Bucket] = [:]
+    private var waiting: Set<ExactText> = []
     private var plan = Plan(groups: [], isComplete: true)
     private var current: CheckpointView?
     private var rowsLeft = Self.rowLimit
@@ -83,7 +83,7 @@ package struct StreamSession {
     package init(positions: [BucketRequest], streams: [StreamDescription]) {
         self.streams = streams
         self.positions = Dictionary(
-            positions.map { ($0.name, $0.after) }, uniquingKeysWith: { _, last in last })
+            positions.map { (ExactText($0.name), $0.after) }, uniquingKeysWith: { _, last in last })
     }
 
     /// Whether so much was sent for the current line that a newer checkpoint should be looked at (service
@@ -102,21 +102,21 @@ package struct StreamSession {
                 let diff = CheckpointDiffer.diff(
                     from: listed, writeCheckpoint: current.writeCheckpoint, to: view)
             else { return nil }
-            for name in diff.removed {
+            for name in diff.removed.map({ ExactText($0) }) {
                 listed[name] = nil
                 positions[name] = nil
                 waiting.remove(name)
             }
             for bucket in diff.updated {
-                listed[bucket.bucket.name] = bucket
-                waiting.insert(bucket.bucket.name)
+                listed[ExactText(bucket.bucket.name)] = bucket
+                waiting.insert(ExactText(bucket.bucket.name))
             }
             line = .checkpointDiff(
                 CheckpointDiff(
                     lastOpID: view.operation, writeCheckpoint: view.writeCheckpoint,
                     updatedBuckets: diff.updated.map(Self.entry), removedBuckets: diff.removed))
         } else {
-            for bucket in view.buckets { listed[bucket.bucket.name] = bucket }
+            for bucket in view.buckets { listed[ExactText(bucket.bucket.name)] = bucket }
             waiting = Set(listed.keys)
             positions = positions.filter { listed[$0.key] != nil }
             line = .checkpoint(
@@ -156,6 +156,7 @@ package struct StreamSession {
     ///   - read: What was asked for.
     /// - Returns: The line to send, nil if there was nothing.
     package mutating func received(_ chunk: BucketChunk, for read: BucketRead) -> SyncLine? {
+        let name = ExactText(read.name)
         guard let last = chunk.operations.last else {
             // A bucket with nothing to send stays among those that wait, as recorded (service 3.2, step 6).
             finish(read.name)
@@ -175,12 +176,12 @@ package struct StreamSession {
                 operations: OperationList(chunk.operations)))
     }
 
-    private mutating func finish(_ name: String) {
+    private mutating func finish(_ name: ExactText) {
         guard plan.groups.first?.names.first == name else { return }
         plan.groups[0].names.removeFirst()
     }
 
-    private func read(_ name: String, upTo last: Int64) -> BucketRead? {
+    private func read(_ name: ExactText, upTo last: Int64) -> BucketRead? {
         guard let state = listed[name]?.state, let id = state.id else { return nil }
         let position = positions[name] ?? 0
         guard position < min(last, state.lastOperation) else { return nil }
@@ -189,7 +190,7 @@ package struct StreamSession {
 
     /// Groups come from the buckets that wait, not from those that changed.
     private func makePlan() -> Plan {
-        var groups: [Int: [String]] = [:]
+        var groups: [Int: [ExactText]] = [:]
         for name in waiting {
             guard let bucket = listed[name] else { continue }
             groups[bucket.bucket.priority, default: []].append(name)

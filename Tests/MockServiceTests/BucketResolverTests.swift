@@ -100,6 +100,43 @@ struct BucketResolverTests {
         #expect(names == (name.map { ["1#s|0" + $0] } ?? []))
     }
 
+    /// What must be one value must be so byte by byte, as in Postgres.
+    @Test func valuesThatAreOnlySpelledAlikeDoNotAgree() throws {
+        let config = try SyncConfigReader.compile(
+            """
+            config: {edition: 3}
+            streams:
+              s:
+                query: SELECT * FROM t WHERE x = auth.parameter('p') AND x = subscription.parameter('p')
+            """)
+        func buckets(_ token: String, _ subscriptions: String...) -> [String] {
+            let request = SyncStreamRequest(
+                streams: StreamSubscriptions(
+                    subscriptions: subscriptions.map {
+                        StreamSubscription(
+                            stream: "s", parameters: .object([JSONMember("p", .string($0))]))
+                    }))
+            return BucketResolver(config: config, streamNumber: 1)
+                .resolve(request, token: .object([JSONMember("p", .string(token))])).buckets.map(\.name)
+        }
+        #expect(buckets("\u{e9}", "\u{e9}").count == 1)
+        #expect(buckets("\u{e9}", "e\u{301}").isEmpty)
+        #expect(buckets("e\u{301}", "\u{e9}").isEmpty)
+    }
+
+    @Test func subscriptionsThatAreOnlySpelledAlikeGetABucketEach() throws {
+        let config = try SyncConfigReader.compile(
+            "config: {edition: 3}\nstreams:\n  s: {query: \"SELECT * FROM t WHERE x = subscription.parameter('p')\"}"
+        )
+        let request = SyncStreamRequest(
+            streams: StreamSubscriptions(
+                subscriptions: ["\u{e9}", "e\u{301}"].map {
+                    StreamSubscription(stream: "s", parameters: .object([JSONMember("p", .string($0))]))
+                }))
+        let resolution = BucketResolver(config: config, streamNumber: 1).resolve(request, token: .object([]))
+        #expect(resolution.buckets.map(\.reasons) == [[.subscription(0)], [.subscription(1)]])
+    }
+
     @Test(arguments: [
         (#""u1""#, "u1"), ("5", "5"), ("true", "1"),
         (#"{"id":1,"name":"test"}"#, #"{"id":1.0,"name":"test"}"#),

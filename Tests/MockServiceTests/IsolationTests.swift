@@ -107,4 +107,33 @@ struct IsolationTests {
             #expect(!log.isEmpty)
         }
     }
+
+    /// Names that look the same, or mean the same characters, are those of different users if their bytes differ.
+    @Test func usersWhoseNamesAreOnlySpelledAlikeAreNotOne() async throws {
+        // One letter or two; the letter K and the sign for kelvin.
+        let users = ["\u{e9}", "e\u{301}", "Kate", "\u{212A}ate"]
+        let values = users.enumerated().map { "('n\($0)', '\($1)', 'team \($1)', 'of \($0)')" }
+        try await TestService.run([
+            Self.schema[0], "INSERT INTO notes VALUES " + values.joined(separator: ", "),
+        ]) { service in
+            try await service.start(Self.config)
+            for (number, user) in users.enumerated() {
+                let stream = try await service.open(
+                    user: user, claims: .object([JSONMember("team", .string("team \(user)"))]))
+                try await stream.holds(["notes/n\(number)"])
+                stream.close()
+            }
+        }
+    }
+
+    /// The id of a user may hold what stands between user and client in the key of write checkpoints.
+    @Test func noUserReachesTheWriteCheckpointsOfAnother() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            #expect(try await service.writeCheckpoint(user: "a", client: "b/c") == 1)
+            #expect(try await service.writeCheckpoint(user: "a/b", client: "c") == 1)
+            #expect(try await service.writeCheckpoint(user: "a%2Fb", client: "c") == 1)
+            #expect(try await service.writeCheckpoint(user: "a/b", client: "c") == 2)
+        }
+    }
 }

@@ -52,7 +52,7 @@ struct ServiceStoreTests {
         func operations(_ owner: String, upTo last: Int64 = .max) async throws -> [String] {
             let name = "\(stream.number)#s|0[\"\(owner)\"]"
             let states = try await store.states(of: [name], stream: stream.number, at: last)
-            guard let state = states[name], let id = state.id else { return [] }
+            guard let state = states[ExactText(name)], let id = state.id else { return [] }
             let chunk = try await store.chunk(bucket: id, after: 0, upTo: last, rows: 1000, bytes: 1 << 20)
             let sum = chunk.operations.reduce(Checksum.zero) { $0 + $1.checksum }
             #expect(sum == state.checksum)
