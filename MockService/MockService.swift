@@ -16,19 +16,23 @@ package final class MockService: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
         let metricsServer: HTTPServer?
+        let router: ServiceRouter
         let hub: CheckpointHub
-        let task: Task<Void, Never>
+        let replicating: Task<Void, Never>
+        let serving: Task<Void, Never>
     }
 
     /// What stands on one state; another source has another.
     private struct Parts: Sendable {
         let store: ServiceStore
-        let router: ServiceRouter
+        let pool: PostgresPool
+        let answering: ServiceRouter.State
         let metricsRouter: MetricsRouter
         let replicators: [Replicator]
 
         func close() async {
-            await router.writeCheckpoints.close()
+            await answering.writeCheckpoints.close()
+            await pool.close()
             await store.close()
         }
     }
@@ -104,33 +108,40 @@ package final class MockService: Sendable {
                 configuration: HTTPServerConfiguration(
                     host: configuration.host, port: port, name: "the sync service's metrics"), poller: poller)
         }
-        var limits = PostgresPool.Limits(size: 3)
-        limits.patience = configuration.linkTimes.statement
-        let pool = PostgresPool(
-            uri: configuration.source.uri, limits: limits,
-            parameters: configuration.source.statementParameters,
-            poller: poller)
-        let client = try HTTPClient()
+        let lines = LineBudget(limit: configuration.maxLinesInFlightBytes)
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
-            Parts(
-                store: state.store, router: router(state.store, hub, pool, client, slots, metrics, health),
+            // First what can fail.
+            let replicators = try await replicators(config, state, hub, metrics, health)
+            var limits = PostgresPool.Limits(size: 3)
+            limits.patience = configuration.linkTimes.statement
+            let pool = PostgresPool(
+                uri: configuration.source.uri, limits: limits,
+                parameters: configuration.source.statementParameters, poller: poller)
+            let streams = StreamHandler(
+                store: state.store, hub: hub, clock: clock, slots: slots, metrics: metrics, lines: lines,
+                bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
+            return Parts(
+                store: state.store, pool: pool,
+                answering: ServiceRouter.State(
+                    writeCheckpoints: WriteCheckpoints(pool: pool, store: state.store, hub: hub),
+                    streams: streams),
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, hub: hub, store: state.store, clock: clock),
-                replicators: try await replicators(config, state, hub, metrics, health))
+                replicators: replicators)
         }
-        let first: Parts
+        let client = try HTTPClient()
         do {
-            first = try await make(state)
+            let first = try await make(state)
+            parts.withLock { $0 = first }
         } catch {
             client.close()
-            await pool.close()
             throw error
         }
-        parts.withLock { $0 = first }
-        let task = Task {
+        let router = router(hub, client, health)
+        let replicating = Task { await replicate(state.file, opener, hub, make) }
+        let serving = Task {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { [self] in await replicate(state.file, opener, hub, make) }
-                group.addTask { await server.run { [self] in await handle($0, $1) } }
+                group.addTask { await server.run { await router.handle($0, $1) } }
                 if let metricsServer {
                     group.addTask {
                         await metricsServer.run { [self] request, _ in
@@ -142,10 +153,11 @@ package final class MockService: Sendable {
                 await group.waitForAll()
             }
             client.close()
-            await pool.close()
         }
         running.withLock {
-            $0 = Running(server: server, metricsServer: metricsServer, hub: hub, task: task)
+            $0 = Running(
+                server: server, metricsServer: metricsServer, router: router, hub: hub,
+                replicating: replicating, serving: serving)
         }
         log.info("listening", ["http.host": configuration.host, "http.port": "\(server.port)"])
         _ = try await hub.next(after: 0)
@@ -165,7 +177,7 @@ package final class MockService: Sendable {
                 source: configuration.source, store: state.store, hub: hub, poller: poller,
                 log: log.labelled("replication"), metrics: metrics, config: config, configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
-                heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health,
+                heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
                 random: clock.random)
         }
         var replicators = [replicator(config, configuration.syncConfig, hash, formerStream: nil)]
@@ -182,7 +194,11 @@ package final class MockService: Sendable {
             replicators.append(
                 replicator(served, active.config, active.configHash, formerStream: active.number))
         }
-        if state.mayBeServed { hub.publish(stream: active.number, config: served, active.checkpoint) }
+        if state.mayBeServed {
+            hub.publish(stream: active.number, config: served, active.checkpoint)
+            // Until the source is heard, nobody knows how old that is.
+            health.link(active.configHash).isDown()
+        }
         return replicators
     }
 
@@ -195,27 +211,43 @@ package final class MockService: Sendable {
         _ make: @Sendable (StateOpener.State) async throws -> Parts
     ) async {
         var delay = RetryDelay()
-        while !Task.isCancelled {
-            if let replicators = parts.withLock({ $0?.replicators }) {
-                guard await isOfAnotherSource(replicators) else { return }
-                hub.retract()
-                let former = parts.withLock { parts in
-                    defer { parts = nil }
-                    return parts
+        while let replicators = parts.withLock({ $0?.replicators }) {
+            let begun = ContinuousClock.now
+            guard await isOfAnotherSource(replicators) else { return }
+            hub.retract()
+            await closeParts()
+            // An address behind which the sources take turns must not fill the disk with states.
+            if ContinuousClock.now - begun > .seconds(60) { delay.reset() }
+            var isSetAside = false
+            repeat {
+                do {
+                    try await poller.sleep(
+                        until: .now + delay.next(after: StoreError.noStream, jitter: clock.random()))
+                    let state = try await isSetAside ? opener.open(file) : opener.replaced(file)
+                    isSetAside = true
+                    do {
+                        let made = try await make(state)
+                        parts.withLock { $0 = made }
+                    } catch {
+                        await state.store.close()
+                        throw error
+                    }
+                } catch is CancellationError {
+                    return
+                } catch {
+                    log.error(
+                        "the state cannot be made anew and this will be tried again", ["error": "\(error)"])
                 }
-                await former?.close()
-            }
-            do {
-                let made = try await make(try await opener.replaced(file))
-                parts.withLock { $0 = made }
-            } catch {
-                log.error("the state cannot be made anew and this will be tried again", ["error": "\(error)"])
-                guard
-                    (try? await poller.sleep(until: .now + delay.next(after: error, jitter: clock.random())))
-                        != nil
-                else { return }
-            }
+            } while parts.withLock { $0 == nil }
         }
+    }
+
+    private func closeParts() async {
+        let parts = parts.withLock { parts in
+            defer { parts = nil }
+            return parts
+        }
+        await parts?.close()
     }
 
     private func isOfAnotherSource(_ replicators: [Replicator]) async -> Bool {
@@ -248,11 +280,13 @@ package final class MockService: Sendable {
     ///   - body: Its body.
     /// - Returns: The answer; 503 if the service is not running.
     package func handle(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
-        guard let router = parts.withLock({ $0?.router }) else { return HTTPResponse(status: 503) }
+        guard let router = running.withLock({ $0?.router }) else { return HTTPResponse(status: 503) }
         return await router.handle(request, body)
     }
 
     /// Ends streams and replication, and closes the state; does nothing if the service is not running.
+    ///
+    /// Requests that have arrived are answered if that takes no more than two seconds.
     package func stop() async {
         let stopped = running.withLock { running in
             defer { running = nil }
@@ -262,18 +296,14 @@ package final class MockService: Sendable {
         stopped.hub.close()
         stopped.server.stop(grace: .seconds(2))
         stopped.metricsServer?.stop(grace: .zero)
-        stopped.task.cancel()
-        await stopped.task.value
-        let parts = parts.withLock { parts in
-            defer { parts = nil }
-            return parts
-        }
-        await parts?.close()
+        stopped.replicating.cancel()
+        await stopped.serving.value
+        await stopped.replicating.value
+        await closeParts()
     }
 
     private func router(
-        _ store: ServiceStore, _ hub: CheckpointHub, _ pool: PostgresPool, _ client: HTTPClient,
-        _ slots: ConnectionSlots, _ metrics: ServiceMetrics, _ health: ServiceHealth
+        _ hub: CheckpointHub, _ client: HTTPClient, _ health: ServiceHealth
     ) -> ServiceRouter {
         let remoteKeys = configuration.jwksURIs.map { uri in
             RemoteKeys(uri: uri, clock: clock) { uri, timeout in
@@ -290,14 +320,9 @@ package final class MockService: Sendable {
         let authenticator = Authenticator(
             verifier: TokenVerifier(audience: configuration.audience), staticKeys: configuration.keys,
             remoteKeys: remoteKeys, clock: clock)
-        let streams = StreamHandler(
-            store: store, hub: hub, clock: clock, slots: slots, metrics: metrics,
-            lines: LineBudget(limit: configuration.maxLinesInFlightBytes),
-            bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
         return ServiceRouter(
             authenticator: authenticator, hub: hub, health: health, clock: clock,
-            writeCheckpoints: WriteCheckpoints(pool: pool, store: store, hub: hub),
-            checkpointPlaces: RequestPlaces(configuration.checkpointRequests), streams: streams,
-            log: log.labelled("http"))
+            checkpointPlaces: RequestPlaces(configuration.checkpointRequests),
+            state: { [parts] in parts.withLock { $0?.answering } }, log: log.labelled("http"))
     }
 }

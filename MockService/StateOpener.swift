@@ -17,9 +17,6 @@ struct StateOpener: Sendable {
     let log: Log
     let clock: ServiceClock
 
-    /// How long the source may take to say who it is before the state is opened without it.
-    private static let patience = Duration.seconds(10)
-
     /// Opens the state.
     ///
     /// - Parameter file: Where it lies.
@@ -30,8 +27,7 @@ struct StateOpener: Sendable {
         do {
             store = try await openStore(file)
         } catch let error as StoreError where error.isOtherVersion {
-            try setAside(file, because: error.message)
-            return State(file: file, store: try await openStore(file), mayBeServed: true)
+            return try await replaced(file, because: error.message)
         }
         do {
             guard let known = try await store.source() else {
@@ -53,28 +49,35 @@ struct StateOpener: Sendable {
 
     /// Sets a state aside that belongs to another source, and opens a new one.
     ///
-    /// - Parameter file: Where it lies; nobody may have it open.
+    /// The numbers of its streams go on, so that no client takes a bucket of the new state for one that it holds.
+    ///
+    /// - Parameters:
+    ///   - file: Where it lies; nobody may have it open.
+    ///   - reason: Why, in a sentence for the log.
     /// - Returns: The new state.
     /// - Throws: `SQLiteError`, `StoreError`.
-    func replaced(_ file: StateFile) async throws -> State {
-        try setAside(file, because: "It was made from another database, or from one before it was restored.")
-        return State(file: file, store: try await openStore(file), mayBeServed: true)
-    }
-
-    private func openStore(_ file: StateFile) async throws -> ServiceStore {
-        try await ServiceStore.open(path: file.path, readers: configuration.maxDataFetchConcurrency)
-    }
-
-    private func setAside(_ file: StateFile, because reason: String) throws {
+    func replaced(
+        _ file: StateFile,
+        because reason: String = "It was made from another database, or from one before it was restored."
+    ) async throws -> State {
+        let last = ServiceStore.lastStreamNumber(path: file.path)
         let name = try file.setAside(at: clock.now())
         log.warning(
             "\(reason) The state was set aside and everything is replicated anew.", ["state.path": name])
+        return State(file: file, store: try await openStore(file, after: last), mayBeServed: true)
+    }
+
+    private func openStore(_ file: StateFile, after last: StreamNumber = 0) async throws -> ServiceStore {
+        try await ServiceStore.open(
+            path: file.path, readers: configuration.maxDataFetchConcurrency, after: last)
     }
 
     /// Whether the source is the one of the state; nil if it cannot be asked now.
     private func isOurs(_ store: ServiceStore) async -> Bool? {
         let check = SourceCheck(source: configuration.source, store: store)
         let poller = poller
+        // How long the source may take to say who it is before the state is opened without it.
+        let patience = configuration.linkTimes.statement
         do {
             return try await withThrowingTaskGroup(of: Bool?.self) { group in
                 group.addTask {
@@ -89,7 +92,7 @@ struct StateOpener: Sendable {
                     }
                 }
                 group.addTask {
-                    try await poller.sleep(until: .now + Self.patience)
+                    try await poller.sleep(until: .now + patience)
                     return nil
                 }
                 defer { group.cancelAll() }

@@ -6,6 +6,8 @@
 #   sessions      10,000 random sessions against a model, 200 crashes
 #   mutants       planted mistakes, which the sessions must notice
 #   release       all products as a release build, in which a warning is an error, too
+#   links         dead links to Postgres and 1,000 clients that vanish, with the times of production; a transaction of
+#                 20,000,000 rows; 100 seeds of random transactions
 #   busy          the whole suite with two busy processes beside it
 #   postgres-18   the whole suite on PostgreSQL 18
 #   sanitize      the parts with locks and threads of their own under ThreadSanitizer
@@ -25,6 +27,14 @@ mutants() {
 # The manifest makes every warning of the package an error; here in the code that a debug build leaves out.
 release() {
     swift build -c release
+}
+
+links() {
+    POWERSYNC_ONLY=MockService POWERSYNC_REAL_TIMES=1 POWERSYNC_TEST_PATIENCE="${POWERSYNC_TEST_PATIENCE:-20}" \
+        POWERSYNC_UNPUBLISHED_ROWS="${POWERSYNC_UNPUBLISHED_ROWS:-20000000}" \
+        POWERSYNC_TRANSACTION_SEEDS="${POWERSYNC_TRANSACTION_SEEDS:-100}" \
+        Scripts/test.sh --filter 'LinkTests|RandomTransactionTests'
+    POWERSYNC_ONLY=HTTPServer POWERSYNC_REAL_TIMES=1 Scripts/test.sh --filter AcceptedSocketTests
 }
 
 busy() {
@@ -48,7 +58,7 @@ fuzz() {
     Scripts/fuzz.sh
 }
 
-all=(sessions mutants release busy postgres-18 sanitize fuzz)
+all=(sessions mutants release links busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then

@@ -63,14 +63,17 @@ enum ErrorResponse {
     }
 
     static func tooManyBuckets(_ count: Int, limit: Int) -> HTTPResponse {
-        // This one body lacks the status, as recorded.
-        make(
+        // This one body lacks the status, and the answer has the field of streams, as recorded.
+        let answer = make(
             500,
             [
                 JSONMember("code", .string("PSYNC_S2305")),
                 JSONMember("description", .string("Too many buckets: \(count) (limit of \(limit))")),
                 JSONMember("name", .string("ServiceError")),
             ])
+        var fields = answer.fields
+        fields.append("x-accel-buffering", "no")
+        return HTTPResponse(status: answer.status, fields: fields, body: answer.body)
     }
 
     /// Something that was not foreseen; the cause goes to the log.

@@ -4,15 +4,24 @@ import PowerSyncWire
 
 /// Answers requests (service 1.2).
 struct ServiceRouter: Sendable {
+    /// What answers from a state.
+    struct State: Sendable {
+        let writeCheckpoints: WriteCheckpoints
+        let streams: StreamHandler
+    }
+
     let authenticator: Authenticator
     let hub: CheckpointHub
     let health: ServiceHealth
     let clock: ServiceClock
-    let writeCheckpoints: WriteCheckpoints
     /// The places of the requests for write checkpoints.
     let checkpointPlaces: RequestPlaces
-    let streams: StreamHandler
+    /// The state of now; nil while it is made anew.
+    let state: @Sendable () -> State?
     let log: Log
+
+    /// The most bytes of a client's id, of which every one that asks for a write checkpoint is kept; SDKs send 36.
+    private static let clientIDLimit = 256
 
     /// What lets web pages read an answer; also those that the server gives before there is a request.
     static let commonFields: HTTPFields = [
@@ -41,7 +50,7 @@ struct ServiceRouter: Sendable {
         switch (method, request.path) {
         case ("POST", "/sync/stream"):
             return await authorized(request, body) { parameters, token in
-                try await streams.open(request, parameters, token)
+                try await current().streams.open(request, parameters, token)
             }
         case ("GET", "/write-checkpoint2.json"):
             return await authorized(request, body) { parameters, token in
@@ -65,6 +74,17 @@ struct ServiceRouter: Sendable {
         default: return ErrorResponse.notFound(request.method, request.path)
         }
     }
+
+    /// The state of now.
+    ///
+    /// - Throws: `StreamHandler.Refusal` while there is none.
+    private func current() throws -> State {
+        guard let state = state() else { throw StreamHandler.Refusal(response: Self.unavailable) }
+        return state
+    }
+
+    private static let unavailable = ErrorResponse.service(
+        503, "PSYNC_S2003", "Service temporarily unavailable")
 
     private typealias Handler = (JSON, VerifiedToken) async throws -> HTTPResponse
 
@@ -92,7 +112,7 @@ struct ServiceRouter: Sendable {
         } catch is RequestPlaces.Full {
             return HTTPResponse(status: 429)
         } catch is CancellationError {
-            return ErrorResponse.service(503, "PSYNC_S2003", "Service temporarily unavailable")
+            return Self.unavailable
         } catch {
             log.error("a request failed", ["http.path": request.path, "error": "\(error)"])
             return ErrorResponse.unexpected()
@@ -114,7 +134,14 @@ struct ServiceRouter: Sendable {
                 response: ErrorResponse.service(
                     500, "PSYNC_S2302", "Cannot create Write Checkpoint since no sync config is active."))
         }
-        let key = WriteCheckpoints.key(userID: token.userID, clientID: parameters["client_id"]?.stringValue)
+        let writeCheckpoints = try current().writeCheckpoints
+        let clientID = parameters["client_id"]?.stringValue
+        guard (clientID?.utf8.count ?? 0) <= Self.clientIDLimit else {
+            throw RequestViolations(messages: [
+                "/client_id: must NOT have more than \(Self.clientIDLimit) bytes"
+            ])
+        }
+        let key = WriteCheckpoints.key(userID: token.userID, clientID: clientID)
         return try await checkpointPlaces.run {
             try await writeCheckpoints.take(key: key, requested: requested)
         }

@@ -28,9 +28,16 @@ enum StreamEnd: String {
     case service = "service closing stream"
     case failure = "stream error"
 
-    init(_ error: any Error, isStopping: Bool) {
+    /// Makes the reason of an error.
+    ///
+    /// - Parameters:
+    ///   - error: What the stream ended with.
+    ///   - isStopping: Whether the service ends.
+    ///   - isReplaced: Whether clients are served from another stream, or from none, by now.
+    init(_ error: any Error, isStopping: Bool, isReplaced: Bool) {
         switch error {
         case _ where isStopping: self = .shutdown
+        case _ where isReplaced: self = .service
         case is CancellationError: self = .client
         case let error as HTTPServerError where error.code == .peerGone: self = .client
         case let error as HTTPServerError where error.code == .writeTimeout: self = .service

@@ -42,8 +42,13 @@ struct StreamHandler: Sendable {
             expiry: token.expiry)
         let view = try await loop.view(published)
         let session = StreamSession(positions: body.buckets, streams: resolution.streams)
-        let compression = ContentNegotiation.compression(request.fields["accept-encoding"])
-        let format = ContentNegotiation.format(request.fields["accept"])
+        // A list may stand in several fields (RFC 9110 5.3).
+        func list(_ name: String) -> String? {
+            let values = request.fields.values(name)
+            return values.isEmpty ? nil : values.joined(separator: ",")
+        }
+        let compression = ContentNegotiation.compression(list("accept-encoding"))
+        let format = ContentNegotiation.format(list("accept"))
         var fields: HTTPFields = ["content-type": format.rawValue]
         if let compression { fields.append("content-encoding", compression.rawValue) }
         fields.append("x-accel-buffering", "no")
@@ -68,7 +73,8 @@ struct StreamHandler: Sendable {
             do {
                 try await loop.run(session, published, view, encoder, writer)
             } catch {
-                reason = StreamEnd(error, isStopping: hub.isClosed)
+                reason = StreamEnd(
+                    error, isStopping: hub.isClosed, isReplaced: hub.current?.stream != published.stream)
                 if (error as? HTTPServerError)?.code == .writeTimeout {
                     log.warning("a client reads too slowly and is dropped", known)
                 } else if reason == .failure {

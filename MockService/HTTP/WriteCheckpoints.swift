@@ -79,7 +79,7 @@ struct WriteCheckpoints: Sendable {
                 ])
             }
             text = string
-        case .number(let lexeme): text = lexeme
+        case .number(let lexeme) where Double(lexeme).map { abs($0) <= 0x1p53 - 1 } == true: text = lexeme
         default: throw RequestViolations(messages: ["/checkpoint_request_id: type must be string"])
         }
         guard let id = Int64(text), id >= 1 else {

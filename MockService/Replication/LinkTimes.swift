@@ -1,7 +1,11 @@
+import PowerSyncSystem
+
 /// How long the link to the source may be silent, and what else waits for it.
 package struct LinkTimes: Sendable {
     /// How long a statement may say nothing; for COPY from one piece to the next.
     package var statement = Duration.seconds(10)
+    /// How long connecting may take.
+    package var connect = Duration.seconds(10)
     /// How often the source is told how far we are, and asked for a sign of life.
     package var status = Duration.seconds(5)
     /// How long the stream may be silent before the link is made again.
@@ -10,7 +14,7 @@ package struct LinkTimes: Sendable {
     package var longestSilence = Duration.seconds(900)
     /// How often is said what the making of a slot waits for.
     package var notice = Duration.seconds(10)
-    /// How long replication may take no step before the process counts as stuck.
+    /// How long replication may take no step, beside the waits that have a deadline, before the process counts as stuck.
     package var liveness = Duration.seconds(10)
 
     /// Makes times with the defaults.
@@ -20,8 +24,8 @@ package struct LinkTimes: Sendable {
 /// How long the next link may be silent.
 ///
 /// A walsender that decodes a large transaction of tables that are not published says nothing for many seconds, although it
-/// is healthy: a link that is made again then begins from the start. So patience doubles from one such link to the next,
-/// until a commit arrives.
+/// is healthy, and so does a server that looks for the first of few published rows: a link that is made again then begins
+/// from the start. So patience doubles from one such link to the next, until what is waited for arrives.
 package struct LinkPatience: Sendable, Equatable {
     private let times: (shortest: Duration, longest: Duration)
     private var isMadeAgain = false
@@ -29,13 +33,13 @@ package struct LinkPatience: Sendable, Equatable {
     package private(set) var current: Duration
 
     /// Begins with a first link.
-    package init(_ times: LinkTimes) {
-        self.times = (times.silence, times.longestSilence)
-        current = times.silence
+    package init(from shortest: Duration, to longest: Duration) {
+        times = (shortest, longest)
+        current = shortest
     }
 
-    /// A commit has arrived.
-    package mutating func committed() {
+    /// What is waited for has arrived: a commit, or all of a table.
+    package mutating func arrived() {
         current = times.shortest
         isMadeAgain = false
     }
@@ -50,4 +54,32 @@ package struct LinkPatience: Sendable, Equatable {
     package static func == (left: LinkPatience, right: LinkPatience) -> Bool {
         left.current == right.current && left.isMadeAgain == right.isMadeAgain
     }
+}
+
+/// What one replicator has learnt of its links, which each attempt takes up from the one before.
+final class LinkMemory: Sendable {
+    /// What was learnt.
+    struct Known: Sendable {
+        /// Patience with the stream of changes.
+        var stream: LinkPatience
+        /// Patience with the reading of a table.
+        var reading: LinkPatience
+        /// Whether the attempt of now has brought a commit.
+        var hasCommitted = false
+    }
+
+    private let known: Lock<Known>
+
+    init(_ times: LinkTimes) {
+        known = Lock(
+            Known(
+                stream: LinkPatience(from: times.silence, to: times.longestSilence),
+                reading: LinkPatience(from: times.statement, to: times.longestSilence)))
+    }
+
+    /// What is known now.
+    var now: Known { known.withLock { $0 } }
+
+    /// Notes something.
+    func note(_ change: (inout Known) -> Void) { known.withLock { change(&$0) } }
 }

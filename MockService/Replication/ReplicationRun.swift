@@ -12,8 +12,7 @@ struct ReplicationRun {
     let slot: String
     /// The id of the publication that the slot was made for.
     let publication: Int64
-    /// How long the stream may be silent.
-    let patience: Lock<LinkPatience>
+    let links: LinkMemory
 
     private var store: ServiceStore { replicator.store }
     private var log: Log { replicator.log }
@@ -32,7 +31,6 @@ struct ReplicationRun {
                 while true {
                     try await replicator.poller.sleep(until: .now + replicator.times.status)
                     try await reporter.report(requestsReply: true)
-                    replicator.health.step()
                 }
             }
             group.addTask {
@@ -45,7 +43,7 @@ struct ReplicationRun {
             if replicator.formerStream != nil {
                 group.addTask {
                     var sequence: UInt64 = 0
-                    while replicator.hub.current?.stream == context.stream {
+                    while !replicator.isReplaced {
                         sequence = try await replicator.hub.next(after: sequence).sequence
                     }
                     throw ReplicationError(.replaced, "Clients are served from another configuration by now.")
@@ -60,17 +58,20 @@ struct ReplicationRun {
     private func readChanges(_ record: StreamRecord, _ reporter: StandbyReporter) async throws {
         var assembler = ChangeAssembler(appliedLSN: record.appliedLSN)
         var types = types
+        var unseen = UnseenTransactions()
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
         // Only time in which we wait counts: what takes long here is no silence of the source.
         var silence = Duration.zero
         var isHeard = false
-        let patience = patience.withLock { $0.current }
+        let patience = links.now.stream.current
         while true {
             let isComplete = !assembler.events.isEmpty && !assembler.isInTransaction
             let begun = ContinuousClock.now
             // With a complete batch in hand only what has already arrived is added to it.
             let deadline = isComplete ? begun : min(nextHeartbeat, begun + (patience - silence))
+            replicator.health.step(before: max(.zero, deadline - begun))
             let next = try await replication.nextReplicationMessage(until: deadline)
+            replicator.health.step()
             if next == nil {
                 silence += ContinuousClock.now - begun
                 guard silence < patience else {
@@ -78,15 +79,19 @@ struct ReplicationRun {
                 }
             } else {
                 silence = .zero
-                if !isHeard { replicator.health.heard(replicator.configHash) }
+                if !isHeard { replicator.health.isHeard() }
                 isHeard = true
             }
             switch next {
             case .xlog(_, _, let payload)?:
                 let message = try PgOutputMessage.decode(payload)
+                unseen.note(message)
                 replicator.metrics.count { $0.note(message, bytes: payload.count) }
                 while case .table(let relation)? = assembler.handle(message) {
-                    try await write(&assembler, reporter)
+                    // Each statement of a look-up has this patience; reading a table steps by itself.
+                    replicator.health.step(before: replicator.times.statement)
+                    try await write(&assembler, &unseen, reporter)
+                    try await unseen.wait(connection, replicator)
                     assembler.set(try await table(relation, &types), for: relation.oid)
                 }
             case .keepalive(let end, let replyRequested)?:
@@ -97,14 +102,17 @@ struct ReplicationRun {
                 }
                 if replyRequested { try await reporter.report() }
             case nil:
-                if isComplete { try await write(&assembler, reporter) }
+                if isComplete { try await write(&assembler, &unseen, reporter) }
             }
-            if assembler.isFull { try await write(&assembler, reporter) }
+            if assembler.isFull { try await write(&assembler, &unseen, reporter) }
+            if assembler.events.isEmpty, !assembler.isInTransaction { unseen.clear() }
             if ContinuousClock.now >= nextHeartbeat {
+                replicator.health.step(before: replicator.times.statement)
                 // From version 18 on Postgres only warns where a publication is missing, and leaves out what was changed.
                 guard try await SourceCatalog(connection).checkPublication() == publication else {
                     throw ReplicationError(.publication, "The publication was dropped and made again.")
                 }
+                replicator.health.step(before: replicator.times.statement)
                 try await SourceCatalog.ping(connection)
                 nextHeartbeat = .now + replicator.heartbeat
             }
@@ -112,9 +120,12 @@ struct ReplicationRun {
     }
 
     /// Writes what was collected; what the state has safely, Postgres may forget.
-    private func write(_ assembler: inout ChangeAssembler, _ reporter: StandbyReporter) async throws {
+    private func write(
+        _ assembler: inout ChangeAssembler, _ unseen: inout UnseenTransactions, _ reporter: StandbyReporter
+    ) async throws {
         var events = assembler.takeEvents()
         guard !events.isEmpty else { return }
+        replicator.health.step(before: replicator.times.statement)
         if events.contains(where: { $0.table?.hasComposites == true }) {
             // The stream does not tell when fields are added, dropped or renamed.
             let types = try await SourceCatalog(connection).types()
@@ -123,10 +134,18 @@ struct ReplicationRun {
         let result = try await store.apply(events, context)
         replicator.metrics.count { $0.note(events) }
         for warning in result.warnings { log.warning(warning) }
-        if !result.incomplete.isEmpty { try await readAgain(result.incomplete) }
+        if !result.incomplete.isEmpty {
+            try await unseen.wait(connection, replicator)
+            try await readAgain(result.incomplete)
+        }
         var committed: LSN?
         for case .committed(let lsn) in events { committed = lsn }
-        if committed != nil { patience.withLock { $0.committed() } }
+        if committed != nil {
+            links.note { known in
+                known.stream.arrived()
+                known.hasCommitted = true
+            }
+        }
         if let checkpoint = result.checkpoint {
             try await replicator.publish(checkpoint, context.stream, connection)
         }
@@ -173,9 +192,11 @@ struct ReplicationRun {
         // The table of now may have other columns than the message, and another name or identity. Those are what its rows
         // are read under, never those of the message (service 4.8).
         let isOfNow = published.description.isSameTable(as: told)
-        var table = try await store.resolve(isOfNow ? told : published.description, types: types, context)
+        // If such rows are known, from before the identity was changed to and fro, they miss what was changed meanwhile.
+        var table = try await store.resolve(
+            isOfNow ? told : published.description, types: types, context, anew: !isOfNow)
         if !table.isSnapshotDone {
-            let read = try await replicator.snapshot(connection, context).read(
+            let read = try await replicator.snapshot(connection, context, links).read(
                 published, as: table.described(by: published.description, types))
             table.layout = read.layout
             try await holdUntilNow()
@@ -188,6 +209,7 @@ struct ReplicationRun {
         let reselection = RowReselection(
             connection: connection, types: try await SourceCatalog(connection).types())
         for row in rows {
+            replicator.health.step(before: replicator.times.statement)
             guard let (table, tuple) = try await reselection.read(row) else { continue }
             let result = try await store.apply([.change(table, .insert(tuple))], context, isAhead: true)
             for warning in result.warnings { log.warning(warning) }

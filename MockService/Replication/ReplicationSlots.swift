@@ -7,6 +7,8 @@ package enum ReplicationSlots {
     /// What a slot is good for.
     enum State: Equatable {
         case missing
+        /// It is being made, or whoever made it has gone: nothing is kept for it yet.
+        case unfinished
         case usable
         /// Postgres has given up what it had to keep; the reason in its words.
         case lost(String)
@@ -22,10 +24,32 @@ package enum ReplicationSlots {
         let status = version >= 130_000 ? "wal_status" : "NULL"
         let reason = version >= 170_000 ? "invalidation_reason" : "NULL"
         let result = try await connection.query(
-            "SELECT \(status), \(reason) FROM pg_replication_slots "
+            "SELECT \(status), \(reason), confirmed_flush_lsn IS NOT NULL FROM pg_replication_slots "
                 + "WHERE slot_name = $1 AND database = current_database()", [slot])
         guard result.rowCount == 1 else { return .missing }
-        return result[0, 0] == "lost" ? .lost(result[0, 1] ?? "wal_removed") : .usable
+        if result[0, 0] == "lost" { return .lost(result[0, 1] ?? "wal_removed") }
+        return result[0, 2] == "t" ? .usable : .unfinished
+    }
+
+    /// Ends whoever uses a slot of ours and drops it, so that one of the name can be made.
+    ///
+    /// - Parameters:
+    ///   - slot: Its name; it may be missing.
+    ///   - connection: A connection to the database.
+    ///   - patience: How long the one who uses it may take to end.
+    /// - Throws: `PostgresError`.
+    static func clear(
+        _ slot: String, _ connection: PostgresConnection, within patience: Duration
+    ) async throws {
+        let end = ContinuousClock.now + patience
+        while try await state(of: slot, connection) != .missing {
+            try await endSession(of: slot, connection)
+            try await drop(slot, connection)
+            guard ContinuousClock.now < end else {
+                throw PostgresError(.timedOut, "replication slot \(slot) is in use and its session does not end")
+            }
+            try await connection.query("SELECT pg_sleep(0.02)")
+        }
     }
 
     /// A slot that begins as ours do and is in nobody's use, and what it costs.

@@ -20,54 +20,78 @@ struct Replicator {
     let slotPrefix: String
     let heartbeat: Duration
     let times: LinkTimes
-    let health: ServiceHealth
+    let health: ServiceHealth.Link
     let random: @Sendable () -> Double
 
     private var isFormer: Bool { formerStream != nil }
 
     /// Whether clients are served from another stream by now.
-    private var isReplaced: Bool { formerStream.map { $0 != hub.current?.stream } ?? false }
+    var isReplaced: Bool {
+        guard let formerStream, let current = hub.current else { return false }
+        return current.stream != formerStream
+    }
 
     /// Runs until the task is cancelled, or a former configuration replaced.
     ///
     /// - Throws: `CancellationError`, or `ReplicationError` of `.otherSource`: then the state is no more to be served.
     func run() async throws {
         var delay = RetryDelay()
-        let patience = Lock(LinkPatience(times))
-        defer { health.forget(configHash) }
+        var failures = RepeatedFailures()
+        let links = LinkMemory(times)
+        defer { health.end() }
         while !isReplaced {
-            let before = hub.current?.sequence
             do {
-                try await replicate(patience)
+                links.note { $0.hasCommitted = false }
+                try await replicate(links)
+                if isFormer, !isReplaced { try await standStill() }
                 return
             } catch let error as ReplicationError where error.code == .otherSource {
                 throw error
             } catch {
                 // A wait that the end of the service broke off throws what the connection made of it.
                 try Task.checkCancellation()
-                health.isDown(configHash)
-                if (error as? ReplicationError)?.code == .silent { patience.withLock { $0.wasSilent() } }
+                // The end of a former configuration is no failure.
                 if isReplaced { return try await dropStoppedSlots() }
-                if hub.current?.sequence != before { delay.reset() }
-                log.warning("replication failed and will be tried again", ["error": "\(error)"])
+                if !isFormer { hub.abandonSwitch() }
+                health.isDown()
+                if (error as? ReplicationError)?.code == .silent { links.note { $0.stream.wasSilent() } }
+                if links.now.hasCommitted { delay.reset() }
+                if failures.isNew("\(error)", at: .now) {
+                    log.warning("replication failed and will be tried again", ["error": "\(error)"])
+                }
                 try await pause(delay.next(after: error, jitter: random()))
             }
         }
     }
 
+    /// What is served stands still, because nothing more can be replicated for it, until another stream takes its place.
+    private func standStill() async throws {
+        health.isDown()
+        health.step(before: .seconds(1 << 31))
+        var sequence: UInt64 = 0
+        while !isReplaced { sequence = try await hub.next(after: sequence).sequence }
+    }
+
     /// Waits, and lets the probes know that this is on purpose.
     private func pause(_ duration: Duration) async throws {
-        let end = ContinuousClock.now + duration
-        while ContinuousClock.now < end {
-            health.step()
-            try await poller.sleep(until: min(end, .now + times.liveness / 4))
-        }
+        health.step(before: duration)
+        try await poller.sleep(until: .now + duration)
+    }
+
+    private func connecting(
+        _ connect: () async throws -> PostgresConnection
+    ) async throws -> PostgresConnection {
+        health.step(before: times.connect)
+        let connection = try await connect()
+        await connection.setPatience(times.statement)
+        // Few statements follow, each of which has this patience.
+        health.step(before: times.statement)
+        return connection
     }
 
     /// One attempt: connects, prepares slot and snapshot, and streams until something fails.
-    private func replicate(_ patience: Lock<LinkPatience>) async throws {
-        let connection = try await source.connect(poller)
-        await connection.setPatience(times.statement)
+    private func replicate(_ links: LinkMemory) async throws {
+        let connection = try await connecting { try await source.connect(poller) }
         do {
             try await withReplication { replication in
                 guard try await SourceCheck(source: source, store: store).isOurs(replication) else {
@@ -75,7 +99,8 @@ struct Replicator {
                         .otherSource,
                         "The state was made from another database, or from one before it was restored.")
                 }
-                try await work(connection, replication, patience)
+                health.step(before: times.statement)
+                try await work(connection, replication, links)
             }
             await connection.close()
         } catch {
@@ -85,8 +110,7 @@ struct Replicator {
     }
 
     private func withReplication(_ body: (PostgresConnection) async throws -> Void) async throws {
-        let replication = try await source.connectForReplication(poller)
-        await replication.setPatience(times.statement)
+        let replication = try await connecting { try await source.connectForReplication(poller) }
         do {
             try await body(replication)
             await replication.close()
@@ -97,7 +121,7 @@ struct Replicator {
     }
 
     private func work(
-        _ connection: PostgresConnection, _ replication: PostgresConnection, _ patience: Lock<LinkPatience>
+        _ connection: PostgresConnection, _ replication: PostgresConnection, _ links: LinkMemory
     ) async throws {
         let catalog = SourceCatalog(connection)
         // A state that was not sure to be of this source could not be served before.
@@ -108,13 +132,16 @@ struct Replicator {
         try await dropStoppedSlots(connection)
         if !isFormer { try await nameStraySlots(connection) }
         guard let stream = try await preparedStream(connection, replication, publication) else { return }
-        let context = EvaluationContext(stream: stream.number, config: config)
-        if !stream.isSnapshotDone { try await snapshot(connection, catalog, context) }
+        health.step(before: times.statement)
+        let context = EvaluationContext(stream: stream.number, config: config) { [health] in health.step() }
+        if !stream.isSnapshotDone { try await snapshot(connection, catalog, context, links) }
         try await SourceCatalog.ping(connection)
+        health.step(before: times.statement)
         let run = ReplicationRun(
             replicator: self, connection: connection, replication: replication, context: context,
-            types: try await catalog.types(), slot: stream.slot, publication: publication, patience: patience)
+            types: try await catalog.types(), slot: stream.slot, publication: publication, links: links)
         try await ReplicationSlots.endSession(of: stream.slot, connection)
+        health.step(before: times.statement)
         try await run.stream(from: try await store.stream(stream.number))
     }
 
@@ -124,8 +151,8 @@ struct Replicator {
     ) async throws -> StreamRecord? {
         if let known = try await store.stream(configHash: configHash) {
             let state = try await ReplicationSlots.state(of: known.slot, connection)
-            if case .missing = state, try await !store.hasTables(known.number), !isFormer {
-                // The slot was never made, so nothing was read without it.
+            if state == .missing || state == .unfinished, try await !store.hasTables(known.number), !isFormer {
+                // The slot was never there, so nothing was read without it.
                 return try await withSlot(known, connection, replication)
             }
             guard let reason = reason(toLeave: known, state, publication) else { return known }
@@ -152,7 +179,7 @@ struct Replicator {
         toLeave stream: StreamRecord, _ slot: ReplicationSlots.State, _ publication: Int64
     ) -> String? {
         switch slot {
-        case .missing: "Replication slot \(stream.slot) is gone."
+        case .missing, .unfinished: "Replication slot \(stream.slot) is gone."
         case .lost(let reason):
             "[PSYNC_S1146] Replication slot \(stream.slot) was invalidated (reason: \(reason)). "
                 + "Increase max_slot_wal_keep_size or idle_replication_slot_timeout on the source database."
@@ -168,6 +195,7 @@ struct Replicator {
     private func withSlot(
         _ stream: StreamRecord, _ connection: PostgresConnection, _ replication: PostgresConnection
     ) async throws -> StreamRecord {
+        try await ReplicationSlots.clear(stream.slot, connection, within: times.statement)
         await replication.setPatience(nil)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { _ = try await replication.createReplicationSlot(stream.slot) }
@@ -194,10 +222,11 @@ struct Replicator {
     }
 
     private func snapshot(
-        _ connection: PostgresConnection, _ catalog: SourceCatalog, _ context: EvaluationContext
+        _ connection: PostgresConnection, _ catalog: SourceCatalog, _ context: EvaluationContext,
+        _ links: LinkMemory
     ) async throws {
         let types = try await catalog.types()
-        let snapshot = self.snapshot(connection, context)
+        let snapshot = self.snapshot(connection, context, links)
         for (schema, name) in context.evaluator.tables {
             guard let published = try await catalog.table(schema: schema, name: name) else {
                 log.warning(
@@ -213,20 +242,25 @@ struct Replicator {
         log.info("the snapshot is complete", ["replication.stream": "\(context.stream)"])
     }
 
-    func snapshot(_ connection: PostgresConnection, _ context: EvaluationContext) -> Snapshot {
+    func snapshot(
+        _ connection: PostgresConnection, _ context: EvaluationContext, _ links: LinkMemory
+    ) -> Snapshot {
         let log = log
-        return Snapshot(connection: connection, store: store, context: context, health: health) {
+        return Snapshot(
+            connection: connection, store: store, context: context, health: health, links: links, times: times
+        ) {
             log.warning($0)
         }
     }
 
-    /// Publishes a checkpoint; the first of a stream makes it the one that clients are served from.
+    /// Publishes a checkpoint; the first of a stream that is as new as what clients have makes it the one that they are
+    /// served from.
     func publish(
         _ checkpoint: StoredCheckpoint, _ stream: StreamNumber, _ connection: PostgresConnection
     ) async throws {
         let isSwitch = hub.current?.stream != stream
         if isSwitch {
-            guard !isFormer else { return }
+            guard !isFormer, hub.mayServe(stream, from: checkpoint) else { return }
             try await store.activate(stream)
         }
         hub.publish(stream: stream, config: config, checkpoint, maySwitch: !isFormer)
@@ -250,8 +284,7 @@ struct Replicator {
     /// Drops the slots of stopped streams once the connections that use them have ended; what is left then is dropped at
     /// the next start.
     private func dropStoppedSlots() async throws {
-        let connection = try await source.connect(poller)
-        await connection.setPatience(times.statement)
+        let connection = try await connecting { try await source.connect(poller) }
         let end = ContinuousClock.now + times.statement
         do {
             while try await !store.stoppedSlots().isEmpty, .now < end {

@@ -1,46 +1,74 @@
 import PowerSyncSystem
 
 /// What the probes tell of replication (service 1.9).
-final class ServiceHealth: Sendable {
+package final class ServiceHealth: Sendable {
     private struct State {
-        var step = ContinuousClock.now
-        /// The links that are down, or silent, by configuration: there are two while one takes the other's place.
-        var down: Set<String> = []
+        var step: ContinuousClock.Instant
+        /// When the next step is due at the latest.
+        var due: ContinuousClock.Instant
+        var isDown = false
     }
 
-    private let state = Lock(State())
+    /// One link to the source: there are two while one configuration takes the other's place.
+    package struct Link: Sendable {
+        fileprivate let health: ServiceHealth
+        fileprivate let name: String
+
+        /// Notes that replication has taken a step, be it a failed try.
+        ///
+        /// - Parameter patience: How long the next one takes by its nature, as a wait with a deadline of its own does.
+        package func step(before patience: Duration = .zero) { health.note(name, patience) { _ in } }
+
+        /// Notes that the source has been heard.
+        package func isHeard() { health.note(name) { $0.isDown = false } }
+
+        /// Notes that the source is silent, or lost, or has yet to be heard.
+        package func isDown() { health.note(name) { $0.isDown = true } }
+
+        /// Forgets the link: it is over.
+        package func end() { health.links.withLock { $0[name] = nil } }
+    }
+
+    private let links = Lock<[String: State]>([:])
     private let liveness: Duration
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let start: ContinuousClock.Instant
 
-    init(liveness: Duration) { self.liveness = liveness }
+    /// Begins without a link.
+    ///
+    /// - Parameters:
+    ///   - liveness: How long a link may take no step.
+    ///   - now: The time.
+    package init(
+        liveness: Duration, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.liveness = liveness
+        self.now = now
+        start = now()
+    }
 
-    /// Replication has taken a step, be it a failed try.
-    func step() { state.withLock { $0.step = .now } }
+    /// The link of a configuration.
+    package func link(_ name: String) -> Link { Link(health: self, name: name) }
 
-    /// The source has been heard on a link.
-    func heard(_ link: String) {
-        state.withLock { state in
-            state.step = .now
-            state.down.remove(link)
+    private func note(_ link: String, _ patience: Duration = .zero, _ change: (inout State) -> Void) {
+        let now = now()
+        links.withLock { links in
+            let isDown = links[link]?.isDown ?? false
+            var state = State(step: now, due: now + patience + liveness, isDown: isDown)
+            change(&state)
+            links[link] = state
         }
     }
 
-    /// A link is silent, or lost.
-    func isDown(_ link: String) {
-        state.withLock { state in
-            state.step = .now
-            state.down.insert(link)
-        }
-    }
-
-    /// Forgets a link that is over.
-    func forget(_ link: String) { state.withLock { _ = $0.down.remove(link) } }
-
-    /// Whether replication goes on as it should; readiness is more than this.
-    var isConnected: Bool { state.withLock { $0.down.isEmpty } }
+    /// Whether every link is heard; readiness is more than this.
+    package var isConnected: Bool { links.withLock { $0.values.allSatisfy { !$0.isDown } } }
 
     /// How long ago replication took a step.
-    var sinceStep: Duration { state.withLock { .now - $0.step } }
+    package var sinceStep: Duration { now() - links.withLock { $0.values.map(\.step).max() ?? start } }
 
-    /// Whether replication took a step not long ago.
-    var isAlive: Bool { sinceStep < liveness }
+    /// Whether no step is overdue.
+    package var isAlive: Bool {
+        let now = now()
+        return links.withLock { links in links.values.allSatisfy { now < $0.due } }
+    }
 }

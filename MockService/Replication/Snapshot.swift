@@ -1,16 +1,21 @@
 import PowerSyncPostgres
+import PowerSyncSystem
 
 /// Reads whole tables into the state, in batches of about a megabyte (service 7.3).
 ///
-/// Along a key of one column it can be interrupted and goes on where it was; other tables start over, which
-/// changes
-/// nothing for rows that are known already.
+/// Along a key of one column it can be interrupted and goes on where it was, and no statement sorts more than a piece of
+/// the table; other tables start over, which changes nothing for rows that are known already.
 struct Snapshot {
     let connection: PostgresConnection
     let store: ServiceStore
     let context: EvaluationContext
-    let health: ServiceHealth
+    let health: ServiceHealth.Link
+    let links: LinkMemory
+    let times: LinkTimes
     let warn: @Sendable (String) -> Void
+
+    /// Rows that one statement reads along a key.
+    private static let pieceRows = 10_000
 
     /// Reads a table to its end and notes that.
     ///
@@ -26,7 +31,6 @@ struct Snapshot {
         if let layout = try await SourceCatalog(connection).layout(oid: published.description.oid) {
             table = try await store.note(layout, of: table)
         }
-        let known = table
         let columns = published.description.columns
         if !columns.contains(where: \.isIdentity) {
             // Rows that nothing identifies would come twice.
@@ -39,38 +43,77 @@ struct Snapshot {
                 "[PSYNC_S1145] Row level security hides rows of \(table.qualifiedName) from the role of this service: they "
                     + "are synced only once they change. Give the role BYPASSRLS.")
         }
-        var conditions = published.filter.map { ["(\($0))"] } ?? []
-        var order = ""
-        let keyIndex = columns.firstIndex { $0.name == published.key && $0.isIdentity }
-        let isAlongKey = keyIndex != nil && columns.count { $0.isIdentity } == 1
-        if let key = published.key, isAlongKey {
-            if let last = table.snapshotKey {
-                conditions.append("\(quoteIdentifier(key)) > \(quoteLiteral(last))")
-            }
-            order = " ORDER BY \(quoteIdentifier(key))"
-        }
-        let which = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
-        try await connection.copyOut("COPY (SELECT \(names) FROM ONLY \(from)\(which)\(order)) TO STDOUT") {
-            rows in
-            var last: String?
-            let events = rows.map { row in
-                let fields = PostgresCopyRow.fields(of: row)
-                if isAlongKey, let keyIndex, keyIndex < fields.count { last = fields[keyIndex] }
-                return ReplicationEvent.change(known, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
-            }
-            let result = try await store.apply(events, context, isAhead: true)
-            health.step()
-            result.warnings.forEach(warn)
-            if let last {
-                var progress = known
-                progress.snapshotKey = last
-                try await store.noteSnapshot(progress)
-            }
+        let all = "SELECT \(names) FROM ONLY \(from)"
+        let filter = published.filter.map { ["(\($0))"] } ?? []
+        let key = columns.firstIndex { $0.name == published.key && $0.isIdentity }
+        if let key, columns.count(where: \.isIdentity) == 1 {
+            let name = quoteIdentifier(columns[key].name)
+            var piece = Piece(count: 0, lastKey: table.snapshotKey)
+            repeat {
+                let conditions = filter + (piece.lastKey.map { ["\(name) > \(quoteLiteral($0))"] } ?? [])
+                piece = try await copy(
+                    all + Self.which(conditions) + " ORDER BY \(name) LIMIT \(Self.pieceRows)", to: table,
+                    key: key)
+            } while piece.count == Self.pieceRows
+        } else {
+            try await copy(all + Self.which(filter), to: table, key: nil)
         }
         var done = table
         done.isSnapshotDone = true
         done.snapshotKey = nil
         try await store.noteSnapshot(done)
+        links.note { $0.reading.arrived() }
         return done
+    }
+
+    private static func which(_ conditions: [String]) -> String {
+        conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
+    }
+
+    /// What one statement has read.
+    private struct Piece {
+        var count: Int
+        var lastKey: String?
+    }
+
+    /// Reads the rows of one statement.
+    ///
+    /// - Parameters:
+    ///   - select: The statement.
+    ///   - table: Whose rows they are.
+    ///   - key: The column along which they come, from which reading can go on; nil if there is none.
+    /// - Returns: How many there were, and the last key.
+    /// - Throws: `PostgresError`, `SQLiteError`.
+    @discardableResult
+    private func copy(_ select: String, to table: SourceTable, key: Int?) async throws -> Piece {
+        let read = Lock(Piece(count: 0, lastKey: nil))
+        let patience = links.now.reading.current
+        await connection.setPatience(patience)
+        health.step(before: patience)
+        do {
+            try await connection.copyOut("COPY (\(select)) TO STDOUT") { rows in
+                var last: String?
+                let events = rows.map { row in
+                    let fields = PostgresCopyRow.fields(of: row)
+                    if let key, key < fields.count { last = fields[key] }
+                    return ReplicationEvent.change(
+                        table, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
+                }
+                let result = try await store.apply(events, context, isAhead: true)
+                health.step(before: patience)
+                result.warnings.forEach(warn)
+                read.withLock { $0 = Piece(count: $0.count + rows.count, lastKey: last) }
+                if let last {
+                    var progress = table
+                    progress.snapshotKey = last
+                    try await store.noteSnapshot(progress)
+                }
+            }
+        } catch {
+            if (error as? PostgresError)?.code == .timedOut { links.note { $0.reading.wasSilent() } }
+            throw error
+        }
+        await connection.setPatience(times.statement)
+        return read.withLock { $0 }
     }
 }

@@ -55,13 +55,13 @@ package struct RowEntry: Sendable, Hashable {
         exactType = ExactText(type)
         exactID = ExactText(id)
     }
-}
 
     /// The client's table.
     package var type: String { exactType.text }
 
     /// The client's id.
     package var id: String { exactID.text }
+}
 
 /// Decides which operations a changed row becomes (service 4.6).
 package enum RowChangePlan {

@@ -30,7 +30,7 @@ enum RowState {
         return try JSON.parse(text).arrayValue?.map { entry in
             guard let parts = entry.arrayValue, parts.count == 3, let bucket = parts[0].int64Value,
                 let type = parts[1].stringValue, let id = parts[2].stringValue
-            else { throw StoreError(message: "The state file holds a row that cannot be read.") }
+            else { throw StoreError.unreadableRow }
             return RowEntry(bucket: bucket, type: type, id: id)
         } ?? []
     }

@@ -19,6 +19,7 @@ final class RowWriter {
     private let stream: StreamNumber
     private let evaluator: RowEvaluator
     private let converter: ValueConverter
+    private let progress: @Sendable () -> Void
     private var buckets: [ExactText: Int64] = [:]
     private var totals: [Int64: Total] = [:]
     /// The last operation id before this writer.
@@ -33,14 +34,12 @@ final class RowWriter {
     /// Rows larger than this are not synced (service 4.6).
     private static let rowLimit = 15 << 20
 
-    init(
-        _ connection: SQLiteConnection, stream: StreamNumber, evaluator: RowEvaluator,
-        converter: ValueConverter
-    ) throws {
+    init(_ connection: SQLiteConnection, _ context: EvaluationContext) throws {
         self.connection = connection
-        self.stream = stream
-        self.evaluator = evaluator
-        self.converter = converter
+        stream = context.stream
+        evaluator = context.evaluator
+        converter = context.converter
+        progress = context.progress
         lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
         firstOperation = lastOperation
     }
@@ -106,8 +105,9 @@ final class RowWriter {
             let ids = try connection.query(
                 "SELECT replica_id FROM source_row WHERE source_table = ? ORDER BY replica_id LIMIT 2000",
                 [.integer(table.id)]
-            ) { ReplicaID(bytes: $0.blob(0) ?? []) }
+            ) { try ReplicaID(stored: $0.blob(0)) }
             if ids.isEmpty { return }
+            progress()
             for id in ids {
                 if let previous = try stored(table, id) { try remove(table, id, previous) }
             }

@@ -8,10 +8,15 @@ package struct EvaluationContext: Sendable {
     package let stream: StreamNumber
     let evaluator: RowEvaluator
     let converter: ValueConverter
+    /// Is called now and then while much is written at once.
+    let progress: @Sendable () -> Void
 
     /// Makes a context.
-    package init(stream: StreamNumber, config: CompiledSyncConfig) {
+    package init(
+        stream: StreamNumber, config: CompiledSyncConfig, progress: @escaping @Sendable () -> Void = {}
+    ) {
         self.stream = stream
+        self.progress = progress
         evaluator = RowEvaluator(config)
         converter = ValueConverter(options: config.conversion)
     }
@@ -47,9 +52,10 @@ extension ServiceStore {
     ) async throws -> ApplyResult {
         try await pool.write { connection in
             try connection.transaction {
-                let writer = try RowWriter(
-                    connection, stream: context.stream, evaluator: context.evaluator,
-                    converter: context.converter)
+                let before = try Self.required(context.stream, connection)
+                // Its data is being deleted: what is written now would stay for ever.
+                guard !before.isStopped else { throw StoreError.noStream }
+                let writer = try RowWriter(connection, context)
                 var committed: (lsn: LSN, operation: Int64)?
                 for event in events {
                     switch event {
@@ -58,7 +64,6 @@ extension ServiceStore {
                     case .committed(let lsn): committed = (lsn, writer.lastOperation)
                     }
                 }
-                let before = try Self.required(context.stream, connection)
                 try writer.finish()
                 // The rest of a transaction of which a row is missing is stored: it must not be published with the ones
                 // before it, should reading the row again fail.
@@ -120,10 +125,11 @@ extension ServiceStore {
     ///   - description: What the source says of the table.
     ///   - types: The types of its columns.
     ///   - context: The stream.
+    ///   - anew: Whether a record that fits is replaced, too.
     /// - Returns: The table; its snapshot is to be made if it is not done.
     /// - Throws: `SQLiteError`.
     package func resolve(
-        _ description: TableDescription, types: TypeCatalog, _ context: EvaluationContext
+        _ description: TableDescription, types: TypeCatalog, _ context: EvaluationContext, anew: Bool = false
     ) async throws -> SourceTable {
         var match: SourceTable?
         for record in try await records(context.stream) {
@@ -132,7 +138,7 @@ extension ServiceStore {
                 ExactText(other.schema) == ExactText(description.schema)
                 && ExactText(other.name) == ExactText(description.name)
             guard isSameName || other.oid == description.oid else { continue }
-            if record.fits(description) {
+            if record.fits(description), !anew {
                 match = record.table(description, types)
             } else {
                 try await replace(record, context)

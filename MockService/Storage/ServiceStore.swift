@@ -18,6 +18,8 @@ package struct StreamRecord: Sendable, Equatable {
     package let publication: Int64
     /// Whether it is the one that clients are served from.
     package var isActive: Bool
+    /// Whether another one has taken its place, and its data is being deleted.
+    package var isStopped: Bool
     /// Whether every table has been read.
     package var isSnapshotDone: Bool
     /// No checkpoint is published before the log has passed this.
@@ -55,14 +57,27 @@ package final class ServiceStore: Sendable {
     /// - Parameters:
     ///   - path: The file.
     ///   - readers: How many streams can read at once.
+    ///   - last: The number behind which the streams of a file that is made begin.
     /// - Returns: The store.
     /// - Throws: `SQLiteError`, or `StoreError` for the file of another version.
-    package static func open(path: String, readers: Int = 4) async throws -> ServiceStore {
+    package static func open(
+        path: String, readers: Int = 4, after last: StreamNumber = 0
+    ) async throws -> ServiceStore {
         let pool = try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
             try StoreSchema.configure(connection, isWriter: isWriter)
-            if isWriter { try StoreSchema.prepare(connection) }
+            if isWriter { try StoreSchema.prepare(connection, after: last) }
         }
         return ServiceStore(pool: pool)
+    }
+
+    /// The last stream number that a file of any version has given; 0 if it cannot be read.
+    static func lastStreamNumber(path: String) -> StreamNumber {
+        guard let connection = try? SQLiteConnection(path: path, flags: .readWrite) else { return 0 }
+        defer { connection.close() }
+        return
+            (try? connection.one("SELECT max(seq) FROM sqlite_sequence WHERE name = 'replication_stream'") {
+                $0.int64(0)
+            }) ?? 0
     }
 
     private init(pool: SQLitePool) { self.pool = pool }
@@ -216,7 +231,8 @@ package final class ServiceStore: Sendable {
     static func record(_ row: SQLiteRow) -> StreamRecord {
         StreamRecord(
             number: row.int64(0), config: row.string(1), configHash: row.string(2), slot: row.string(3),
-            publication: row.int64(4), isActive: row.string(5) == "active", isSnapshotDone: row.int64(6) != 0,
+            publication: row.int64(4), isActive: row.string(5) == "active", isStopped: row.string(5) == "stopped",
+            isSnapshotDone: row.int64(6) != 0,
             noCheckpointBefore: lsn(row.int64(7)), isAhead: row.int64(8) != 0, appliedLSN: lsn(row.int64(9)),
             lastOperation: row.int64(10),
             checkpoint: StoredCheckpoint(operation: row.int64(11), lsn: lsn(row.int64(12))))

@@ -5,12 +5,14 @@ enum StoreSchema {
     static let version: Int64 = 2
 
     /// Makes the tables of a new file; refuses the file of another version.
-    static func prepare(_ connection: SQLiteConnection) throws {
+    static func prepare(_ connection: SQLiteConnection, after last: StreamNumber) throws {
         let found = try connection.one("PRAGMA user_version") { $0.int64(0) } ?? 0
         if found == version { return }
         guard found == 0 else { throw StoreError.otherVersion(found) }
         try connection.transaction {
             try connection.execute(script)
+            try connection.run(
+                "INSERT INTO sqlite_sequence VALUES ('replication_stream', ?)", [.integer(last)])
             try connection.execute("PRAGMA user_version = \(version)")
         }
     }
@@ -141,5 +143,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             isOtherVersion: true)
     }
 
-    static let noStream = StoreError(message: "The replication stream is not in the state file.")
+    static let unreadableRow = StoreError(message: "The state file holds a row that cannot be read.")
+
+    static let noStream = StoreError(
+        message: "The replication stream is not in the state file, or another one has taken its place.")
 }

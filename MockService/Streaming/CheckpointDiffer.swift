@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// Compares a checkpoint with what a client was told last (service 3.2, step 4).
 package enum CheckpointDiffer {
     /// What is new for the client.

@@ -18,6 +18,8 @@ package final class CheckpointHub: Sendable {
 
     private struct State {
         var current: PublishedCheckpoint?
+        /// The stream that is about to take the place of the current one, which stands still meanwhile.
+        var successor: StreamNumber?
         var sequence: UInt64 = 0
         var waiters: [UInt64: (sequence: UInt64, continuation: Waiter)] = [:]
         var nextWaiter: UInt64 = 0
@@ -31,6 +33,25 @@ package final class CheckpointHub: Sendable {
 
     /// The newest checkpoint, nil before the first.
     package var current: PublishedCheckpoint? { state.withLock { $0.current } }
+
+    /// Finds out whether clients may be served from another stream from a checkpoint on: what they have must not go back.
+    ///
+    /// If it is older than what is served, then that stands still until it is not, so that nobody runs ahead for ever.
+    ///
+    /// - Parameters:
+    ///   - stream: The other stream.
+    ///   - checkpoint: A checkpoint of it.
+    /// - Returns: Whether it may be published.
+    package func mayServe(_ stream: StreamNumber, from checkpoint: StoredCheckpoint) -> Bool {
+        state.withLock { state in
+            guard let current = state.current, current.stream != stream else { return true }
+            state.successor = stream
+            return checkpoint.lsn >= current.checkpoint.lsn
+        }
+    }
+
+    /// Lets what is served go on: the stream that was to take its place has been lost.
+    package func abandonSwitch() { state.withLock { $0.successor = nil } }
 
     /// Whether the service ends.
     package var isClosed: Bool { state.withLock { $0.isClosed } }
@@ -47,7 +68,9 @@ package final class CheckpointHub: Sendable {
         maySwitch: Bool = true
     ) {
         let (published, waiters) = state.withLock { state -> (PublishedCheckpoint?, [Waiter]) in
-            guard maySwitch || state.current?.stream == stream else { return (nil, []) }
+            let isCurrent = state.current?.stream == stream
+            guard isCurrent ? state.successor == nil : maySwitch else { return (nil, []) }
+            state.successor = nil
             state.sequence += 1
             let published = PublishedCheckpoint(
                 stream: stream, config: config, checkpoint: checkpoint, sequence: state.sequence)
@@ -65,6 +88,7 @@ package final class CheckpointHub: Sendable {
     package func retract() {
         let waiters = state.withLock { state in
             state.current = nil
+            state.successor = nil
             let streams = state.waiters.filter { $0.value.sequence > 0 }
             for id in streams.keys { state.waiters[id] = nil }
             return streams.values.map(\.continuation)

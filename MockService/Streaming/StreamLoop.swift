@@ -35,6 +35,8 @@ struct StreamLoop {
 
     /// What a line may hold of data (service 3.4).
     private static let lineLimit = 1 << 20
+    /// Bytes of a line that are handed over at once.
+    private static let pieceBytes = 64 << 10
 
     /// The checkpoint as this stream sees it.
     func view(_ published: PublishedCheckpoint) async throws -> CheckpointView {
@@ -110,18 +112,36 @@ struct StreamLoop {
 
     // MARK: Lines
 
-    /// A line as it is sent, without what it was made of.
-    private struct EncodedLine {
-        let bytes: [UInt8]
+    /// A line as it is sent, without what it was made of; what was taken of it is not held any more.
+    private final class EncodedLine {
+        /// How many bytes it has.
+        let count: Int
         /// Its size before compression.
         let size: Int
         let operations: Int
+        /// The last one first.
+        private var pieces: [[UInt8]]
+
+        init(_ bytes: [UInt8], size: Int, operations: Int) {
+            count = bytes.count
+            self.size = size
+            self.operations = operations
+            pieces =
+                bytes.count <= pieceBytes
+                ? [bytes]
+                : stride(from: 0, to: bytes.count, by: pieceBytes).reversed().map { start in
+                    Array(bytes[start..<min(start + pieceBytes, bytes.count)])
+                }
+        }
+
+        /// Takes the next bytes; nil at the end.
+        func next() -> [UInt8]? { pieces.popLast() }
     }
 
     private func encode(_ line: SyncLine, _ encoder: LineEncoder) -> EncodedLine {
         let (bytes, size) = encoder.encode(line)
-        guard case .data(let data) = line else { return EncodedLine(bytes: bytes, size: size, operations: 0) }
-        return EncodedLine(bytes: bytes, size: size, operations: data.operations.count)
+        guard case .data(let data) = line else { return EncodedLine(bytes, size: size, operations: 0) }
+        return EncodedLine(bytes, size: size, operations: data.operations.count)
     }
 
     /// The line of what is read; nil if there is none, or the stream was replaced meanwhile.
@@ -137,12 +157,18 @@ struct StreamLoop {
     private func write(
         _ line: EncodedLine, _ writer: any HTTPBodyWriter, in room: LineBudget.Room? = nil
     ) async throws {
-        let room = room ?? lines.take(line.bytes.count)
-        room.resize(to: line.bytes.count)
-        try await writer.write(line.bytes)
+        let room = room ?? lines.take(line.count)
+        room.resize(to: line.count)
+        // What a slow client has taken makes room for others.
+        var left = line.count
+        while let piece = line.next() {
+            try await writer.write(piece)
+            left -= piece.count
+            room.resize(to: left)
+        }
         metrics.count { counters in
             counters.syncedBytes += line.size
-            counters.sentBytes += line.bytes.count
+            counters.sentBytes += line.count
             counters.syncedOperations += line.operations
         }
         totals.add(operations: line.operations, bytes: line.size)

@@ -159,16 +159,16 @@ package struct StreamSession {
         let name = ExactText(read.name)
         guard let last = chunk.operations.last else {
             // A bucket with nothing to send stays among those that wait, as recorded (service 3.2, step 6).
-            finish(read.name)
+            finish(name)
             return nil
         }
-        positions[read.name] = last.id
+        positions[name] = last.id
         rowsSinceLine += chunk.operations.count
         rowsLeft -= chunk.operations.count
         if rowsLeft <= 0 { rowsLeft = Self.rowLimit }
         if !chunk.isCut {
-            waiting.remove(read.name)
-            finish(read.name)
+            waiting.remove(name)
+            finish(name)
         }
         return .data(
             DataLine(
@@ -185,7 +185,7 @@ package struct StreamSession {
         guard let state = listed[name]?.state, let id = state.id else { return nil }
         let position = positions[name] ?? 0
         guard position < min(last, state.lastOperation) else { return nil }
-        return BucketRead(name: name, bucket: id, after: position, last: last, rows: rowsLeft)
+        return BucketRead(name: name.text, bucket: id, after: position, last: last, rows: rowsLeft)
     }
 
     /// Groups come from the buckets that wait, not from those that changed.
@@ -197,7 +197,7 @@ package struct StreamSession {
         }
         return Plan(
             groups: groups.sorted { $0.key < $1.key }.map { entry in
-                (entry.key, entry.value.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+                (entry.key, entry.value.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) })
             })
     }
 

@@ -3,6 +3,7 @@ import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -47,6 +48,50 @@ struct ReplicationServiceTests {
             try await other.holds(["lists/l6"])
             #expect(!mine.texts.joined().contains("u2"))
             #expect(!other.texts.joined().contains("u1\\\""))
+        }
+    }
+
+    /// Postgres sends a transaction when its commit is in the log, a moment before anybody sees it. Here the moment is
+    /// long: the commit waits for a standby that there is not.
+    @Test func whatATransactionBringsIsReadOnceItIsSeen() async throws {
+        let config = Self.config.replacing("lists", with: "notes").replacing("owner_id", with: "owner")
+        try await TestCluster.withServer { server in
+            try await TestService.run(
+                [
+                    "CREATE TABLE hidden(id text PRIMARY KEY, owner text)",
+                    "INSERT INTO hidden VALUES ('first', 'u1')",
+                ], uri: server.uri()
+            ) { service in
+                try await service.start(config)
+                let stream = try await service.open()
+                try await stream.holds([])
+                let other = try await PostgresConnection.connect(service.uri, poller: service.poller)
+                func standBy(_ name: String) async throws {
+                    try await other.query("ALTER SYSTEM SET synchronous_standby_names = '\(name)'")
+                    try await other.query("SELECT pg_reload_conf()")
+                    try await wait(for: "the server to know") {
+                        try await other.query("SHOW synchronous_standby_names").scalar == name
+                    }
+                }
+                try await standBy("nobody")
+                let commit = Task {
+                    try await service.tx(
+                        "ALTER TABLE hidden RENAME TO notes", "INSERT INTO notes VALUES ('second', 'u1')")
+                }
+                try await wait(for: "the transaction to be sent and not to be seen") {
+                    try await other.query(
+                        """
+                        SELECT to_regclass('notes') IS NULL AND EXISTS (
+                            SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'
+                        ) AND (SELECT bool_and(sent_lsn >= pg_current_wal_flush_lsn()) FROM pg_stat_replication)
+                        """
+                    ).scalar == "t"
+                }
+                try await standBy("")
+                try await commit.value
+                await other.close()
+                try await stream.holds(["notes/first", "notes/second"])
+            }
         }
     }
 

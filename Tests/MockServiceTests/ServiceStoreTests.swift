@@ -95,6 +95,20 @@ struct ServiceStoreTests {
         }
     }
 
+    /// Another configuration has taken its place, and its data is being deleted.
+    @Test func nothingIsWrittenForAStreamThatWasStopped() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1"))], commit: 1)
+            try await fixture.store.stop(fixture.stream.number)
+            await #expect(throws: StoreError.self) {
+                try await fixture.apply([.insert(row("b", "u1"))], commit: 2)
+            }
+            #expect(try await fixture.operations("u1").count == 1)
+            await fixture.store.close()
+        }
+    }
+
     @Test func changesBecomeOperationsAsTheRealServiceOrdersThem() async throws {
         try await withFolder { path in
             let fixture = try await Fixture(path: path)

@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
@@ -81,8 +82,14 @@ struct StateOwnershipTests {
             try await wait(for: "the rows from a new state") {
                 try await Self.served(service)
             } until: {
-                $0.rowNames == ["lists/l1", "lists/new"] && $0.streamNumber == "1"
+                // Not the number of before: a client would take the bucket for the one that it holds.
+                $0.rowNames == ["lists/l1", "lists/new"] && $0.streamNumber == "2"
             }
+            #expect(
+                service.log.contains {
+                    $0.contains("Sync stream complete")
+                        && $0.contains(#"close_reason="service closing stream""#)
+                })
             #expect(try service.stateFiles.contains { $0.hasPrefix("state.db.2") })
             // The slot of the former state is named, and nobody drops it: it could be anybody's.
             try await wait(for: "two slots") { try await service.slots().count == 2 }
@@ -159,6 +166,83 @@ struct StateOwnershipTests {
                 ])
                 #expect(new.listed.keys.sorted() == ["2#mine|0[\"u1\"]"] && new.writeCheckpoint == 1)
                 try await wait(for: "the former slot to go") { try await service.slots().count == 1 }
+            }
+        }
+    }
+
+    /// The state cannot be told to be of this source at first, and so is not served: later it is, also if it is of a former
+    /// configuration.
+    @Test func theFormerConfigurationIsServedOnceTheSourceIsKnown() async throws {
+        // An open transaction holds up the slots of the whole cluster.
+        try await TestCluster.withServer { server in
+            let proxy = try PostgresProxy(to: server.port)
+            try await TestService.run(Self.schema, uri: server.uri()) { service in
+                try await service.start(Self.config)
+                try await service.open().holds(["lists/l1"])
+                await service.stop()
+                let blocker = try await PostgresConnection.connect(service.uri, poller: service.poller)
+                try await blocker.query("BEGIN")
+                try await blocker.query("SELECT txid_current()")
+                proxy.becomeHole()
+                let starting = Task {
+                    try await service.start(Self.other) { configuration in
+                        configuration.linkTimes.statement = .milliseconds(500)
+                        // In other words, so nobody knows whether it is the same source.
+                        let words = service.uri.replacing(":\(server.port)/", with: ":\(proxy.port)/")
+                        #expect(words != service.uri)
+                        configuration.source = SourceDatabase(uri: words)
+                    }
+                }
+                try await wait(for: "the state to be opened without the source") { service.port != 0 }
+                #expect(
+                    try await service.send("POST", "/sync/stream", body: Array("{}".utf8)).status == 500)
+                proxy.heal()
+                try await starting.value
+                let former = try await service.open().holds(["lists/l1"])
+                #expect(former.listed.keys.sorted() == ["1#mine|0[\"u1\"]"])
+                try await blocker.query("COMMIT")
+                await blocker.close()
+                try await wait(for: "the new one") {
+                    try await Self.served(service).streamNumber
+                } until: {
+                    $0 == "2"
+                }
+            }
+        }
+    }
+
+    /// The service ends while Postgres makes its slot: what is left of that is no slot.
+    @Test func aSlotWhoseMakingWasBrokenOffIsMadeAgain() async throws {
+        // An open transaction holds up the slots of the whole cluster.
+        try await TestCluster.withServer { server in
+            try await TestService.run(Self.schema, uri: server.uri()) { service in
+                let blocker = try await PostgresConnection.connect(service.uri, poller: service.poller)
+                try await blocker.query("BEGIN")
+                try await blocker.query("SELECT txid_current()")
+                let first = Task { try await service.start(Self.config) }
+                try await wait(for: "the slot to wait for the transaction") {
+                    try await service.slots().count == 1
+                }
+                let slot = try #require(try await service.slots().first)
+                await service.stop()
+                await #expect(throws: (any Error).self) { try await first.value }
+                // Who ends in order takes its slot along; this is what is left of one who was killed.
+                let left = try await PostgresConnection.connect(
+                    service.uri, parameters: ["replication": "database"], poller: service.poller)
+                let making = Task { try await left.createReplicationSlot(slot) }
+                try await wait(for: "what is left") { try await service.slots() == [slot] }
+                let second = Task { try await service.start(Self.config) }
+                try await wait(for: "it to be made again") {
+                    service.log.contains { $0.contains("the replication slot is made once") }
+                }
+                try await blocker.query("COMMIT")
+                await blocker.close()
+                try await second.value
+                let held = try await service.open().holds(["lists/l1"])
+                #expect(held.listed.keys.sorted() == ["1#mine|0[\"u1\"]"])
+                #expect(try await service.slots() == [slot])
+                await #expect(throws: PostgresError.self) { try await making.value }
+                await left.close()
             }
         }
     }

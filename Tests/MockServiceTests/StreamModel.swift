@@ -111,6 +111,9 @@ struct StreamModel: CustomStringConvertible {
     /// The names of the rows as `type/id`, ascending.
     var rowNames: [String] { objects.keys.sorted() }
 
+    /// How many operations show a row that is named `type/id`.
+    func copies(of row: String) -> Int { objects[row]?.count ?? 0 }
+
     /// The data of a row that is named `type/id`.
     func data(of row: String) -> String? {
         objects[row]?.values.max { $0.id < $1.id }?.data

@@ -79,16 +79,18 @@ final class TestStream: Sendable {
     ///
     /// - Parameters:
     ///   - state: What is waited for.
+    ///   - deadline: How long at most.
     ///   - sourceLocation: Where it is waited for.
     ///   - isReached: Whether that is it; asked for complete checkpoints only.
     /// - Returns: What the client held at that moment; no rule of the protocol had been broken.
     /// - Throws: `StateDidNotCome`.
     @discardableResult
     func holds(
-        _ state: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ state: String, within deadline: Duration = TestOptions.deadline,
+        sourceLocation: SourceLocation = #_sourceLocation,
         _ isReached: (StreamModel) -> Bool = { _ in true }
     ) async throws -> StreamModel {
-        let held = try await wait(for: state, sourceLocation: sourceLocation) {
+        let held = try await wait(for: state, within: deadline, sourceLocation: sourceLocation) {
             model
         } until: {
             $0.isComplete && isReached($0)
@@ -100,9 +102,12 @@ final class TestStream: Sendable {
     /// Waits until the client holds exactly these rows.
     @discardableResult
     func holds(
-        _ rows: [String], sourceLocation: SourceLocation = #_sourceLocation
+        _ rows: [String], within deadline: Duration = TestOptions.deadline,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> StreamModel {
-        try await holds("the rows \(rows)", sourceLocation: sourceLocation) { $0.rowNames == rows }
+        try await holds("the rows \(rows)", within: deadline, sourceLocation: sourceLocation) {
+            $0.rowNames == rows
+        }
     }
 
     /// Waits for the end of the stream.
