@@ -26,7 +26,7 @@ final class ServerClaim: Sendable {
     /// - Returns: the claim, which holds until `release`.
     /// - Throws: `PostgresError` if the server cannot be reached now.
     static func make(_ uri: String, name: String, poller: Poller) async throws -> ServerClaim {
-        let first = try await connect(uri, name, poller)
+        let first = try await connect(uri, name, poller, within: .seconds(60))
         return ServerClaim(
             Task {
                 var connection = first
@@ -59,17 +59,17 @@ final class ServerClaim: Sendable {
     {
         while !Task.isCancelled {
             // Whatever is wrong with the server, the parts' own errors say it.
-            if let connection = try? await connect(uri, name, poller) { return connection }
+            if let connection = try? await connect(uri, name, poller, within: .seconds(3)) { return connection }
             if (try? await poller.sleep(until: .now + retry)) == nil { break }
         }
         return nil
     }
 
-    private static func connect(_ uri: String, _ name: String, _ poller: Poller) async throws
-        -> PostgresConnection
-    {
+    private static func connect(
+        _ uri: String, _ name: String, _ poller: Poller, within deadline: Duration
+    ) async throws -> PostgresConnection {
         try await PostgresConnection.connect(
             uri, parameters: liveness.merging(["application_name": name]) { $1 }, poller: poller,
-            deadline: .seconds(3))
+            deadline: deadline)
     }
 }

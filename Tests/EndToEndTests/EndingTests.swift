@@ -40,7 +40,9 @@ enum Ending: String, CaseIterable, Sendable {
 }
 
 /// However `demo` and `up` end, no process and no folder of theirs stays.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+///
+/// One after another: four stacks that start at once on two cores beside others starve each other for minutes.
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5), .serialized)
 struct EndingTests {
     @Test(arguments: Ending.ofUp)
     func upLeavesNoProcessAndNoFolder(ending: Ending) async throws {
