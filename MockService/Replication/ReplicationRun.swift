@@ -136,7 +136,7 @@ struct ReplicationRun {
         for warning in result.warnings { log.warning(warning) }
         if !result.incomplete.isEmpty {
             try await unseen.wait(connection, replicator)
-            try await readAgain(result.incomplete)
+            try await readAgain(result.incomplete, &assembler)
         }
         var committed: LSN?
         for case .committed(let lsn) in events { committed = lsn }
@@ -193,28 +193,58 @@ struct ReplicationRun {
         // are read under, never those of the message (service 4.8).
         let isOfNow = published.description.isSameTable(as: told)
         // If such rows are known, from before the identity was changed to and fro, they miss what was changed meanwhile.
-        var table = try await store.resolve(
-            isOfNow ? told : published.description, types: types, context, anew: !isOfNow)
-        if !table.isSnapshotDone {
-            let read = try await replicator.snapshot(connection, context, links).read(
-                published, as: table.described(by: published.description, types))
-            table.layout = read.layout
-            try await holdUntilNow()
-        }
+        let table = try await read(
+            published,
+            as: store.resolve(
+                isOfNow ? told : published.description, types: types, context, anew: !isOfNow), types)
         // What the stream says under a name or an identity that is over was read with the rest.
-        return isOfNow ? table.read : nil
+        return isOfNow ? table : nil
     }
 
-    private func readAgain(_ rows: [IncompleteRow]) async throws {
+    /// Reads a table unless that has been done.
+    private func read(
+        _ published: SourceCatalog.PublishedTable, as table: SourceTable, _ types: TypeCatalog
+    ) async throws -> SourceTable {
+        guard !table.isSnapshotDone else { return table }
+        var table = table
+        let read = try await replicator.snapshot(connection, context, links).read(
+            published, as: table.described(by: published.description, types))
+        table.layout = read.layout
+        try await holdUntilNow()
+        return table.read
+    }
+
+    private func readAgain(_ rows: [IncompleteRow], _ assembler: inout ChangeAssembler) async throws {
         let reselection = RowReselection(
             connection: connection, types: try await SourceCatalog(connection).types())
+        var anew: Set<UInt32> = []
         for row in rows {
             replicator.health.step(before: replicator.times.statement)
-            guard let (table, tuple) = try await reselection.read(row) else { continue }
-            let result = try await store.apply([.change(table, .insert(tuple))], context, isAhead: true)
-            for warning in result.warnings { log.warning(warning) }
+            let oid = row.table.description.oid
+            guard !anew.contains(oid) else { continue }
+            switch try await reselection.read(row) {
+            case .gone: continue
+            case .row(let table, let tuple):
+                let result = try await store.apply([.change(table, .insert(tuple))], context, isAhead: true)
+                for warning in result.warnings { log.warning(warning) }
+            case .otherIdentity:
+                anew.insert(oid)
+                // What else the stream says under the identity of before is read with the rest.
+                assembler.set(nil, for: oid)
+                try await readAnew(oid, reselection.types)
+            }
         }
         try await holdUntilNow()
+    }
+
+    /// Replaces a table by what it is now.
+    private func readAnew(_ oid: UInt32, _ types: TypeCatalog) async throws {
+        guard let published = try await SourceCatalog(connection).table(oid: oid),
+            context.evaluator.uses(schema: published.description.schema, table: published.description.name)
+        else { return try await store.forget(oid: oid, context) }
+        _ = try await read(
+            published,
+            as: store.resolve(published.description, types: types, context, anew: true), types)
     }
 
     /// What was just read is newer than the stream, so nothing is published before the stream is as new.

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncWire
 
 /// Reads rows again of which the stream left out a value that the state does not know (service 7.5).
 ///
@@ -8,27 +9,37 @@ struct RowReselection {
     let connection: PostgresConnection
     let types: TypeCatalog
 
+    /// What became of a row.
+    enum Found {
+        /// The table with its columns of now, and the row.
+        case row(SourceTable, PgOutputTuple)
+        /// The row or its table is gone, which the stream will tell.
+        case gone
+        /// Rows are identified in another way by now: the row cannot be told from others, and all are to be read anew. The
+        /// stream tells of that only with the next change.
+        case otherIdentity
+    }
+
     /// Reads one row.
     ///
     /// - Parameter row: What the stream said of it.
-    /// - Returns: The table with its columns of now and the row; nil if the row is gone, or its table, or a column of its
-    ///   identity, which the stream will tell.
+    /// - Returns: What became of it.
     /// - Throws: `PostgresError`.
-    func read(_ row: IncompleteRow) async throws -> (table: SourceTable, tuple: PgOutputTuple)? {
+    func read(_ row: IncompleteRow) async throws -> Found {
         let known = row.table.description
         let catalog = SourceCatalog(connection)
-        guard let current = try await catalog.currentTable(oid: known.oid) else { return nil }
+        guard let current = try await catalog.currentTable(oid: known.oid) else { return .gone }
         let published = try await catalog.table(oid: known.oid)
         var conditions: [String] = []
         var values: [String?] = []
         for (index, column) in known.columns.enumerated() where column.isIdentity {
             guard let operation = current.equality[column.name], let value = row.tuple[index].text else {
-                return nil
+                return .otherIdentity
             }
             values.append(value)
             conditions.append("\(quoteIdentifier(column.name)) \(operation) $\(values.count)")
         }
-        guard !conditions.isEmpty else { return nil }
+        guard !conditions.isEmpty else { return .otherIdentity }
         let identity = Set(known.columns.filter(\.isIdentity).map(\.name))
         if let filter = published?.filter { conditions.append("(\(filter))") }
         let columns = (published?.description ?? current.description).columns.map {
@@ -38,13 +49,13 @@ struct RowReselection {
         let description = TableDescription(
             oid: known.oid, schema: known.schema, name: known.name, columns: columns)
         // Another type of the identity means other replica ids, under which nothing may be written (service 4.8).
-        guard description.identity == known.identity else { return nil }
+        guard ExactText(description.identity) == ExactText(known.identity) else { return .otherIdentity }
         let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
         let from = quoteIdentifier(current.description.schema, current.description.name)
         let result = try await connection.query(
             "SELECT \(names) FROM ONLY \(from) WHERE \(conditions.joined(separator: " AND "))", values)
-        guard result.rowCount == 1 else { return nil }
+        guard result.rowCount == 1 else { return .gone }
         let tuple: PgOutputTuple = result.row(0).map { $0.map { .text($0) } ?? .null }
-        return (row.table.described(by: description, types), tuple)
+        return .row(row.table.described(by: description, types), tuple)
     }
 }
