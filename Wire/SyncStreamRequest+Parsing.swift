@@ -1,6 +1,6 @@
 /// A request body that is JSON but not of the shape the service wants.
 package struct RequestViolations: Error, Sendable, Equatable {
-    /// One message for each violated rule, spelled as the service spells it (service 1.3).
+    /// What is wrong, spelled as the service spells it (service 1.3); of a sync request the first violation alone.
     package let messages: [String]
 
     /// Makes an error of its messages.
@@ -10,112 +10,93 @@ package struct RequestViolations: Error, Sendable, Equatable {
 extension SyncStreamRequest {
     /// Reads the body of a request as the service does (service 1.3, 1.4).
     ///
-    /// Unknown members are ignored; `null` and an array count as an empty request, as recorded.
+    /// Unknown members are ignored; `null` and an array count as an empty request, as recorded. Nothing is read
+    /// behind the first violation: every recorded answer names one, also of bodies that have several, and a message
+    /// for each would make the answer to a small body a very large one.
     ///
     /// - Parameter body: the parsed body.
-    /// - Throws: `RequestViolations` with the service's messages.
+    /// - Throws: `RequestViolations` with the service's message.
     package init(json body: JSON) throws(RequestViolations) {
-        var reader = RequestReader()
-        var request = SyncStreamRequest(rawData: false, binaryData: false)
-        request.includeChecksum = reader.bool(body["include_checksum"], "/include_checksum") ?? false
-        request.rawData = reader.bool(body["raw_data"], "/raw_data") ?? false
-        request.binaryData = reader.bool(body["binary_data"], "/binary_data") ?? false
-        request.clientID = reader.string(body["client_id"], "/client_id")
-        request.parameters = reader.object(body["parameters"], "/parameters")
-        request.buckets = reader.array(body["buckets"], "/buckets") { reader, element, path in
-            reader.bucket(element, path)
+        self.init(rawData: false, binaryData: false)
+        includeChecksum = try RequestReader.bool(body["include_checksum"], "/include_checksum") ?? false
+        rawData = try RequestReader.bool(body["raw_data"], "/raw_data") ?? false
+        binaryData = try RequestReader.bool(body["binary_data"], "/binary_data") ?? false
+        clientID = try RequestReader.string(body["client_id"], "/client_id")
+        parameters = try RequestReader.object(body["parameters"], "/parameters")
+        buckets = try RequestReader.array(body["buckets"], "/buckets", RequestReader.bucket)
+        if let streams = try RequestReader.object(body["streams"], "/streams") {
+            self.streams = try RequestReader.streams(streams, "/streams")
         }
-        if let streams = reader.object(body["streams"], "/streams") {
-            request.streams = reader.streams(streams, "/streams")
-        }
-        request.appMetadata = reader.object(body["app_metadata"], "/app_metadata")?.objectMembers
-        guard reader.messages.isEmpty else { throw RequestViolations(messages: reader.messages) }
-        self = request
+        appMetadata = try RequestReader.object(body["app_metadata"], "/app_metadata")?.objectMembers
     }
 }
 
-/// Collects messages while it takes a request apart.
-private struct RequestReader {
-    var messages: [String] = []
-
-    mutating func wrong(_ path: String, _ type: String) { messages.append("\(path): type must be \(type)") }
-
-    mutating func bool(_ value: JSON?, _ path: String) -> Bool? {
-        guard let value else { return nil }
-        if value.boolValue == nil { wrong(path, "boolean") }
-        return value.boolValue
+/// Takes a request apart, up to the first violation.
+private enum RequestReader {
+    static func wrong(_ path: String, _ type: String) -> RequestViolations {
+        RequestViolations(messages: ["\(path): type must be \(type)"])
     }
 
-    mutating func string(_ value: JSON?, _ path: String) -> String? {
+    static func bool(_ value: JSON?, _ path: String) throws(RequestViolations) -> Bool? {
         guard let value else { return nil }
-        if value.stringValue == nil { wrong(path, "string") }
-        return value.stringValue
+        guard let bool = value.boolValue else { throw wrong(path, "boolean") }
+        return bool
     }
 
-    mutating func object(_ value: JSON?, _ path: String) -> JSON? {
+    static func string(_ value: JSON?, _ path: String) throws(RequestViolations) -> String? {
         guard let value else { return nil }
-        guard value.objectMembers != nil else {
-            wrong(path, "object")
-            return nil
-        }
+        guard let string = value.stringValue else { throw wrong(path, "string") }
+        return string
+    }
+
+    static func object(_ value: JSON?, _ path: String) throws(RequestViolations) -> JSON? {
+        guard let value else { return nil }
+        guard value.objectMembers != nil else { throw wrong(path, "object") }
         return value
     }
 
-    mutating func array<Element>(
-        _ value: JSON?, _ path: String, _ element: (inout RequestReader, JSON, String) -> Element?
-    ) -> [Element] {
+    static func array<Element>(
+        _ value: JSON?, _ path: String, _ element: (JSON, String) throws(RequestViolations) -> Element
+    ) throws(RequestViolations) -> [Element] {
         guard let value else { return [] }
-        guard let elements = value.arrayValue else {
-            wrong(path, "array")
-            return []
-        }
-        return elements.enumerated().compactMap { element(&self, $1, "\(path)/\($0)") }
+        guard let elements = value.arrayValue else { throw wrong(path, "array") }
+        var read: [Element] = []
+        for (index, value) in elements.enumerated() { read.append(try element(value, "\(path)/\(index)")) }
+        return read
     }
 
-    /// Tells whether all names are there; only the first missing one is reported, and nothing else of the object.
-    mutating func has(_ names: [String], in value: JSON, _ path: String) -> Bool {
-        guard let members = value.objectMembers else {
-            wrong(path, "object")
-            return false
+    /// Requires that all names are there; the last missing one is reported, before anything else of the object.
+    static func require(_ names: [String], in value: JSON, _ path: String) throws(RequestViolations) {
+        guard let members = value.objectMembers else { throw wrong(path, "object") }
+        if let missing = names.last(where: { name in !members.contains { $0.name == name } }) {
+            throw RequestViolations(messages: ["\(path) must have required property '\(missing)'"])
         }
-        guard let missing = names.last(where: { name in !members.contains { $0.name == name } }) else {
-            return true
-        }
-        messages.append("\(path) must have required property '\(missing)'")
-        return false
     }
 
-    mutating func bucket(_ value: JSON, _ path: String) -> BucketRequest? {
-        guard has(["name", "after"], in: value, path) else { return nil }
-        let name = string(value["name"], "\(path)/name")
-        guard let after = string(value["after"], "\(path)/after"), let name else { return nil }
-        guard let position = OperationID(after) else {
-            messages.append("\(path)/after: must be a decimal number")
-            return nil
+    static func bucket(_ value: JSON, _ path: String) throws(RequestViolations) -> BucketRequest {
+        try require(["name", "after"], in: value, path)
+        let name = try string(value["name"], "\(path)/name") ?? ""
+        guard let after = OperationID(try string(value["after"], "\(path)/after") ?? "") else {
+            throw RequestViolations(messages: ["\(path)/after: must be a decimal number"])
         }
-        return BucketRequest(name: name, after: position)
+        return BucketRequest(name: name, after: after)
     }
 
-    mutating func streams(_ value: JSON, _ path: String) -> StreamSubscriptions? {
-        guard has(["subscriptions"], in: value, path) else { return nil }
-        let includeDefaults = bool(value["include_defaults"], "\(path)/include_defaults") ?? true
-        let subscriptions = array(value["subscriptions"], "\(path)/subscriptions") { reader, element, path in
-            reader.subscription(element, path)
-        }
-        return StreamSubscriptions(includeDefaults: includeDefaults, subscriptions: subscriptions)
+    static func streams(_ value: JSON, _ path: String) throws(RequestViolations) -> StreamSubscriptions {
+        try require(["subscriptions"], in: value, path)
+        return StreamSubscriptions(
+            includeDefaults: try bool(value["include_defaults"], "\(path)/include_defaults") ?? true,
+            subscriptions: try array(value["subscriptions"], "\(path)/subscriptions", subscription))
     }
 
-    mutating func subscription(_ value: JSON, _ path: String) -> StreamSubscription? {
-        guard has(["stream", "parameters", "override_priority"], in: value, path) else { return nil }
-        var subscription = StreamSubscription(stream: string(value["stream"], "\(path)/stream") ?? "")
+    static func subscription(_ value: JSON, _ path: String) throws(RequestViolations) -> StreamSubscription {
+        try require(["stream", "parameters", "override_priority"], in: value, path)
+        var subscription = StreamSubscription(stream: try string(value["stream"], "\(path)/stream") ?? "")
         if let parameters = value["parameters"], !parameters.isNull {
-            subscription.parameters = object(parameters, "\(path)/parameters")
+            subscription.parameters = try object(parameters, "\(path)/parameters")
         }
         if let priority = value["override_priority"], !priority.isNull {
-            guard let number = priority.int64Value else {
-                wrong("\(path)/override_priority", "number")
-                return nil
-            }
+            guard let number = priority.int64Value else { throw wrong("\(path)/override_priority", "number") }
             subscription.overridePriority = Int(number)
         }
         return subscription

@@ -50,4 +50,22 @@ import Testing
         let json = try JSON.parse(text)
         #expect(throws: RequestViolations(messages: [message])) { try SyncStreamRequest(json: json) }
     }
+
+    /// The service names one violation, also where there are several; a message for each would make an answer of
+    /// 21 MB to a body of 1 MiB.
+    @Test func namesTheFirstOfManyViolations() throws {
+        let zeros = String(repeating: "0,", count: 524_000) + "0"
+        let message = "/buckets/0: type must be object"
+        for text in ["{\"buckets\":[\(zeros)],\"streams\":1}", "{\"streams\":1,\"buckets\":[0,0]}"] {
+            let json = try JSON.parse(text)
+            // Not expected to be equal: the difference would be printed.
+            let violations = #expect(throws: RequestViolations.self) { try SyncStreamRequest(json: json) }
+            let messages = violations?.messages ?? []
+            #expect(messages.count == 1 && messages.first == message)
+        }
+        let both = try JSON.parse("{\"buckets\":[{\"name\":1,\"after\":2}],\"raw_data\":true}")
+        #expect(throws: RequestViolations(messages: ["/buckets/0/name: type must be string"])) {
+            try SyncStreamRequest(json: both)
+        }
+    }
 }
