@@ -10,6 +10,8 @@ struct BSONScanner {
     /// The type of the value that is next.
     private var type = Tag.document
     private var depth = 0
+    /// How many values have become part of a tree.
+    private var values = 0
     private let limits: JSONLimits
 
     /// Reads from the beginning of a buffer, which one document begins.
@@ -34,6 +36,14 @@ struct BSONScanner {
         static let int32: UInt8 = 16
         static let timestamp: UInt8 = 17
         static let int64: UInt8 = 18
+    }
+
+    /// Counts a value that becomes part of a tree.
+    mutating func countValue() throws(WireError) {
+        values += 1
+        guard values <= limits.values else {
+            throw WireError(.tooLarge, "there are more than \(limits.values) values")
+        }
     }
 
     @inline(never)

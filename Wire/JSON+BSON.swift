@@ -26,6 +26,7 @@ extension JSON {
 extension BSONScanner {
     /// Reads the next value, whatever it is, as a tree.
     fileprivate mutating func value() throws(WireError) -> JSON {
+        try countValue()
         if passNull() { return .null }
         if isNext(.bool) { return .bool(try bool()) }
         if isNext(.string) { return .string(try string()) }

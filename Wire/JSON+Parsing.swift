@@ -45,6 +45,7 @@ extension JSON {
 extension JSONScanner {
     /// Reads the next value, whatever it is, as a tree.
     mutating func value(_ limits: JSONLimits) throws(WireError) -> JSON {
+        try countValue()
         switch try peek() {
         case .null:
             _ = try passNull()

@@ -4,13 +4,18 @@ package struct JSONLimits: Sendable {
     package var depth: Int
     /// How many bytes a number may have.
     package var numberBytes: Int
+    /// How many values a tree may have: each takes up to a hundred bytes, however few it was written with.
+    package var values: Int
     /// Whether a name that occurs twice in one object is an error.
     package var refusesDuplicateNames: Bool
 
     /// Makes limits; the defaults suit a line of the sync protocol.
-    package init(depth: Int = 128, numberBytes: Int = 1024, refusesDuplicateNames: Bool = false) {
+    package init(
+        depth: Int = 128, numberBytes: Int = 1024, values: Int = .max, refusesDuplicateNames: Bool = false
+    ) {
         self.depth = depth
         self.numberBytes = numberBytes
+        self.values = values
         self.refusesDuplicateNames = refusesDuplicateNames
     }
 
@@ -26,6 +31,8 @@ package struct JSONScanner {
     let bytes: UnsafeBufferPointer<UInt8>
     var position = 0
     private var depth = 0
+    /// How many values have become part of a tree.
+    private var values = 0
     private let limits: JSONLimits
 
     /// Reads from the beginning of a buffer.
@@ -146,6 +153,14 @@ package struct JSONScanner {
                 isFirst = false
                 try skip()
             }
+        }
+    }
+
+    /// Counts a value that becomes part of a tree.
+    mutating func countValue() throws(WireError) {
+        values += 1
+        guard values <= limits.values else {
+            throw WireError(.tooLarge, "there are more than \(limits.values) values")
         }
     }
 

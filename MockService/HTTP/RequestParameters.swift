@@ -10,6 +10,10 @@ enum RequestParameters {
 
     /// What a body may hold, in bytes.
     static let bodyLimit = 1 << 20
+    /// What a body may hold, in values: more than one that names as many buckets as fit into `bodyLimit`.
+    ///
+    /// The bodies that the server holds are counted in bytes, and a tree takes thirty times those of `[0,0,0,…]`.
+    private static let limits = JSONLimits(values: 1 << 17)
 
     /// Query and body; a member of the body wins over one of the query.
     ///
@@ -22,14 +26,15 @@ enum RequestParameters {
         do throws(HTTPError) {
             bytes = try await body.collect(limit: bodyLimit)
         } catch {
-            if error.code == .bodyTooLarge {
-                throw Refusal(
-                    response: ErrorResponse.framework(413, "BODY_TOO_LARGE", "Request body is too large"))
-            }
+            if error.code == .bodyTooLarge { throw tooLarge }
             throw Refusal(response: HTTPResponse(status: error.status))
         }
         members += try json(bytes, request.fields["content-type"])?.objectMembers ?? []
         return .object(members)
+    }
+
+    private static var tooLarge: Refusal {
+        Refusal(response: ErrorResponse.framework(413, "BODY_TOO_LARGE", "Request body is too large"))
     }
 
     private static func json(_ bytes: [UInt8], _ contentType: String?) throws(Refusal) -> JSON? {
@@ -43,8 +48,9 @@ enum RequestParameters {
                         "Body cannot be empty when content-type is set to 'application/json'"))
             }
             do throws(WireError) {
-                return try JSON.parse(bytes)
+                return try JSON.parse(bytes, limits: limits)
             } catch {
+                if error.code == .tooLarge { throw tooLarge }
                 throw Refusal(
                     response: ErrorResponse.framework(
                         400, "INVALID_JSON_BODY",

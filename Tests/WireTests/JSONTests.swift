@@ -57,6 +57,19 @@ import Testing
         #expect(throws: WireError.self) { try JSON.parse("12345", limits: limits) }
     }
 
+    /// A tree takes many times the memory of the text: `[0,0,0,…]` thirty times as much.
+    @Test func refusesMoreValuesThanTheLimit() throws {
+        let limits = JSONLimits(values: 5)
+        for text in ["[1,null,true,\"\"]", "{\"a\":{\"b\":1,\"c\":[2]}}", "[[[[[]]]]]"] {
+            #expect(try JSON.parse(text, limits: limits).text == text)
+            let error = #expect(throws: WireError.self) { try JSON.parse("[\(text)]", limits: limits) }
+            #expect(error?.code == .tooLarge)
+        }
+        let document: [UInt8] = [12, 0, 0, 0, 0x10, 0x61, 0, 1, 0, 0, 0, 0]
+        #expect(try JSON.parse(bson: document, limits: JSONLimits(values: 2)).text == "{\"a\":1}")
+        #expect(throws: WireError.self) { try JSON.parse(bson: document, limits: JSONLimits(values: 1)) }
+    }
+
     @Test func refusesANameTwiceOnlyWhenAsked() throws {
         #expect(try JSON.parse("{\"a\":1,\"a\":2}")["a"] == .number("2"))
         #expect(throws: WireError.self) {
