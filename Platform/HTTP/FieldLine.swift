@@ -11,9 +11,7 @@ enum FieldLine {
         guard line[..<colon].allSatisfy(isToken) else {
             throw HTTPError(.malformed, "a field name is no token")
         }
-        var value = line[(colon + 1)...]
-        while let first = value.first, isBlank(first) { value = value.dropFirst() }
-        while let last = value.last, isBlank(last) { value = value.dropLast() }
+        let value = trimmed(line[(colon + 1)...])
         guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }) else {
             throw HTTPError(.malformed, "a field value holds a control character")
         }
@@ -24,6 +22,15 @@ enum FieldLine {
     private static func text(_ bytes: ArraySlice<UInt8>) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+
+    /// Leaves out the blanks around a value (RFC 9110 5.6.3).
+    static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes
+    where Bytes.SubSequence == Bytes {
+        var bytes = bytes
+        while let first = bytes.first, isBlank(first) { bytes = bytes.dropFirst() }
+        while let last = bytes.last, isBlank(last) { bytes = bytes.dropLast() }
+        return bytes
     }
 
     static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }

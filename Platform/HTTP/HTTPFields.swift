@@ -40,13 +40,12 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral, 
     /// Returns the members of the comma-separated lists under a name, trimmed and in lower case (RFC 9110 5.6.1).
     package func tokens(_ name: String) -> [String] {
         values(name).flatMap { value in
-            value.split(separator: ",").map { part in
-                var part = part
-                while part.first == " " || part.first == "\t" { part.removeFirst() }
-                while part.last == " " || part.last == "\t" { part.removeLast() }
-                return part.lowercased()
+            // By bytes: a comma and an accent behind it are one character.
+            value.utf8.split(separator: UInt8(ascii: ",")).compactMap { part in
+                let token = FieldLine.trimmed(part)
+                return token.isEmpty ? nil : Substring(token).asciiLowercased
             }
-        }.filter { !$0.isEmpty }
+        }
     }
 
     /// Adds a field line at the end.
@@ -70,10 +69,18 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral, 
     /// Whether two ASCII names are equal but for their case.
     static func areEqual(_ left: String, _ right: String) -> Bool {
         guard left.utf8.count == right.utf8.count else { return false }
-        return zip(left.utf8, right.utf8).allSatisfy { $0 == $1 || lowercased($0) == lowercased($1) }
+        return zip(left.utf8, right.utf8).allSatisfy { $0 == $1 || lowered($0) == lowered($1) }
     }
+}
 
-    private static func lowercased(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-    }
+extension StringProtocol {
+    /// The text with the letters of ASCII in lower case, and all else as it is.
+    ///
+    /// Words of the protocol have no other letters. `lowercased()` makes a "k" of the Kelvin sign, so that what no
+    /// other reader takes for "chunked" would be that here.
+    var asciiLowercased: String { String(decoding: utf8.map(lowered), as: UTF8.self) }
+}
+
+private func lowered(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
 }

@@ -39,7 +39,7 @@ package struct HTTPRequest: Sendable {
         var path = target[...]
         if let mark = path.utf8.firstIndex(of: UInt8(ascii: "?")) { path = path[..<mark] }
         if path.utf8.first == UInt8(ascii: "/") { return path }
-        for scheme in ["http://", "https://"] where path.lowercased().hasPrefix(scheme) {
+        for scheme in ["http://", "https://"] where path.asciiLowercased.hasPrefix(scheme) {
             let rest = path.dropFirst(scheme.count)
             return rest.firstIndex(of: "/").map { rest[$0...] } ?? "/"
         }

@@ -74,7 +74,7 @@ package struct HTTPRequestHead: Sendable {
     private static func isAbsolute(_ target: String) -> Bool {
         guard let mark = target.firstRange(of: "://") else { return false }
         let authority = target[mark.upperBound...].prefix { $0 != "/" && $0 != "?" }
-        return ["http", "https"].contains(target[..<mark.lowerBound].lowercased())
+        return ["http", "https"].contains(target[..<mark.lowerBound].asciiLowercased)
             && !authority.isEmpty && authority.utf8.allSatisfy(isHostByte)
     }
 

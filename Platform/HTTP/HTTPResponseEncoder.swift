@@ -53,7 +53,7 @@ package enum HTTPResponseEncoder {
         text.reserveCapacity(256)
         var announcedLength: String?
         for (name, value) in response.fields {
-            switch name.lowercased() {
+            switch name.asciiLowercased {
             case "connection", "transfer-encoding", "keep-alive", "date": continue
             case "content-length": announcedLength = value
             default:

@@ -27,6 +27,7 @@ struct HTTPBodyTests {
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", .malformed),
         ("Transfer-Encoding:", .malformed),
         ("Transfer-Encoding: \u{B}chunked", .malformed),
+        ("Transfer-Encoding: chun\u{212A}ed", .malformed),
         ("Transfer-Encoding: gzip, chunked", .notImplemented),
     ])
     func ambiguousFramingIsRefused(fields: String, code: HTTPError.Code) {

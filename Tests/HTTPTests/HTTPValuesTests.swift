@@ -28,6 +28,16 @@ struct HTTPFieldsTests {
         #expect(fields.tokens("connection") == ["keep-alive", "upgrade", "x"])
         #expect(fields.tokens("other").isEmpty)
     }
+
+    /// U+212A, the Kelvin sign, is a "k" to `lowercased()`; a comma and U+301 behind it are one character.
+    @Test func onlyBytesOfASCIIAreWords() {
+        let fields: HTTPFields = [
+            "connection": "\u{212A}eep-alive,\u{301}close", "transfer-encoding": "CHUN\u{212A}ED",
+        ]
+        #expect(fields.tokens("connection") == ["\u{212A}eep-alive", "\u{301}close"])
+        let coding = fields.tokens("transfer-encoding")[0]
+        #expect(coding != "chunked" && coding.utf8.elementsEqual("chun\u{212A}ed".utf8))
+    }
 }
 
 struct HTTPRequestTests {
