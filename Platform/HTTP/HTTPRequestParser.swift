@@ -41,6 +41,9 @@ package struct HTTPRequestParser: Sendable {
     /// The number of bytes that have arrived and are not used up.
     package var pendingBytes: Int { input.count }
 
+    /// The memory that is kept for what arrives, in bytes, so that tests can see that it is given back.
+    var heldBytes: Int { input.bytes.capacity }
+
     /// Adds bytes that have arrived.
     package mutating func append(_ bytes: UnsafeRawBufferPointer) { input.append(bytes) }
 
@@ -98,6 +101,8 @@ package struct HTTPRequestParser: Sendable {
         guard case .body(var decoder) = state else { return true }
         let isComplete = try decoder.decode(&input, into: &result, limit: limit)
         state = isComplete ? .requestLine(skippedBlankLine: false) : .body(decoder)
+        // The next request may be long in coming, and so may the end of the answer to this one.
+        if isComplete { input.releaseIfEmpty() }
         return isComplete
     }
 

@@ -1,5 +1,6 @@
-import PowerSyncHTTP
 import Testing
+
+@testable import PowerSyncHTTP
 
 struct HTTPBodyTests {
     private func post(_ fields: String, _ body: String = "", bodyLimit: Int = 1 << 20) -> Understood {
@@ -100,5 +101,21 @@ struct HTTPBodyTests {
         #expect(body.count == 1_000_000)
         #expect(Array(body[999_000...]) == piece)
         #expect(parser.isIdle)
+    }
+
+    /// A connection rests, or has its answer streamed, for a long time.
+    @Test(arguments: ["Content-Length: 60000", "Transfer-Encoding: chunked"])
+    func noMemoryIsKeptBehindABody(field: String) throws {
+        var parser = HTTPRequestParser()
+        parser.append(Array("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n".utf8))
+        _ = try #require(try parser.nextHead())
+        let body = [UInt8](repeating: 0, count: 60_000)
+        let isChunked = field.hasSuffix("chunked")
+        parser.append(isChunked ? Array("ea60\r\n".utf8) + body + Array("\r\n0\r\n\r\n".utf8) : body)
+        #expect(parser.heldBytes >= 60_000)
+        var taken: [UInt8] = []
+        #expect(try parser.takeBody(into: &taken, limit: 60_000))
+        #expect(taken == body)
+        #expect(parser.heldBytes == 0)
     }
 }
