@@ -30,7 +30,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxHeaderBytes: Int
     /// The longest target.
     package var maxTargetBytes: Int
-    /// The most bytes of all bodies that are being read or worked on; what is beyond is refused with 503.
+    /// The most bytes of all bodies that are being read or worked on; what is beyond is refused with 503, but for
+    /// the first 16 KiB of each body.
     package var maxHeldBodyBytes: Int
     /// Fields of the answers that the server gives by itself, such as those to a head that is too long.
     package var ownAnswerFields: HTTPFields

@@ -17,6 +17,10 @@ final class ServerState: Sendable {
     private static let reservedDescriptors = 64
     /// Connections that may be told at a time that there is no room for them.
     private static let mostRefusals = 32
+    /// The bytes of each body for which there is always room.
+    ///
+    /// Nearly every request has fewer. Else some clients that are slow in sending large ones would shut out all.
+    private static let freeBodyBytes = 16 << 10
 
     private struct State {
         var connections: [UInt64: Connection] = [:]
@@ -125,10 +129,14 @@ final class ServerState: Sendable {
 
     /// Counts bytes of a body that have arrived; false when all bodies together are too many then.
     ///
-    /// A body that is alone is taken whatever its length, which its reader has bounded.
+    /// A body that is alone is taken whatever its length, which its reader has bounded, and so is the beginning of
+    /// each: connections are bounded, and the head of a request may be as long.
     func holdBodyBytes(_ count: Int, held: Int) -> Bool {
         heldBodyBytes.withLock { total in
-            guard total == held || total + count <= configuration.maxHeldBodyBytes else { return false }
+            guard
+                held + count <= Self.freeBodyBytes || total == held
+                    || total + count <= configuration.maxHeldBodyBytes
+            else { return false }
             total += count
             return true
         }

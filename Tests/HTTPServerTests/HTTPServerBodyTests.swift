@@ -229,4 +229,29 @@ struct HTTPServerBodyTests {
             #expect(try await post("/", 300_000).response().status == 200, "a body that is alone is taken")
         }
     }
+
+    @Test func largeBodiesDoNotShutOutSmallOnes() async throws {
+        let gate = Gate()
+        let configuration = HTTPServerConfiguration(maxHeldBodyBytes: 100_000)
+        let handler: HTTPHandler = { request, body in
+            let answer = await echo(request, body)
+            if request.path == "/held" { await gate.pass() }
+            return answer
+        }
+        try await ServerFixture.with(configuration, handler) { fixture in
+            defer { gate.open() }
+            func post(_ path: String, _ length: Int) async throws -> RawClient {
+                let client = try fixture.connect()
+                try await client.send("POST \(path) HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n")
+                try await client.send([UInt8](repeating: UInt8(ascii: "x"), count: length))
+                return client
+            }
+            let large = try await post("/held", 100_000)
+            try await wait(for: "all that may be held to be held") { gate.arrivals == 1 }
+            #expect(try await post("/", 16 << 10).response().status == 200)
+            #expect(try await post("/", (16 << 10) + 1).response().status == 503)
+            gate.open()
+            #expect(try await large.response().status == 200)
+        }
+    }
 }
