@@ -71,8 +71,7 @@ final class Connection: Sendable {
             await group.next()
             group.cancelAll()
         }
-        channel.deregister()
-        closeDescriptor(channel.descriptor)
+        socket.close()
     }
 
     // MARK: Requests
@@ -240,12 +239,12 @@ final class Connection: Sendable {
         if server.isStopping { channel.giveUp() }
         do {
             try await write(writer)
+            try await writer.finish()
         } catch {
-            if writer.hasStarted || Task.isCancelled { throw error }
+            if writer.abandon() || Task.isCancelled { throw error }
             try await send(ownAnswer(500), to: head, keepsAlive: false)
             return false
         }
-        try await writer.finish()
         return keepsAlive
     }
 

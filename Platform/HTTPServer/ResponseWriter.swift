@@ -19,9 +19,6 @@ final class ResponseWriter: HTTPBodyWriter {
         state = Lock(State(head: head))
     }
 
-    /// Whether anything was sent.
-    var hasStarted: Bool { state.withLock { $0.head == nil } }
-
     func write(_ bytes: [UInt8]) async throws {
         try Task.checkCancellation()
         try await send(bytes, isLast: false)
@@ -29,6 +26,14 @@ final class ResponseWriter: HTTPBodyWriter {
 
     /// Ends the body.
     func finish() async throws { try await send([], isLast: true) }
+
+    /// Refuses whatever a task that has outlived the body still writes; says whether anything was sent.
+    func abandon() -> Bool {
+        state.withLock { state in
+            state.isFinished = true
+            return state.head == nil
+        }
+    }
 
     private func send(_ bytes: [UInt8], isLast: Bool) async throws {
         var start = try state.withLock { state throws(HTTPServerError) in

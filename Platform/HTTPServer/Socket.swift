@@ -30,6 +30,8 @@ struct Socket: Sendable {
     let writeMinimum: Int
     /// Over all that is sent: many short pieces to a slow client are as slow as a long one.
     private let progress = Lock<(handedOver: Int, pace: WritePace?)>((0, nil))
+    /// Until it is closed; afterwards the number of the descriptor may be another connection's.
+    private let isOpen = Lock(true)
 
     init(channel: Channel, writeTimeout: Duration, writeMinimum: Int) {
         self.channel = channel
@@ -102,6 +104,15 @@ struct Socket: Sendable {
         return recv(channel.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 
+    /// Closes the connection; a task that still writes is told that the client has left.
+    func close() {
+        channel.deregister()
+        isOpen.withLock { isOpen in
+            isOpen = false
+            closeDescriptor(channel.descriptor)
+        }
+    }
+
     /// Says that nothing more will be sent.
     func finishSending() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
 
@@ -123,7 +134,10 @@ struct Socket: Sendable {
                                 at: count, to: iovec(iov_base: bytes.baseAddress, iov_len: bytes.count))
                             count += 1
                         }
-                        return powersync_send(channel.descriptor, parts.baseAddress, Int32(count))
+                        return isOpen.withLock { isOpen in
+                            guard isOpen else { return -Int(EPIPE) }
+                            return powersync_send(channel.descriptor, parts.baseAddress, Int32(count))
+                        }
                     }
                 }
             }

@@ -215,4 +215,25 @@ struct HTTPServerStreamTests {
             #expect(error?.code == .misuse)
         }
     }
+
+    /// The number of its descriptor may be another connection's by then.
+    @Test(arguments: ["", "some"])
+    func aWriterThatOutlivesAFailedBodyIsRefused(text: String) async throws {
+        struct Broken: Error {}
+        let escaped = Lock<(any HTTPBodyWriter)?>(nil)
+        try await ServerFixture.with(
+            stream { writer in
+                escaped.withLock { $0 = writer }
+                if !text.isEmpty { try await writer.write(Array(text.utf8)) }
+                throw Broken()
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            let response = try await client.get("/")
+            #expect(response.status == (text.isEmpty ? 500 : 200) && response.body == text)
+            let writer = try #require(escaped.withLock { $0 })
+            let error = await #expect(throws: HTTPServerError.self) { try await writer.write([1]) }
+            #expect(error?.code == .misuse)
+        }
+    }
 }
