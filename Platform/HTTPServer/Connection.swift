@@ -60,6 +60,8 @@ final class Connection: Sendable {
             group.addTask {
                 // Ends with an error when the work is done first and cancels this wait.
                 guard (try? await self.channel.hangUp()) != nil else { return }
+                // For a task that is writing: it is told by its cancellation, which says nothing of the reason.
+                self.socket.reasonOfEnd()
                 // What a client sent before it said that this was all is read first, for a while.
                 let end = ContinuousClock.now + Self.patienceWithUnread
                 while self.socket.hasUnreadBytes, ContinuousClock.now < end, !Task.isCancelled {

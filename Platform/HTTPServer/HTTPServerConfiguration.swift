@@ -21,6 +21,8 @@ package struct HTTPServerConfiguration: Sendable {
     /// The bytes that a client must take in each `writeTimeout`.
     package var writeMinimum: Int
     /// How long nothing may be heard of a client, not even by its system, before its connection ends.
+    ///
+    /// On Linux also how long a client that is heard of may take nothing of what was sent to it.
     package var peerTimeout: Duration
     /// The most memory that the system may use for what a client has yet to take.
     package var sendBufferBytes: Int

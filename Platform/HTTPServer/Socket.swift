@@ -21,6 +21,13 @@ struct Socket: Sendable {
         case end
     }
 
+    private struct End {
+        /// Until it is closed; afterwards the number of the descriptor may be another connection's.
+        var isOpen = true
+        /// Why the system ended the connection, which it says once; 0 if it did not.
+        var reason: Int32 = 0
+    }
+
     /// A task that sends much gives way to others after this many bytes.
     private static let turn = 512 << 10
 
@@ -30,8 +37,7 @@ struct Socket: Sendable {
     let writeMinimum: Int
     /// Over all that is sent: many short pieces to a slow client are as slow as a long one.
     private let progress = Lock<(handedOver: Int, pace: WritePace?)>((0, nil))
-    /// Until it is closed; afterwards the number of the descriptor may be another connection's.
-    private let isOpen = Lock(true)
+    private let end = Lock(End())
 
     init(channel: Channel, writeTimeout: Duration, writeMinimum: Int) {
         self.channel = channel
@@ -71,14 +77,24 @@ struct Socket: Sendable {
                     await Task.yield()
                 }
             } else if -count == Int(EAGAIN) {
-                // When the time is over the next attempt shows it.
-                _ = try await channel.writable(until: try judge().end)
+                let pace = try judge()
+                do {
+                    // When the time is over the next attempt shows it.
+                    _ = try await channel.writable(until: pace.end)
+                } catch {
+                    // The watch over the connection may have seen its end first.
+                    throw reasonOfEnd() == ETIMEDOUT ? Self.tookNothing : error
+                }
                 sentThisTurn = 0
             } else {
-                throw HTTPServerError(.peerGone, "the client has left")
+                let isTimeout = -count == Int(ETIMEDOUT) || reasonOfEnd() == ETIMEDOUT
+                throw isTimeout ? Self.tookNothing : HTTPServerError(.peerGone, "the client has left")
             }
         }
     }
+
+    /// The system has waited for `peerTimeout`: whether the client has vanished or does not read, it took nothing.
+    private static let tookNothing = HTTPServerError(.writeTimeout, "the client takes no bytes")
 
     /// Looks at a client that has not taken everything.
     ///
@@ -107,9 +123,24 @@ struct Socket: Sendable {
     /// Closes the connection; a task that still writes is told that the client has left.
     func close() {
         channel.deregister()
-        isOpen.withLock { isOpen in
-            isOpen = false
+        end.withLock { end in
+            end.isOpen = false
             closeDescriptor(channel.descriptor)
+        }
+    }
+
+    /// Asks the system why it has ended the connection, if it has, before another call makes it forget.
+    ///
+    /// - Returns: The errno; 0 if it has not, or said so to somebody else.
+    @discardableResult
+    func reasonOfEnd() -> Int32 {
+        end.withLock { end in
+            if end.isOpen, end.reason == 0 {
+                var length = socklen_t(MemoryLayout<Int32>.size)
+                // 0 stays, if it fails.
+                getsockopt(channel.descriptor, SOL_SOCKET, SO_ERROR, &end.reason, &length)
+            }
+            return end.reason
         }
     }
 
@@ -134,8 +165,8 @@ struct Socket: Sendable {
                                 at: count, to: iovec(iov_base: bytes.baseAddress, iov_len: bytes.count))
                             count += 1
                         }
-                        return isOpen.withLock { isOpen in
-                            guard isOpen else { return -Int(EPIPE) }
+                        return self.end.withLock { end in
+                            guard end.isOpen else { return -Int(EPIPE) }
                             return powersync_send(channel.descriptor, parts.baseAddress, Int32(count))
                         }
                     }

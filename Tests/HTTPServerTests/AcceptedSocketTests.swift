@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import PowerSyncHTTPServer
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -56,6 +57,31 @@ import Testing
                 let client = try fixture.connect()
                 #expect(try await client.get("/").status == 200)
                 #expect(option(try accepted(client), SOL_SOCKET, SO_SNDBUF) <= 256 << 10)
+            }
+        }
+
+        /// The system ends the connection (`TCP_USER_TIMEOUT`); whoever writes must be able to say why.
+        @Test func aClientThatTakesNothingIsTooSlowForTheSystemToo() async throws {
+            let failure = Lock<(any Error)?>(nil)
+            let configuration = HTTPServerConfiguration(
+                writeTimeout: .seconds(3600), peerTimeout: .seconds(1), sendBufferBytes: 16 << 10)
+            let handler: HTTPHandler = { _, _ in
+                HTTPResponse(
+                    status: 200,
+                    body: .stream { writer in
+                        do {
+                            while true { try await writer.write([UInt8](repeating: 0, count: 8 << 10)) }
+                        } catch {
+                            failure.withLock { $0 = error }
+                            throw error
+                        }
+                    })
+            }
+            try await ServerFixture.with(configuration, handler) { fixture in
+                let client = try fixture.connect(receiveBuffer: 4 << 10)
+                try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+                try await wait(for: "the connection to end") { failure.withLock { $0 != nil } }
+                #expect((failure.withLock { $0 } as? HTTPServerError)?.code == .writeTimeout)
             }
         }
 

@@ -50,7 +50,8 @@ ssize_t powersync_receive(int descriptor, void *buffer, size_t count);
 // Sends small pieces at once instead of waiting for more.
 void powersync_set_no_delay(int descriptor);
 // Ends the connection when its peer was not heard of for so long: asks it (keepalive) while nothing is under way,
-// and gives up what it does not acknowledge.
+// and gives up what it does not acknowledge. On Linux this is also the end of a peer that is heard of but has no
+// room for so long (TCP_USER_TIMEOUT in tcp(7)): it holds our memory, and nothing tells when it will read again.
 void powersync_set_peer_timeout(int descriptor, int milliseconds);
 // Bounds the memory for bytes that the peer has yet to take; without it the system lets that grow to megabytes.
 void powersync_set_send_buffer(int descriptor, int bytes);
