@@ -31,11 +31,20 @@ package enum HTTPResponseBody: Sendable {
 
 /// Where a streamed body is written to.
 package protocol HTTPBodyWriter: Sendable {
-    /// Sends one chunk and returns when the system has taken it, which may be long after if the peer reads slowly.
+    /// Sends one chunk, or a piece of the one begun, and returns when the system has taken it, which may be long after if the peer reads slowly.
     ///
-    /// - Parameter bytes: The chunk; an empty one sends nothing but the head, if that is still to be sent.
+    /// - Parameter bytes: The bytes; an empty array sends nothing but the head, if that is still to be sent.
     /// - Throws: When the peer is gone or does not read, and `CancellationError` when the task is cancelled.
     func write(_ bytes: [UInt8]) async throws
+
+    /// Begins a chunk whose bytes come with several writes; without this each write is a chunk of its own.
+    ///
+    /// Sends nothing by itself. A write that goes beyond the end of the chunk is refused, and so is the end of the
+    /// body before it: the connection is cut then.
+    ///
+    /// - Parameter count: The bytes of the chunk; 0 begins none.
+    /// - Throws: When the body has ended or the chunk before lacks bytes.
+    func beginChunk(of count: Int) throws
 }
 
 /// The body of a request, read only when asked for.

@@ -7,6 +7,33 @@ final class ResponseWriter: HTTPBodyWriter {
         var head: [UInt8]?
         var isWriting = false
         var isFinished = false
+        /// The chunk that has begun and lacks bytes.
+        var chunk: (count: Int, lacking: Int)?
+
+        /// Refuses what would break the body.
+        func check(endsChunk: Bool) throws(HTTPServerError) {
+            if isWriting { throw HTTPServerError(.misuse, "two tasks write to one body at a time") }
+            if isFinished { throw HTTPServerError(.misuse, "the body has ended") }
+            if endsChunk, chunk != nil { throw HTTPServerError(.misuse, "a chunk lacks bytes") }
+        }
+
+        /// Returns what stands before and after bytes that are a chunk of their own or belong to the one begun.
+        mutating func take(
+            _ count: Int, isChunked: Bool
+        ) throws(HTTPServerError) -> (before: [UInt8], after: [UInt8]) {
+            if count == 0 { return ([], []) }
+            let current = chunk ?? (count, count)
+            guard count <= current.lacking else {
+                throw HTTPServerError(.misuse, "a chunk gets more bytes than it was begun with")
+            }
+            let lacking = current.lacking - count
+            chunk = lacking > 0 ? (current.count, lacking) : nil
+            guard isChunked else { return ([], []) }
+            return (
+                current.lacking == current.count ? HTTPResponseEncoder.chunkLine(current.count) : [],
+                lacking == 0 ? HTTPResponseEncoder.chunkEnd : []
+            )
+        }
     }
 
     private let socket: Socket
@@ -35,21 +62,23 @@ final class ResponseWriter: HTTPBodyWriter {
         }
     }
 
+    func beginChunk(of count: Int) throws {
+        try state.withLock { state throws(HTTPServerError) in
+            try state.check(endsChunk: true)
+            if count > 0 { state.chunk = (count, count) }
+        }
+    }
+
     private func send(_ bytes: [UInt8], isLast: Bool) async throws {
-        var start = try state.withLock { state throws(HTTPServerError) in
-            if state.isWriting { throw HTTPServerError(.misuse, "two tasks write to one body at a time") }
-            if state.isFinished { throw HTTPServerError(.misuse, "the body has ended") }
+        let (start, end) = try state.withLock { state throws(HTTPServerError) in
+            try state.check(endsChunk: isLast)
+            let marks = try state.take(bytes.count, isChunked: isChunked)
             defer { state.head = nil }
             state.isWriting = true
             state.isFinished = isLast
-            return state.head ?? []
+            let last = isChunked && isLast ? HTTPResponseEncoder.lastChunk : []
+            return ((state.head ?? []) + marks.before, marks.after + last)
         }
-        var end: [UInt8] = []
-        if isChunked, !bytes.isEmpty {
-            start += HTTPResponseEncoder.chunkLine(bytes.count)
-            end = HTTPResponseEncoder.chunkEnd
-        }
-        if isChunked, isLast { end += HTTPResponseEncoder.lastChunk }
         do {
             try await socket.send(start, bytes, end)
         } catch {

@@ -27,6 +27,57 @@ struct HTTPServerStreamTests {
         }
     }
 
+    @Test(arguments: [0, 1])
+    func aChunkMayBeWrittenInPieces(minorVersion: Int) async throws {
+        let pieces = ["one", "", "two"]
+        try await ServerFixture.with(
+            stream { writer in
+                for _ in 0..<2 {
+                    try writer.beginChunk(of: 6)
+                    #expect(throws: HTTPServerError.self) { try writer.beginChunk(of: 1) }
+                    for piece in pieces { try await writer.write(Array(piece.utf8)) }
+                }
+                try writer.beginChunk(of: 0)
+                try await writer.write(Array("three".utf8))
+            }
+        ) { fixture in
+            let client = try fixture.connect()
+            try await client.send("GET / HTTP/1.\(minorVersion)\r\nHost: h\r\n\r\n")
+            while let line = try await client.line(), line != "\r\n" {}
+            if minorVersion == 0 {
+                #expect(try await client.rest() == "onetwoonetwothree")
+            } else {
+                for text in ["onetwo", "onetwo", "three", ""] { #expect(try await client.chunk() == text) }
+            }
+        }
+    }
+
+    @Test func aChunkHasTheBytesThatItWasBegunWith() async throws {
+        let code = Lock<HTTPServerError.Code?>(nil)
+        try await ServerFixture.with(
+            { request, _ in
+                HTTPResponse(
+                    status: 200,
+                    body: .stream { writer in
+                        try writer.beginChunk(of: 3)
+                        try await writer.write(Array("on".utf8))
+                        if request.path == "/few" { return }
+                        do {
+                            try await writer.write(Array("ee".utf8))
+                        } catch let error as HTTPServerError {
+                            code.withLock { $0 = error.code }
+                        }
+                        try await writer.write(Array("e".utf8))
+                    })
+            }) { fixture in
+                let client = try fixture.connect()
+                let response = try await client.get("/many")
+                #expect(response.body == "one" && response.isComplete)
+                #expect(code.withLock { $0 } == .misuse)
+                #expect(try await !client.get("/few").isComplete)
+            }
+    }
+
     @Test func aStreamWithoutAWriteIsAnEmptyBody() async throws {
         try await ServerFixture.with(stream { _ in }) { fixture in
             let client = try fixture.connect()
