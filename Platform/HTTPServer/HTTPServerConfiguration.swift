@@ -28,6 +28,11 @@ package struct HTTPServerConfiguration: Sendable {
     package var sendBufferBytes: Int
     /// The most connections, within what the system allows; further ones are answered with 503.
     package var maxConnections: Int
+    /// The descriptors that are left to everything else in the program: libdispatch ends it when it gets none.
+    ///
+    /// One server knows nothing of another's: its connections, and 32 who are told that there is no room, belong
+    /// to what is left.
+    package var reservedDescriptors: Int
     /// The most bytes of header fields.
     package var maxHeaderBytes: Int
     /// The longest target.
@@ -45,6 +50,7 @@ package struct HTTPServerConfiguration: Sendable {
         bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
         writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
         peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
+        reservedDescriptors: Int = 64,
         maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10, maxHeldBodyBytes: Int = 64 << 20,
         ownAnswerFields: HTTPFields = [:]
     ) {
@@ -60,6 +66,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.peerTimeout = peerTimeout
         self.sendBufferBytes = sendBufferBytes
         self.maxConnections = maxConnections
+        self.reservedDescriptors = reservedDescriptors
         self.maxHeaderBytes = maxHeaderBytes
         self.maxTargetBytes = maxTargetBytes
         self.maxHeldBodyBytes = maxHeldBodyBytes

@@ -13,8 +13,6 @@ import Synchronization
 
 /// What the acceptor, the connections and whoever stops the server share.
 final class ServerState: Sendable {
-    /// Descriptors left to everything else in the program: libdispatch ends the process when it gets none.
-    private static let reservedDescriptors = 64
     /// Connections that may be told at a time that there is no room for them.
     private static let mostRefusals = 32
     /// The bytes of each body for which there is always room.
@@ -46,7 +44,8 @@ final class ServerState: Sendable {
 
     init(_ configuration: HTTPServerConfiguration) {
         self.configuration = configuration
-        let available = Int(powersync_raise_descriptor_limit()) - Self.reservedDescriptors
+        let available =
+            Int(powersync_raise_descriptor_limit()) - configuration.reservedDescriptors - Self.mostRefusals
         mostConnections = max(1, min(configuration.maxConnections, available))
     }
 

@@ -204,14 +204,7 @@ struct HTTPServerBodyTests {
     @Test func allBodiesTogetherAreBounded() async throws {
         let gate = Gate()
         let configuration = HTTPServerConfiguration(maxHeldBodyBytes: 100_000)
-        try await ServerFixture.with(
-            configuration,
-            { request, body in
-                let answer = await echo(request, body)
-                if request.path == "/held" { await gate.pass() }
-                return answer
-            }
-        ) { fixture in
+        try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
             defer { gate.open() }
             func post(_ path: String, _ length: Int) async throws -> RawClient {
                 let client = try fixture.connect()
@@ -233,12 +226,7 @@ struct HTTPServerBodyTests {
     @Test func largeBodiesDoNotShutOutSmallOnes() async throws {
         let gate = Gate()
         let configuration = HTTPServerConfiguration(maxHeldBodyBytes: 100_000)
-        let handler: HTTPHandler = { request, body in
-            let answer = await echo(request, body)
-            if request.path == "/held" { await gate.pass() }
-            return answer
-        }
-        try await ServerFixture.with(configuration, handler) { fixture in
+        try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
             defer { gate.open() }
             func post(_ path: String, _ length: Int) async throws -> RawClient {
                 let client = try fixture.connect()

@@ -78,12 +78,19 @@ struct DescriptorLimitTests {
     /// libdispatch ends the process when its watch over the workers gets no descriptor.)
     @Test func theServersCapLeavesDescriptorsToTheProgram() async {
         await #expect(processExitsWith: .success) {
-            var limit = rlimit(rlim_cur: 67, rlim_max: 67)
-            try #require(setrlimit(HardLimit.resource, &limit) == 0)
-            try await ServerFixture.with(echo) { fixture in
-                let clients = try (0..<3).map { _ in try fixture.connect() }
-                for client in clients { #expect(try await client.get("/").status == 200) }
-                #expect(try await fixture.connect().get("/").status == 503)
+            // Beside the three there are 32 who are told that there is no room.
+            for reserved in [64, 40] {
+                let most = rlim_t(reserved + 32 + 3)
+                var limit = rlimit(rlim_cur: most, rlim_max: most)
+                try #require(setrlimit(HardLimit.resource, &limit) == 0)
+                let gate = Gate()
+                let configuration = HTTPServerConfiguration(reservedDescriptors: reserved)
+                try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
+                    defer { gate.open() }
+                    let clients = try await fixture.hold(3, at: gate)
+                    #expect(try await fixture.connect().get("/").status == 503)
+                    withExtendedLifetime(clients) {}
+                }
             }
         }
     }

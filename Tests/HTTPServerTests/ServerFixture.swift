@@ -13,6 +13,15 @@ struct ServerFixture {
         try RawClient(server.port, poller, receiveBuffer: receiveBuffer)
     }
 
+    /// Has clients wait for answers that do not come before the gate is opened.
+    func hold(_ count: Int, at gate: Gate) async throws -> [RawClient] {
+        let clients = try (0..<count).map { _ in try connect() }
+        let before = gate.arrivals
+        for client in clients { try await client.send("GET /held HTTP/1.1\r\nHost: h\r\n\r\n") }
+        try await wait(for: "the requests to be in work", read: { gate.arrivals }) { $0 == before + count }
+        return clients
+    }
+
     static func with(
         _ handler: @escaping HTTPHandler, _ body: @Sendable (ServerFixture) async throws -> Void
     ) async throws {
@@ -64,5 +73,14 @@ let echo: HTTPHandler = { request, body in
         return .text("\(request.method) \(request.path) \(String(decoding: bytes, as: UTF8.self))")
     } catch {
         return .text(error.code.rawValue, status: error.status)
+    }
+}
+
+/// Answers with what was asked; what is asked of /held when the gate is opened.
+func echo(heldAt gate: Gate) -> HTTPHandler {
+    { request, body in
+        let answer = await echo(request, body)
+        if request.path == "/held" { await gate.pass() }
+        return answer
     }
 }
