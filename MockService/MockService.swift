@@ -101,12 +101,15 @@ package final class MockService: Sendable {
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
                 host: configuration.host, port: configuration.port, name: "the sync service",
-                writeTimeout: configuration.writeTimeout, ownAnswerFields: ServiceRouter.commonFields),
+                writeTimeout: configuration.writeTimeout,
+                // The metrics have up to 48 of them, with those who are refused.
+                reservedDescriptors: 128, ownAnswerFields: ServiceRouter.commonFields),
             poller: poller)
         let metricsServer = try configuration.metricsPort.map { port in
             try HTTPServer(
                 configuration: HTTPServerConfiguration(
-                    host: configuration.host, port: port, name: "the sync service's metrics"), poller: poller)
+                    host: configuration.host, port: port, name: "the sync service's metrics",
+                    maxConnections: 16), poller: poller)
         }
         let lines = LineBudget(limit: configuration.maxLinesInFlightBytes)
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
