@@ -14,6 +14,7 @@ final class Connection: Sendable {
     private let socket: Socket
     private let parser: Lock<HTTPRequestParser>
     private let isStreaming = Lock(false)
+    private let rest = Rest()
 
     private var channel: Channel { socket.channel }
     private var configuration: HTTPServerConfiguration { server.configuration }
@@ -52,6 +53,19 @@ final class Connection: Sendable {
         if isStreaming.withLock({ $0 }) { channel.giveUp() } else { channel.hint() }
     }
 
+    /// Since when the connection has been waiting for a request; nil while it has one.
+    var restingSince: ContinuousClock.Instant? { rest.since }
+
+    /// Closes the connection if it still waits for a request; says whether it did.
+    ///
+    /// A request that is on its way is lost, as it is when the time to rest is over: its client sends it again on
+    /// another connection (RFC 9112 9.3.1).
+    func makeRoom() -> Bool {
+        guard rest.finish(if: { !socket.hasUnreadBytes }) else { return false }
+        channel.hint()
+        return true
+    }
+
     /// Cancels whatever goes on.
     func cut() { channel.giveUp() }
 
@@ -73,6 +87,8 @@ final class Connection: Sendable {
             await group.next()
             group.cancelAll()
         }
+        // Nobody looks at the socket any more to see whether it rests.
+        _ = rest.end()
         socket.close()
     }
 
@@ -95,8 +111,9 @@ final class Connection: Sendable {
     /// Returns the next request; nil when the connection is to be closed without a word.
     private func nextHead(isFirst: Bool) async throws -> HTTPRequestHead? {
         var isResting = parser.withLock { $0.isIdle }
-        let patience = isResting && !isFirst ? configuration.idleTimeout : configuration.headerTimeout
-        var deadline = ContinuousClock.now + patience
+        let start = ContinuousClock.now
+        var deadline =
+            start + (isResting && !isFirst ? configuration.idleTimeout : configuration.headerTimeout)
         while true {
             if let head = try parser.withLock({ parser throws(HTTPError) in try parser.nextHead() }) {
                 return head
@@ -111,7 +128,10 @@ final class Connection: Sendable {
                 received = receive()
                 if case .nothingNow = received { return nil }
             } else {
-                guard try await channel.readable(until: deadline) else {
+                if isResting { rest.begin(since: start) }
+                let isReadable = try await channel.readable(until: deadline)
+                if isResting, !rest.end() { return nil }
+                guard isReadable else {
                     if isResting { return nil }
                     throw HTTPError(.headTimeout, "the head of the request did not arrive in time")
                 }

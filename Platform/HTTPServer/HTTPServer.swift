@@ -31,6 +31,9 @@ package final class HTTPServer: Sendable {
     /// The number of connections being served.
     package var connectionCount: Int { state.connectionCount }
 
+    /// The number of connections that wait for a request, so that tests can wait for it.
+    var restingCount: Int { state.restingCount }
+
     /// Serves until `stop` was called and every connection has ended; call it once.
     ///
     /// Cancelling the task cancels every handler and cuts every connection. A handler that ignores its
@@ -98,7 +101,7 @@ package final class HTTPServer: Sendable {
         case .refuse(let id):
             group.addTask {
                 await connection.refuse()
-                self.state.leaveRefused(id)
+                self.state.leave(id)
             }
         case .drop:
             channel.deregister()

@@ -26,12 +26,15 @@ package struct HTTPServerConfiguration: Sendable {
     package var peerTimeout: Duration
     /// The most memory that the system may use for what a client has yet to take.
     package var sendBufferBytes: Int
-    /// The most connections, within what the system allows; further ones are answered with 503.
+    /// The most connections, within what the system allows.
+    ///
+    /// For one more, that is closed which has waited longest for a request; if none does, the new one is answered
+    /// with 503.
     package var maxConnections: Int
     /// The descriptors that are left to everything else in the program: libdispatch ends it when it gets none.
     ///
-    /// One server knows nothing of another's: its connections, and 32 who are told that there is no room, belong
-    /// to what is left.
+    /// One server knows nothing of another's: its connections, and 32 that are leaving, belong to what is
+    /// left.
     package var reservedDescriptors: Int
     /// The most bytes of header fields.
     package var maxHeaderBytes: Int

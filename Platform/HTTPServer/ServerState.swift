@@ -13,8 +13,9 @@ import Synchronization
 
 /// What the acceptor, the connections and whoever stops the server share.
 final class ServerState: Sendable {
-    /// Connections that may be told at a time that there is no room for them.
-    private static let mostRefusals = 32
+    /// Connections that may be leaving at a time: those that are told that there is no room for them, and those
+    /// that make room.
+    private static let mostLeaving = 32
     /// The bytes of each body for which there is always room.
     ///
     /// Nearly every request has fewer. Else some clients that are slow in sending large ones would shut out all.
@@ -23,9 +24,18 @@ final class ServerState: Sendable {
     private struct State {
         var connections: [UInt64: Connection] = [:]
         var lastID: UInt64 = 0
-        var refused: [UInt64: Connection] = [:]
+        /// Those that have no place among the connections, or have it no longer.
+        var leaving: [UInt64: Connection] = [:]
         var stopDeadline: ContinuousClock.Instant?
         var whenEmpty: CheckedContinuation<Void, Never>?
+
+        /// The connection that has waited longest for a request.
+        var longestResting: UInt64? {
+            let resting = connections.lazy.compactMap { id, connection in
+                connection.restingSince.map { (id: id, since: $0) }
+            }
+            return resting.min { $0.since < $1.since }?.id
+        }
     }
 
     /// What is to be done with a connection that has arrived.
@@ -45,7 +55,7 @@ final class ServerState: Sendable {
     init(_ configuration: HTTPServerConfiguration) {
         self.configuration = configuration
         let available =
-            Int(powersync_raise_descriptor_limit()) - configuration.reservedDescriptors - Self.mostRefusals
+            Int(powersync_raise_descriptor_limit()) - configuration.reservedDescriptors - Self.mostLeaving
         mostConnections = max(1, min(configuration.maxConnections, available))
     }
 
@@ -74,37 +84,48 @@ final class ServerState: Sendable {
 
     /// Cancels what every connection is doing.
     func cutAll() {
-        for connection in state.withLock({ Array($0.connections.values) + $0.refused.values }) {
+        for connection in state.withLock({ Array($0.connections.values) + $0.leaving.values }) {
             connection.cut()
         }
     }
 
+    /// The number of connections that wait for a request.
+    var restingCount: Int {
+        state.withLock { $0.connections.values.count(where: { $0.restingSince != nil }) }
+    }
+
     /// Finds out whether there is room for a connection and takes the room.
+    ///
+    /// When there is none the connection that has waited longest for a request makes room. It is looked for among
+    /// all, which only a full server has to do.
     func admit(_ connection: Connection) -> Admission {
         state.withLock { state in
             state.lastID += 1
-            if state.connections.count < mostConnections {
-                state.connections[state.lastID] = connection
-                return .serve(state.lastID)
+            if state.connections.count >= mostConnections {
+                if state.leaving.count >= Self.mostLeaving { return .drop }
+                guard let id = state.longestResting, let resting = state.connections[id], resting.makeRoom()
+                else {
+                    state.leaving[state.lastID] = connection
+                    return .refuse(state.lastID)
+                }
+                state.connections[id] = nil
+                state.leaving[id] = resting
             }
-            if state.refused.count >= Self.mostRefusals { return .drop }
-            state.refused[state.lastID] = connection
-            return .refuse(state.lastID)
+            state.connections[state.lastID] = connection
+            return .serve(state.lastID)
         }
     }
 
-    /// Gives the room of a served connection back.
+    /// Gives the room of a connection back.
     func leave(_ id: UInt64) {
         state.withLock { state in
             state.connections[id] = nil
+            state.leaving[id] = nil
             guard state.connections.isEmpty else { return nil as CheckedContinuation<Void, Never>? }
             defer { state.whenEmpty = nil }
             return state.whenEmpty
         }?.resume()
     }
-
-    /// Gives the room of a refused connection back.
-    func leaveRefused(_ id: UInt64) { state.withLock { $0.refused[id] = nil } }
 
     /// Returns when no connection is left, or when the task is cancelled.
     func untilEmpty() async {

@@ -78,7 +78,7 @@ struct DescriptorLimitTests {
     /// libdispatch ends the process when its watch over the workers gets no descriptor.)
     @Test func theServersCapLeavesDescriptorsToTheProgram() async {
         await #expect(processExitsWith: .success) {
-            // Beside the three there are 32 who are told that there is no room.
+            // Beside the three there are 32 that are leaving.
             for reserved in [64, 40] {
                 let most = rlim_t(reserved + 32 + 3)
                 var limit = rlimit(rlim_cur: most, rlim_max: most)

@@ -1,8 +1,9 @@
 import PowerSyncHTTP
-import PowerSyncHTTPServer
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
+
+@testable import PowerSyncHTTPServer
 
 @Suite(.patient())
 struct HTTPServerTests {
@@ -195,18 +196,42 @@ struct HTTPServerTests {
     }
 
     @Test func moreConnectionsThanAllowedAreToldToComeBack() async throws {
+        let gate = Gate()
         let configuration = HTTPServerConfiguration(maxConnections: 3)
-        try await ServerFixture.with(configuration, echo) { fixture in
-            let clients = try (0..<3).map { _ in try fixture.connect() }
-            for client in clients { #expect(try await client.get("/").status == 200) }
+        try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
+            defer { gate.open() }
+            let clients = try await fixture.hold(3, at: gate)
             let refused = try fixture.connect()
             let response = try await refused.get("/")
             #expect(response.status == 503)
             #expect(response.has("retry-after: 1"))
             #expect(response.has("connection: close"))
             clients[0].leave()
+            gate.open()
             try await wait(for: "room") { fixture.server.connectionCount == 2 }
             #expect(try await fixture.connect().get("/").status == 200)
+        }
+    }
+
+    @Test func whoRestsLongestMakesRoomForOneMore() async throws {
+        let configuration = HTTPServerConfiguration(idleTimeout: .seconds(3600), maxConnections: 3)
+        try await ServerFixture.with(configuration, echo) { fixture in
+            var clients: [RawClient] = []
+            for number in 1...3 {
+                clients.append(try fixture.connect())
+                #expect(try await clients[number - 1].get("/").status == 200)
+                try await wait(for: "it to rest") { fixture.server.restingCount == number }
+            }
+            // From here on it is the second that has rested longest.
+            #expect(try await clients[0].get("/").status == 200)
+            try await wait(for: "it to rest") { fixture.server.restingCount == 3 }
+            let fourth = try fixture.connect()
+            #expect(try await fourth.get("/").status == 200)
+            #expect(try await clients[1].rest() == "", "it is closed without a word")
+            for client in [clients[0], clients[2], fourth] {
+                #expect(try await client.get("/").status == 200)
+            }
+            #expect(fixture.server.connectionCount == 3)
         }
     }
 
@@ -223,9 +248,13 @@ struct HTTPServerTests {
             }
         }
         let full = HTTPServerConfiguration(maxConnections: 1, ownAnswerFields: fields)
-        try await ServerFixture.with(full, echo) { fixture in
+        let gate = Gate()
+        try await ServerFixture.with(full, echo(heldAt: gate)) { fixture in
+            defer { gate.open() }
             let client = try fixture.connect()
             #expect(try await !client.get("/").has("x-own: 1"), "a handler's answer is its own")
+            try await client.send("GET /held HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await wait(for: "the request to be in work") { gate.arrivals == 1 }
             let refused = try await fixture.connect().get("/")
             #expect(refused.status == 503 && refused.has("x-own: 1") && refused.has("retry-after: 1"))
         }
