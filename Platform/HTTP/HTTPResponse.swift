@@ -57,7 +57,7 @@ package protocol HTTPRequestBody: Sendable {
     func collect(limit: Int) async throws(HTTPError) -> [UInt8]
 }
 
-/// Answers one request; it runs in a task of its own that is cancelled when the peer is gone.
+/// Answers one request; it runs in a task of its own that is cancelled some time after the peer is gone.
 package typealias HTTPHandler = @Sendable (HTTPRequest, any HTTPRequestBody) async -> HTTPResponse
 
 /// Reason phrases of status codes.

@@ -3,17 +3,23 @@ import PowerSyncSystem
 
 /// One client's connection: reads requests, has them answered, writes the answers, in this order.
 ///
-/// Its task alone closes the descriptor. A second task waits for the client to hang up and cancels the first.
-/// A client that merely says it will send no more looks the same: its handler is cancelled, yet what the handler
-/// then answers is still sent as far as the system takes it at once.
+/// Its task alone closes the descriptor. A second task waits for the client to hang up and cancels the first: a
+/// stream at once, all else when `hangUpTimeout` has passed, because a client that merely says that it will send no
+/// more, and waits for its answer, looks the same as one that has left. What a cancelled handler answers is still
+/// sent as far as the system takes it at once.
 final class Connection: Sendable {
     /// A body that nobody reads is read and dropped up to this length, else the connection is closed.
     static let drainLimit = 64 << 10
 
+    private struct State {
+        var isStreaming = false
+        var isCut = false
+    }
+
     private let server: ServerState
     private let socket: Socket
     private let parser: Lock<HTTPRequestParser>
-    private let isStreaming = Lock(false)
+    private let state = Lock(State())
     private let rest = Rest()
 
     private var channel: Channel { socket.channel }
@@ -26,9 +32,6 @@ final class Connection: Sendable {
             writeMinimum: server.configuration.writeMinimum)
         parser = Lock(HTTPRequestParser(limits: server.configuration.limits))
     }
-
-    /// How long the reader has for what arrived before a hang-up.
-    private static let patienceWithUnread = Duration.seconds(1)
 
     /// Serves the connection until either side ends it, and closes it.
     func run(_ handler: @escaping HTTPHandler) async {
@@ -50,7 +53,7 @@ final class Connection: Sendable {
 
     /// Called when the server stops: ends a stream and lets an idle connection notice.
     func beginToStop() {
-        if isStreaming.withLock({ $0 }) { channel.giveUp() } else { channel.hint() }
+        if state.withLock({ $0.isStreaming }) { channel.giveUp() } else { channel.hint() }
     }
 
     /// Since when the connection has been waiting for a request; nil while it has one.
@@ -67,21 +70,21 @@ final class Connection: Sendable {
     }
 
     /// Cancels whatever goes on.
-    func cut() { channel.giveUp() }
+    func cut() {
+        state.withLock { $0.isCut = true }
+        channel.giveUp()
+    }
 
     private func whileConnected(_ work: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 // Ends with an error when the work is done first and cancels this wait.
                 guard (try? await self.channel.hangUp()) != nil else { return }
-                // For a task that is writing: it is told by its cancellation, which says nothing of the reason.
-                self.socket.reasonOfEnd()
-                // What a client sent before it said that this was all is read first, for a while.
-                let end = ContinuousClock.now + Self.patienceWithUnread
-                while self.socket.hasUnreadBytes, ContinuousClock.now < end, !Task.isCancelled {
-                    // A cancelled wait ends the loop by its condition.
-                    try? await Task.sleep(for: .milliseconds(1))
-                }
+                // Asked for now for the sake of a task that is writing, whose cancellation says nothing of the reason.
+                guard self.socket.reasonOfEnd() == 0, !self.state.withLock({ $0.isStreaming || $0.isCut })
+                else { return }
+                // A task that reads, as every one does that has answered, sees the end and cancels this wait.
+                try? await Task.sleep(for: self.configuration.hangUpTimeout)
             }
             group.addTask { await work() }
             await group.next()
@@ -255,8 +258,8 @@ final class Connection: Sendable {
         let start = HTTPResponseEncoder.head(
             response, framing: framing, to: head, keepsAlive: keepsAlive, date: server.date())
         let writer = ResponseWriter(socket, head: start, isChunked: framing == .chunked)
-        isStreaming.withLock { $0 = true }
-        defer { isStreaming.withLock { $0 = false } }
+        state.withLock { $0.isStreaming = true }
+        defer { state.withLock { $0.isStreaming = false } }
         // A stop that came before the line above could not see the stream.
         if server.isStopping { channel.giveUp() }
         do {

@@ -16,6 +16,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var bodyBytesPerSecond: Int
     /// How long a connection may rest between two requests.
     package var idleTimeout: Duration
+    /// How long a request may still be worked on when its client has hung up, or says that it will send no more.
+    package var hangUpTimeout: Duration
     /// How long a client may take less than `writeMinimum` of an answer while more of it waits.
     package var writeTimeout: Duration
     /// The bytes that a client must take in each `writeTimeout`.
@@ -51,6 +53,7 @@ package struct HTTPServerConfiguration: Sendable {
         host: String = "127.0.0.1", port: Int = 0, name: String = "the server",
         headerTimeout: Duration = .seconds(10), bodyTimeout: Duration = .seconds(30),
         bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
+        hangUpTimeout: Duration = .seconds(1),
         writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
         peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
         reservedDescriptors: Int = 64,
@@ -64,6 +67,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.bodyTimeout = bodyTimeout
         self.bodyBytesPerSecond = bodyBytesPerSecond
         self.idleTimeout = idleTimeout
+        self.hangUpTimeout = hangUpTimeout
         self.writeTimeout = writeTimeout
         self.writeMinimum = writeMinimum
         self.peerTimeout = peerTimeout

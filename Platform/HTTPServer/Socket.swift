@@ -132,7 +132,6 @@ struct Socket: Sendable {
     /// Asks the system why it has ended the connection, if it has, before another call makes it forget.
     ///
     /// - Returns: The errno; 0 if it has not, or said so to somebody else.
-    @discardableResult
     func reasonOfEnd() -> Int32 {
         end.withLock { end in
             if end.isOpen, end.reason == 0 {

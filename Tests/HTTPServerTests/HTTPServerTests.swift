@@ -173,6 +173,32 @@ struct HTTPServerTests {
         }
     }
 
+    /// The barrier is a client that leaves later: when the server has seen that, it has seen the other one, too.
+    @Test func aClientThatWillSendNoMoreIsAnsweredByAHandlerThatWaits() async throws {
+        let gate = Gate()
+        let handler: HTTPHandler = { request, _ in
+            if request.path == "/slow" { await gate.pass() }
+            return .text(Task.isCancelled ? "cancelled" : "finished")
+        }
+        let configuration = HTTPServerConfiguration(hangUpTimeout: .seconds(3600))
+        try await ServerFixture.with(configuration, handler) { fixture in
+            defer { gate.open() }
+            let clients = try (0..<20).map { _ in try fixture.connect() }
+            for client in clients { try await client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n") }
+            try await wait(for: "the requests to be in work") { gate.arrivals == 20 }
+            for client in clients { client.sayNoMore() }
+            let later = try fixture.connect()
+            #expect(try await later.get("/quick").body == "finished")
+            later.leave()
+            try await wait(for: "the later one to go") { fixture.server.connectionCount == 20 }
+            gate.open()
+            for client in clients {
+                #expect(try await client.response().body == "finished")
+                #expect(try await client.rest() == "")
+            }
+        }
+    }
+
     @Test func aClientThatLeavesCancelsItsHandler() async throws {
         let events = Lock<[String]>([])
         try await ServerFixture.with({ _, _ in
