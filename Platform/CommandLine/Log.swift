@@ -144,8 +144,19 @@ package struct Log: Sendable {
     /// A value as it is, quoted if a reader could take it for more than one.
     private static func plain(_ value: String) -> String {
         let isPlain =
-            !value.isEmpty && value.unicodeScalars.allSatisfy { $0.value > 32 && $0 != "\"" && $0 != "=" }
+            !value.isEmpty
+            && value.unicodeScalars.allSatisfy {
+                $0.value > 32 && $0 != "\"" && $0 != "=" && !isUnseen($0)
+            }
         return isPlain ? value : quoted(value)
+    }
+
+    /// Whether a character is not shown but acts: on a terminal, on the direction of the text, as the end of a line.
+    private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 
     private static func quoted(_ text: String) -> String {
@@ -155,9 +166,11 @@ package struct Log: Sendable {
             case "\"": quoted += "\\\""
             case "\\": quoted += "\\\\"
             case "\n": quoted += "\\n"
-            case _ where scalar.value < 0x20:
-                let digits = String(scalar.value, radix: 16)
-                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where isUnseen(scalar):
+                for unit in scalar.utf16 {
+                    let digits = String(unit, radix: 16)
+                    quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
             default: quoted.unicodeScalars.append(scalar)
             }
         }

@@ -109,6 +109,22 @@ import Testing
         #expect(line.hasSuffix("Z WARNING part: slow http.status=200 n=\"x=\\\"y\\\"\" path=\"/a b\""))
     }
 
+    /// What acts on a terminal or on the order of the text: values are those of clients.
+    @Test(arguments: [
+        ("\u{9B}2J", "\\u009b2J"), ("\u{7F}", "\\u007f"), ("a\u{85}b", "a\\u0085b"),
+        ("\u{1B}[2J", "\\u001b[2J"),
+        ("x\u{202E}y", "x\\u202ey"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029"),
+        ("\u{FEFF}", "\\ufeff"),
+        ("\u{E0041}", "\\udb40\\udc41"),
+    ])
+    func escapesWhatIsNotSeen(value: String, escaped: String) async throws {
+        let text = await lines(.text, .info) { $0.info("m", ["k": value]) }[0]
+        #expect(text.hasSuffix("Z INFO    part: m k=\"\(escaped)\""))
+        let json = await lines(.json, .info) { $0.info("m", ["k": value]) }[0]
+        #expect(json.hasSuffix("\"k\":\"\(escaped)\"}"))
+        #expect(await lines(.text, .info) { $0.info("m", ["k": "é😀"]) }[0].hasSuffix(" k=é😀"))
+    }
+
     @Test func writesOneJSONObjectALine() async {
         let line = await lines(.json, .info) { $0.error("bad\n\"x\"", ["k": "\u{1}"]) }[0]
         #expect(
