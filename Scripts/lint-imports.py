@@ -98,7 +98,8 @@ def compare(rows, targets):
 def imported(files, platform, flags, stubs):
     """The modules that files import on a platform. All modules of ours are there for `canImport`."""
     command = ["swiftc", "-frontend", "-emit-imported-modules", "-swift-version", "6", "-o", "-", *flags]
-    command += ["-target", platform, "-I", f"{stubs}/{platform}"]
+    # Else the module has the name of the first file, and Connection+Body is none.
+    command += ["-module-name", "Part", "-target", platform, "-I", f"{stubs}/{platform}"]
     # The file list is in a file: there are more of them than some systems take as arguments.
     with tempfile.NamedTemporaryFile("w", dir=stubs) as filelist:
         filelist.write("\n".join(map(str, files)))

@@ -16,14 +16,14 @@ final class Connection: Sendable {
         var isCut = false
     }
 
-    private let server: ServerState
-    private let socket: Socket
-    private let parser: Lock<HTTPRequestParser>
+    let server: ServerState
+    let parser: Lock<HTTPRequestParser>
+    let socket: Socket
     private let state = Lock(State())
     private let rest = Rest()
 
-    private var channel: Channel { socket.channel }
-    private var configuration: HTTPServerConfiguration { server.configuration }
+    var channel: Channel { socket.channel }
+    var configuration: HTTPServerConfiguration { server.configuration }
 
     init(_ channel: Channel, _ server: ServerState) {
         self.server = server
@@ -144,7 +144,8 @@ final class Connection: Sendable {
         }
     }
 
-    private func receive(_ most: Int = 16 << 10) -> Socket.Received {
+    /// Reads what has arrived.
+    func receive(_ most: Int = 16 << 10) -> Socket.Received {
         socket.receive(most) { bytes in parser.withLock { $0.append(bytes) } }
     }
 
@@ -167,53 +168,6 @@ final class Connection: Sendable {
         var all = configuration.ownAnswerFields
         for (name, value) in fields { all.append(name, value) }
         return HTTPResponse(status: status, fields: all, body: body)
-    }
-
-    // MARK: Bodies
-
-    /// Counts bytes of a body that have arrived, of which `held` were counted before.
-    func holdBodyBytes(_ count: Int, held: Int) throws(HTTPError) {
-        guard server.holdBodyBytes(count, held: held) else {
-            throw HTTPError(.overloaded, "too many bodies are being read")
-        }
-    }
-
-    /// Gives counted bytes of a body back.
-    func releaseBodyBytes(_ count: Int) { server.releaseBodyBytes(count) }
-
-    func takeBody(into bytes: inout [UInt8], limit: Int) throws(HTTPError) -> Bool {
-        try parser.withLock { parser throws(HTTPError) in try parser.takeBody(into: &bytes, limit: limit) }
-    }
-
-    func sendContinue() async throws(HTTPError) {
-        do {
-            try await socket.send(HTTPResponseEncoder.continueHead)
-        } catch {
-            throw HTTPError(.cut, "the client has left")
-        }
-    }
-
-    /// Waits for more of a body and reads it.
-    func readBody(start: ContinuousClock.Instant, received: Int) async throws(HTTPError) {
-        let pace = Duration.seconds(Double(received) / Double(configuration.bodyBytesPerSecond))
-        let deadline = start + configuration.bodyTimeout + pace
-        while true {
-            let isReadable: Bool
-            do {
-                isReadable = try await channel.readable(until: deadline)
-            } catch {
-                throw HTTPError(.cut, "the client has left or the server stops")
-            }
-            // Who is always readable sends faster than the pace asks for, and has the time.
-            guard isReadable else {
-                throw HTTPError(.bodyTimeout, "the body did not arrive in time")
-            }
-            switch receive(64 << 10) {
-            case .bytes: return
-            case .nothingNow: continue
-            case .end: throw HTTPError(.cut, "the client left before the end of the body")
-            }
-        }
     }
 
     // MARK: Answers
