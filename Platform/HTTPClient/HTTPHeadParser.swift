@@ -19,8 +19,9 @@ struct HTTPHeadParser {
     /// - Returns: the head, when this line completes it.
     mutating func append(_ line: some Collection<UInt8>) -> HTTPHead? {
         guard !isComplete else { return nil }
-        let text = Self.trimmed(String(decoding: line, as: UTF8.self)[...])
-        if text.isEmpty {
+        // By bytes: a colon and an accent behind it are one character, and so are CR and LF.
+        let line = Self.trimmed(Array(line)[...])
+        if line.isEmpty {
             guard let head = current, head.status >= 200 else {
                 current = nil
                 return nil
@@ -28,21 +29,21 @@ struct HTTPHeadParser {
             isComplete = true
             return head
         }
-        if text.hasPrefix("HTTP/") {
-            let status = text.split(separator: " ", maxSplits: 2).dropFirst().first.flatMap { Int($0) }
+        if line.starts(with: "HTTP/".utf8) {
+            let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+            let status = words.dropFirst().first.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
             current = HTTPHead(status: status ?? 0, fields: [:])
-        } else if let colon = text.firstIndex(of: ":") {
+        } else if let colon = line.firstIndex(of: UInt8(ascii: ":")) {
             current?.fields.append(
-                String(text[..<colon]), String(Self.trimmed(text[text.index(after: colon)...])))
+                String(decoding: line[..<colon], as: UTF8.self),
+                String(decoding: Self.trimmed(line[(colon + 1)...]), as: UTF8.self))
         }
         return nil
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text
-        // CR LF is one character of Swift, hence the test for white space instead of single code units.
-        while let first = text.first, first.isWhitespace { text.removeFirst() }
-        while let last = text.last, last.isWhitespace { text.removeLast() }
-        return text
+    private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let isBlank: (UInt8) -> Bool = { " \t\r\n".utf8.contains($0) }
+        let start = line.drop(while: isBlank)
+        return start[..<(start.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start.startIndex)]
     }
 }
