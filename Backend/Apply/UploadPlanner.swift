@@ -119,7 +119,8 @@ package struct UploadPlanner: Sendable {
                 guard assignments.printedLength <= ValueConversion.rowLimit else {
                     throw Refusal(
                         code: "TOO_LARGE",
-                        message: "expected a row of at most \(ValueConversion.rowLimit) bytes as Postgres prints it",
+                        message:
+                            "expected a row of at most \(ValueConversion.rowLimit) bytes as Postgres prints it",
                         column: column.name)
                 }
             case .server: assignments.isAdjusted = true

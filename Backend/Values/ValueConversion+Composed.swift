@@ -50,7 +50,8 @@ extension ValueConversion {
     private static func checkLength(_ printed: Int) throws(ValueRefusal) {
         guard printed <= textLimit else {
             throw ValueRefusal(
-                code: "TOO_LARGE", reason: "expected a value of at most \(textLimit) bytes as Postgres prints it")
+                code: "TOO_LARGE",
+                reason: "expected a value of at most \(textLimit) bytes as Postgres prints it")
         }
     }
 
@@ -61,7 +62,8 @@ extension ValueConversion {
         }
         for part in parts where part.contains(where: (UInt8(ascii: "0")...UInt8(ascii: "9")).contains) {
             // A date is no number, and short.
-            guard part.count <= 40 && !part.contains(where: { $0 | 0x20 == UInt8(ascii: "e") })
+            guard
+                part.count <= 40 && !part.contains(where: { $0 | 0x20 == UInt8(ascii: "e") })
                     || DecimalText(Substring(part)) != nil
             else { throw .tooLargeNumber }
         }
@@ -85,7 +87,9 @@ extension ValueConversion {
         var value = value
         if case .string(let text) = value {
             let text = trimmed(text)
-            let read = text.hasPrefix("{") ? PostgresArray.elements(of: text, areJSON: element == .json) : parsed(text)
+            let read =
+                text.hasPrefix("{")
+                ? PostgresArray.elements(of: text, areJSON: element == .json) : parsed(text)
             guard let read else { throw .invalid("an array") }
             value = read
         }
@@ -188,7 +192,8 @@ private enum PostgresArray {
         let isQuoted = rest.first == UInt8(ascii: "\"")
         if isQuoted { rest.removeFirst() }
         while let byte = rest.first {
-            if isQuoted ? byte == UInt8(ascii: "\"") : byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") {
+            if isQuoted ? byte == UInt8(ascii: "\"") : byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}")
+            {
                 break
             }
             if !isQuoted, byte == UInt8(ascii: "{") || byte == UInt8(ascii: "\"") { return nil }

@@ -221,5 +221,6 @@ extension ValueRefusal {
     /// Postgres prints every digit that the exponent stands for.
     static let tooLargeNumber = ValueRefusal(
         code: "TOO_LARGE",
-        reason: "expected numbers of at most \(DecimalText.limit) characters and exponents of at most that size")
+        reason:
+            "expected numbers of at most \(DecimalText.limit) characters and exponents of at most that size")
 }

@@ -46,7 +46,8 @@ package enum ReplicationSlots {
             try await endSession(of: slot, connection)
             try await drop(slot, connection)
             guard ContinuousClock.now < end else {
-                throw PostgresError(.timedOut, "replication slot \(slot) is in use and its session does not end")
+                throw PostgresError(
+                    .timedOut, "replication slot \(slot) is in use and its session does not end")
             }
             try await connection.query("SELECT pg_sleep(0.02)")
         }

@@ -151,7 +151,8 @@ struct Replicator {
     ) async throws -> StreamRecord? {
         if let known = try await store.stream(configHash: configHash) {
             let state = try await ReplicationSlots.state(of: known.slot, connection)
-            if state == .missing || state == .unfinished, try await !store.hasTables(known.number), !isFormer {
+            if state == .missing || state == .unfinished, try await !store.hasTables(known.number), !isFormer
+            {
                 // The slot was never there, so nothing was read without it.
                 return try await withSlot(known, connection, replication)
             }

@@ -126,7 +126,9 @@ extension ServiceStore {
             throw StoreError(message: "The state file holds an operation of an unknown kind.")
         }
         var subkey: String?
-        if let uuid = row.text(4), let id = row.blob(5) { subkey = "\(uuid)/\(try ReplicaID(stored: id).text)" }
+        if let uuid = row.text(4), let id = row.blob(5) {
+            subkey = "\(uuid)/\(try ReplicaID(stored: id).text)"
+        }
         return Operation(
             id: row.int64(0), kind: kind.wire, objectType: row.text(2), objectID: row.text(3), subkey: subkey,
             checksum: Checksum(truncating: row.int64(6)), data: row.text(7))

@@ -231,7 +231,8 @@ package final class ServiceStore: Sendable {
     static func record(_ row: SQLiteRow) -> StreamRecord {
         StreamRecord(
             number: row.int64(0), config: row.string(1), configHash: row.string(2), slot: row.string(3),
-            publication: row.int64(4), isActive: row.string(5) == "active", isStopped: row.string(5) == "stopped",
+            publication: row.int64(4), isActive: row.string(5) == "active",
+            isStopped: row.string(5) == "stopped",
             isSnapshotDone: row.int64(6) != 0,
             noCheckpointBefore: lsn(row.int64(7)), isAhead: row.int64(8) != 0, appliedLSN: lsn(row.int64(9)),
             lastOperation: row.int64(10),

@@ -159,7 +159,8 @@ struct StreamLoop {
     ) async throws {
         let room = room ?? lines.take(line.count)
         room.resize(to: line.count)
-        // What a slow client has taken makes room for others.
+        // One line is one chunk (service 1.5). What a slow client has taken of it makes room for others.
+        try writer.beginChunk(of: line.count)
         var left = line.count
         while let piece = line.next() {
             try await writer.write(piece)

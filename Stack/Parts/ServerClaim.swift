@@ -59,7 +59,9 @@ final class ServerClaim: Sendable {
     {
         while !Task.isCancelled {
             // Whatever is wrong with the server, the parts' own errors say it.
-            if let connection = try? await connect(uri, name, poller, within: .seconds(3)) { return connection }
+            if let connection = try? await connect(uri, name, poller, within: .seconds(3)) {
+                return connection
+            }
             if (try? await poller.sleep(until: .now + retry)) == nil { break }
         }
         return nil

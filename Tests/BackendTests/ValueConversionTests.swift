@@ -31,7 +31,10 @@ struct ValueConversionTests {
         #expect(try text(json, .integer(bits: 64)) == expected)
     }
 
-    @Test(arguments: ["1.5", #""""#, "true", "9223372036854775808", "1e400", "1e999999999", "1e-9223372036854775808", "1e9223372036854775807"])
+    @Test(arguments: [
+        "1.5", #""""#, "true", "9223372036854775808", "1e400", "1e999999999", "1e-9223372036854775808",
+        "1e9223372036854775807",
+    ])
     func whatIsNoWholeNumberIsRefused(json: String) {
         #expect(throws: ValueRefusal.self) { try text(json, .integer(bits: 64)) }
     }
@@ -91,8 +94,10 @@ struct ValueConversionTests {
     }
 
     @Test(arguments: [
-        (#"["a","b,c"]"#, #"{"a","b,c"}"#), (#""[\"a\",\"b,c\"]""#, #"{"a","b,c"}"#), (#""{a,b}""#, #"{"a","b"}"#),
-        (#""{ a b , NULL,\"null\",\"\\\"\\\\\",x\\,y}""#, #"{"a b",NULL,"null","\"\\","x,y"}"#), (#""{}""#, "{}"),
+        (#"["a","b,c"]"#, #"{"a","b,c"}"#), (#""[\"a\",\"b,c\"]""#, #"{"a","b,c"}"#),
+        (#""{a,b}""#, #"{"a","b"}"#),
+        (#""{ a b , NULL,\"null\",\"\\\"\\\\\",x\\,y}""#, #"{"a b",NULL,"null","\"\\","x,y"}"#),
+        (#""{}""#, "{}"),
         (#""{{a},{b}}""#, #"{{"a"},{"b"}}"#),
         (#"[null,"\"\\"]"#, #"{NULL,"\"\\"}"#), (#"[["a"],["b"]]"#, #"{{"a"},{"b"}}"#),
     ])
@@ -100,7 +105,9 @@ struct ValueConversionTests {
         #expect(try text(json, .array(.text(limit: nil))) == expected)
     }
 
-    @Test(arguments: ["{a", "{a}}", "{a,}", "{,a}", "{a{b}", #"{"a}"#, "{\"a\"b}", "[1:1]={a}", "{{{{{{{a}}}}}}}"])
+    @Test(arguments: [
+        "{a", "{a}}", "{a,}", "{,a}", "{a{b}", #"{"a}"#, "{\"a\"b}", "[1:1]={a}", "{{{{{{{a}}}}}}}",
+    ])
     func whatIsNoArrayIsRefused(value: String) {
         #expect(throws: ValueRefusal.self) { try text(JSON.quoted(value), .array(.text(limit: nil))) }
     }
@@ -136,7 +143,9 @@ struct ValueConversionTests {
         #expect(try ValueConversion.convert(numbers(2), as: .json).printedLength >= 800)
     }
 
-    @Test(arguments: [#""[1,2)""#, #""[2025-12-03,2025-12-04)""#, #""[\"2025-12-03 10:00:00+00\",)""#, #""empty""#])
+    @Test(arguments: [
+        #""[1,2)""#, #""[2025-12-03,2025-12-04)""#, #""[\"2025-12-03 10:00:00+00\",)""#, #""empty""#,
+    ])
     func rangesPass(json: String) throws {
         #expect(try text(json, .range) != nil)
     }

@@ -110,7 +110,8 @@ struct LinkTests {
     @Test func aSourceThatIsReadOnlyIsReplicatedAllTheSame() async throws {
         try await TestService.run(Self.schema) { service in
             let database = service.uri.split(separator: "/").last ?? ""
-            try await service.source.query("ALTER DATABASE \(database) SET default_transaction_read_only = on")
+            try await service.source.query(
+                "ALTER DATABASE \(database) SET default_transaction_read_only = on")
             try await service.start(Self.config)
             let stream = try await service.open(SyncStreamRequest(clientID: "c"))
             try await stream.holds(["lists/l1"])

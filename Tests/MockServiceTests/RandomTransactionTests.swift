@@ -62,7 +62,9 @@ struct RandomTransactionTests {
                 == runsSorted(model.expected.filter { !reduced.contains($0.table) }), context)
         for table in model.tables {
             let prefix = "\(table.name)/"
-            let rows = held.rowNames.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+            let rows = held.rowNames.filter { $0.hasPrefix(prefix) }.map {
+                String($0.dropFirst(prefix.count))
+            }
             var found: [String: String] = [:]
             var copies: [String: Int] = [:]
             for id in rows {

@@ -51,8 +51,9 @@ struct ReplicationServiceTests {
         }
     }
 
-    /// Postgres sends a transaction when its commit is in the log, a moment before anybody sees it. Here the moment is
-    /// long: the commit waits for a standby that there is not.
+    /// Postgres sends a transaction when its commit is in the log, a moment before anybody sees it.
+    ///
+    /// Here the moment is long: the commit waits for a standby that there is not.
     @Test func whatATransactionBringsIsReadOnceItIsSeen() async throws {
         let config = Self.config.replacing("lists", with: "notes").replacing("owner_id", with: "owner")
         try await TestCluster.withServer { server in

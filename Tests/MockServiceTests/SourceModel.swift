@@ -246,7 +246,8 @@ struct SourceModel {
         case 2:
             lastRow += 1
             let key = random.once(in: 2) ? "id = 'r\(lastRow)'" : "k = \(lastRow)"
-            try await update(index, random.once(in: 3) ? [key, try assignment(table, &random)] : [key], &random)
+            try await update(
+                index, random.once(in: 3) ? [key, try assignment(table, &random)] : [key], &random)
         case 3: try await update(index, [try assignment(table, &random)], ofAll: true, &random)
         case 4:
             let deleted = try await returning(
@@ -393,7 +394,8 @@ struct SourceModel {
         case 3 where !others.isEmpty:
             let place = random.pick(others)
             let column = table.columns[place]
-            let type = ["int4": "int8", "int8": "text", "text": "varchar", "varchar": "text"][column.type] ?? "text"
+            let type =
+                ["int4": "int8", "int8": "text", "text": "varchar", "varchar": "text"][column.type] ?? "text"
             try await run("\(alter) ALTER \(column.name) TYPE \(type) USING \(column.name)::\(type)")
             table.columns[place].type = type
         case 4:
