@@ -14,9 +14,15 @@ import CPowerSyncSystem
 /// The thread ends with `stop()`, or when neither the poller nor a registered channel is referenced any more.
 package final class Poller: Sendable {
     let core: PollerCore
+    /// Looks up the names of hosts, which no readiness tells the end of.
+    package let names: NameLookup
 
     /// Starts the thread.
-    package init() throws(SystemError) {
+    ///
+    /// - Parameter names: Looks up the names of hosts.
+    /// - Throws: `SystemError` when the system has no queue or thread for it.
+    package init(names: NameLookup = NameLookup()) throws(SystemError) {
+        self.names = names
         core = try PollerCore()
         try core.start()
     }

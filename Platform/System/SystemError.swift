@@ -30,6 +30,8 @@ package struct SystemError: Error, CustomStringConvertible {
         package static let file = Code(rawValue: "file")
         /// A socket could not be made, listened on or connected.
         package static let socket = Code(rawValue: "socket")
+        /// A host's name could not be looked up.
+        package static let nameLookup = Code(rawValue: "nameLookup")
         /// Signals could not be listened to.
         package static let signal = Code(rawValue: "signal")
     }
