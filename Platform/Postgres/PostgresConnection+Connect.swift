@@ -3,23 +3,34 @@ import Dispatch
 import PowerSyncSystem
 
 extension PostgresConnection {
-    /// Connects without blocking a thread.
+    /// Connects without blocking a thread of the pool.
     ///
     /// - Parameters:
     ///   - uri: A connection URI or keyword/value text of libpq; `replication=database` makes it a replication
     ///     connection. Several hosts are tried in order.
     ///   - parameters: Further keywords of libpq, which win over those of the URI; `options` pins session settings
     ///     (see `PostgresSession`).
-    ///   - poller: Watches the socket; must outlive the connection.
+    ///   - addresses: Which addresses may be connected to.
+    ///   - poller: Looks up the host's name and watches the socket; must outlive the connection.
     ///   - deadline: The time allowed for all of it.
     /// - Returns: A connection that is ready, with UTF-8 as its encoding.
-    /// - Throws: `PostgresError` (`unavailable`, `timedOut`, `invalidInput`) or `CancellationError`.
+    /// - Throws: `PostgresError` (`unavailable`, `timedOut`, `rejectedAddress`, `invalidInput`) or `CancellationError`.
     package static func connect(
-        _ uri: String, parameters: [String: String] = [:], poller: Poller, deadline: Duration = .seconds(10)
+        _ uri: String, parameters: [String: String] = [:],
+        addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller,
+        deadline: Duration = .seconds(10)
     ) async throws -> PostgresConnection {
         let end = ContinuousClock.now + deadline
-        try checkConnectionText(uri)
-        let handle = try await start(uri, parameters)
+        // Refuses a malformed URI without quoting it.
+        _ = try ConnectionOptions.named(in: uri)
+        var keywords = [
+            ("dbname", uri), ("client_encoding", "UTF8"), ("fallback_application_name", "powersync"),
+        ]
+        for (keyword, value) in parameters.sorted(by: { $0.key < $1.key }) {
+            try refuseNUL(keyword + value, "a connection parameter")
+            keywords.append((keyword, value))
+        }
+        let handle = try await start(keywords, addresses, poller, until: end)
         handle.setVerboseErrors(true)
         var wanted = PGRES_POLLING_WRITING
         while wanted != PGRES_POLLING_OK {
@@ -41,47 +52,46 @@ extension PostgresConnection {
         return PostgresConnection(handle, poller)
     }
 
-    /// Begins to connect, on a thread of its own, because libpq looks up the host's name before it returns.
-    private static func start(_ uri: String, _ parameters: [String: String]) async throws -> ConnectionHandle
-    {
-        var keywords = ["dbname", "client_encoding", "fallback_application_name"]
-        var values = [uri, "UTF8", "powersync"]
-        for (keyword, value) in parameters.sorted(by: { $0.key < $1.key }) {
-            try refuseNUL(keyword + value, "a connection parameter")
-            keywords.append(keyword)
-            values.append(value)
-        }
-        let (names, texts) = (keywords as [String?] + [nil], values as [String?] + [nil])
-        // Handed over under a lock, because ThreadSanitizer does not see that a continuation orders memory.
-        let made = Lock<ConnectionHandle?>(nil)
-        await withCheckedContinuation { continuation in
-            DispatchQueue(label: "powersync.postgres.connect").async {
-                let connection = withCStrings(names) { names in
-                    withCStrings(texts) { PQconnectStartParams(names.baseAddress, $0.baseAddress, 1) }
-                }
-                made.withLock { $0 = connection.map { ConnectionHandle($0) } }
-                continuation.resume()
+    /// Finds the addresses of the server and begins to connect to them.
+    private static func start(
+        _ keywords: [(String, String)], _ rules: PostgresAddressRules, _ poller: Poller,
+        until end: ContinuousClock.Instant
+    ) async throws -> ConnectionHandle {
+        let options = try await onThread { () -> Result<[String: String], PostgresError> in
+            do throws(PostgresError) {
+                return .success(try ConnectionOptions.effective(keywords))
+            } catch {
+                return .failure(error)
             }
+        }.get()
+        let places = try await resolved(try ServerPlace.all(options), rules, poller, until: end)
+        // They win over those of URI, environment and service file, from which they were made.
+        let all = keywords + ServerPlace.keywords(places)
+        let handle = await onThread { () -> ConnectionHandle? in
+            withCStrings(all.map { $0.0 as String? } + [nil]) { names in
+                withCStrings(all.map { $0.1 as String? } + [nil]) {
+                    PQconnectStartParams(names.baseAddress, $0.baseAddress, 1)
+                }
+            }.map { ConnectionHandle($0) }
         }
-        let handle = made.withLock { $0 }
         guard let handle else { throw PostgresError(.unavailable, "libpq is out of memory") }
         guard handle.hasStarted else { throw connectionError(handle.message) }
         return handle
     }
 
-    /// Refuses a malformed URI here, without quoting it: libpq's message would show the password.
-    private static func checkConnectionText(_ uri: String) throws(PostgresError) {
-        try refuseNUL(uri, "the connection URI")
-        var message: UnsafeMutablePointer<CChar>?
-        guard let options = PQconninfoParse(uri, &message) else {
-            let detail = oneLine(message)
-            PQfreemem(message)
-            throw PostgresError(
-                .invalidInput,
-                "the connection URI is malformed: use postgres://user:password@host:port/database",
-                detail: detail)
+    /// Calls libpq on a thread of its own, because it reads files: a service file, a password file, certificates.
+    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        // Handed over under a lock, because ThreadSanitizer does not see that a continuation orders memory.
+        let made = Lock<Value?>(nil)
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "powersync.postgres.connect").async {
+                let value = body()
+                made.withLock { $0 = value }
+                continuation.resume()
+            }
         }
-        PQconninfoFree(options)
+        guard let value = made.withLock({ $0 }) else { preconditionFailure("the value was made") }
+        return value
     }
 
     /// Takes the SQLSTATE out of a message of the verbose form, `…FATAL:  28P01: password authentication failed…`.

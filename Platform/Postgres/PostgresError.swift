@@ -29,6 +29,8 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
         package static let busy = Code(rawValue: "busy")
         /// What was given cannot be sent: a malformed URI, a NUL character, too many parameters.
         package static let invalidInput = Code(rawValue: "invalid_input")
+        /// Every address of the server is one that must not be connected to.
+        package static let rejectedAddress = Code(rawValue: "rejected_address")
         /// The server sent something that does not follow the protocol.
         package static let malformedMessage = Code(rawValue: "malformed_message")
     }

@@ -50,6 +50,7 @@ package actor PostgresPool {
 
     private let uri: String
     private let parameters: [String: String]
+    private let addresses: PostgresAddressRules
     private let poller: Poller
     private let limits: Limits
     private var idle: [Member] = []
@@ -59,10 +60,14 @@ package actor PostgresPool {
     private var lastWaiter = 0
     private var isClosed = false
 
-    package init(uri: String, limits: Limits, parameters: [String: String] = [:], poller: Poller) {
+    package init(
+        uri: String, limits: Limits, parameters: [String: String] = [:],
+        addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller
+    ) {
         self.uri = uri
         self.limits = limits
         self.parameters = parameters
+        self.addresses = addresses
         self.poller = poller
     }
 
@@ -131,7 +136,8 @@ package actor PostgresPool {
     private func open() async throws -> Member {
         do {
             let connection = try await PostgresConnection.connect(
-                uri, parameters: parameters, poller: poller, deadline: limits.connectTimeout)
+                uri, parameters: parameters, addresses: addresses, poller: poller,
+                deadline: limits.connectTimeout)
             await connection.setPatience(limits.patience)
             return Member(connection: connection, born: .now)
         } catch {
