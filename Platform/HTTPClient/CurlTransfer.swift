@@ -1,5 +1,6 @@
 import CPowerSyncCurl
 import PowerSyncHTTP
+import PowerSyncSystem
 
 /// One easy handle of libcurl; lives on the loop's thread alone.
 final class CurlTransfer {
@@ -12,6 +13,8 @@ final class CurlTransfer {
     private var lastActivity: ContinuousClock.Instant
     private var sent: Int64 = 0
     private var isPaused = false
+    /// Of the addresses that libcurl wanted to connect to.
+    private var (accepted, rejected) = (0, 0)
 
     init(
         _ transfer: Transfer, now: @escaping () -> ContinuousClock.Instant, certificates: String?
@@ -57,6 +60,11 @@ final class CurlTransfer {
     func finish(_ code: CURLcode) {
         if code == CURLE_OK {
             transfer.finish(.success(()))
+        } else if rejected > 0, accepted == 0 {
+            transfer.finish(
+                .failure(
+                    HTTPClientError(
+                        .rejectedAddress, "Every address of the host is one that must not be connected to")))
         } else {
             transfer.finish(.failure(CurlFailure.error(code, detail: String(cString: errorText))))
         }
@@ -92,7 +100,10 @@ final class CurlTransfer {
             },
         ]
         if let certificates { codes.append(ps_curl_set_string(easy, CURLOPT_CAINFO, certificates)) }
-        if target.isLoopback { codes.append(ps_curl_set_string(easy, CURLOPT_PROXY, "")) }
+        if target.isLoopback || !request.rejectedAddresses.isEmpty {
+            codes.append(ps_curl_set_string(easy, CURLOPT_PROXY, ""))
+        }
+        if !request.rejectedAddresses.isEmpty { codes += checkAddresses(context) }
         if let total = request.totalTimeout {
             codes.append(ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(total)))
         }
@@ -111,6 +122,30 @@ final class CurlTransfer {
         if let failed = codes.first(where: { $0 != CURLE_OK }) {
             throw CurlFailure.error(failed, detail: "")
         }
+    }
+
+    /// Has libcurl ask for each address, after the name was looked up and before anything goes to it.
+    private func checkAddresses(_ context: UnsafeMutableRawPointer) -> [CURLcode] {
+        [
+            // A connection that is kept may be another request's, which did not ask.
+            ps_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1),
+            ps_curl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, context),
+            ps_curl_set_open_socket(easy) { context, _, address in
+                guard let address, let transfer = CurlTransfer.from(context),
+                    transfer.mayConnect(to: IPAddress(ps_curl_address(address)))
+                else { return CURL_SOCKET_BAD }
+                return ps_curl_socket(address)
+            },
+        ]
+    }
+
+    private func mayConnect(to address: IPAddress?) -> Bool {
+        guard let address, !transfer.request.rejectedAddresses.contains(address) else {
+            rejected += 1
+            return false
+        }
+        accepted += 1
+        return true
     }
 
     private func method(_ request: HTTPClientRequest) -> [CURLcode] {

@@ -10,6 +10,8 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 
         /// No connection came about.
         package static let couldNotConnect = Code(rawValue: "couldNotConnect")
+        /// Every address of the host is one that the request must not go to.
+        package static let rejectedAddress = Code(rawValue: "rejectedAddress")
         /// The host's name is unknown.
         package static let couldNotResolve = Code(rawValue: "couldNotResolve")
         /// A timeout of the request passed.

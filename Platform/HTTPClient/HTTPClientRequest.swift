@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncSystem
 
 /// A request to send.
 package struct HTTPClientRequest: Sendable {
@@ -17,6 +18,11 @@ package struct HTTPClientRequest: Sendable {
     package var idleTimeout: Duration
     /// How long the whole exchange may take; nil for no limit.
     package var totalTimeout: Duration?
+    /// Addresses that are not connected to, whatever name they stand behind.
+    ///
+    /// With any of them no proxy is used, which would look the name up itself, and no connection that is kept from another
+    /// request.
+    package var rejectedAddresses = IPRanges()
 
     /// Describes a request.
     package init(

@@ -212,4 +212,56 @@ struct HTTPClientTests {
         #expect(error?.code == .badRequest)
         #expect(server.connections == 0)
     }
+
+    // MARK: Rejected addresses
+
+    private static func request(_ url: String, rejecting ranges: IPRanges) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: url)
+        request.rejectedAddresses = ranges
+        return request
+    }
+
+    @Test func rejectedAddressesAreNotConnectedTo() async throws {
+        let server = try Self.echo()
+        let client = try HTTPClient()
+        defer { client.close() }
+        // However they are written.
+        for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"] {
+            let error = await #expect(throws: HTTPClientError.self) {
+                try await client.send(
+                    Self.request("http://\(host):\(server.port)/", rejecting: .local))
+            }
+            #expect(error?.code == .rejectedAddress, "\(host): \(error as Any)")
+        }
+        #expect(server.connections == 0)
+        let others = IPRanges([try #require(IPRange("10.0.0.0/8"))])
+        #expect(try await client.send(Self.request(server.url(), rejecting: others)).status == 200)
+    }
+
+    @Test func aKeptConnectionIsNoWayAroundThat() async throws {
+        let server = try Self.echo()
+        let client = try HTTPClient()
+        defer { client.close() }
+        for _ in 0..<2 { #expect(try await client.send(HTTPClientRequest(url: server.url())).status == 200) }
+        #expect(server.connections == 1)
+        let error = await #expect(throws: HTTPClientError.self) {
+            try await client.send(Self.request(server.url(), rejecting: .local))
+        }
+        #expect(error?.code == .rejectedAddress)
+    }
+
+    /// In a process of its own, because the environment is one for all.
+    @Test func aProxyIsNoWayAroundThat() async {
+        await #expect(processExitsWith: .success) {
+            let proxy = try HTTPClientTests.echo()
+            setenv("http_proxy", proxy.url(), 1)
+            let client = try HTTPClient()
+            let usual = try await client.send(HTTPClientRequest(url: "http://192.0.2.1/"))
+            #expect(usual.status == 200 && proxy.connections == 1)
+            let error = await #expect(throws: HTTPClientError.self) {
+                try await client.send(HTTPClientTests.request("http://192.0.2.1/", rejecting: .local))
+            }
+            #expect(error?.code == .rejectedAddress && proxy.connections == 1)
+        }
+    }
 }

@@ -2,6 +2,8 @@
 #define CPowerSyncCurl_SHIM_H
 
 #include <curl/curl.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 
 /* Swift cannot call variadic functions, nor read the union in CURLMsg: one small function for each shape. */
 
@@ -25,6 +27,26 @@ static inline CURLcode ps_curl_set_pointer(CURL *easy, CURLoption option, void *
 
 static inline CURLcode ps_curl_set_callback(CURL *easy, CURLoption option, ps_curl_callback value) {
     return curl_easy_setopt(easy, option, value);
+}
+
+/* Asks for every socket before it connects; it gets the address that it will be connected to. */
+static inline CURLcode ps_curl_set_open_socket(CURL *easy, curl_opensocket_callback value) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+
+static inline const struct sockaddr *ps_curl_address(const struct curl_sockaddr *address) {
+    return &address->addr;
+}
+
+/* A socket for an address, closed in children. */
+static inline curl_socket_t ps_curl_socket(const struct curl_sockaddr *address) {
+#ifdef SOCK_CLOEXEC
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+#else
+    curl_socket_t descriptor = socket(address->family, address->socktype, address->protocol);
+    if (descriptor != CURL_SOCKET_BAD) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    return descriptor;
+#endif
 }
 
 /* How many bytes of the request's body have been sent. */
