@@ -22,10 +22,17 @@ struct ClientAuthReader {
                 throw (node["jwks_uri"] ?? node).error(
                     "[PSYNC_S3103] 'jwks_uri' must be an http or https address")
             }
+            let rest = entry.drop { $0 != "/" }.dropFirst(2)
+            guard let first = rest.first, !"/?#".contains(first), !rest.contains(where: \.isWhitespace) else {
+                throw (node["jwks_uri"] ?? node).error("[PSYNC_S3102] 'jwks_uri' is not a valid address")
+            }
             service.jwksURIs.append(entry)
         }
         service.audience = try texts(node["audience"])
-        for key in node["jwks"]?["keys"]?.elements ?? [] { service.keys.append(try self.key(key)) }
+        if let jwks = try reader.map(node["jwks"]) {
+            try reader.refuseOthers(than: ["keys"], in: jwks, of: "'client_auth.jwks'")
+            for key in try reader.list(jwks["keys"]) { service.keys.append(try self.key(key)) }
+        }
     }
 
     private func texts(_ node: YAMLNode?) throws(YAMLError) -> [String] {
@@ -50,6 +57,9 @@ struct ClientAuthReader {
                 fields[name] = try reader.text(value)
             }
         }
+        // Without them the key would stand for any name, or for every algorithm of its type (service 2.3).
+        let needed = ["RSA": ["kid", "alg"], "oct": ["alg"]][fields["kty"] ?? ""] ?? []
+        for name in needed where fields[name] == nil { throw node.error("the key needs '\(name)'") }
         do throws(CryptoError) {
             return try JSONWebKey(fields: fields, keyOperations: operations)
         } catch {

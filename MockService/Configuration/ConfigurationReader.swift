@@ -72,39 +72,18 @@ package struct ConfigurationReader {
             source: try SourceReader(reader: self).source(connection), statePath: statePath,
             syncConfig: syncConfig)
         service.syncConfigName = syncConfigName
-        if let prefix = try text(connection["slot_name_prefix"]) {
-            // What Postgres allows in the name of a slot, which goes on with a number and four digits.
-            guard prefix.utf8.count <= 40,
-                prefix.utf8.allSatisfy({
-                    ($0 >= 0x61 && $0 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x5F
-                })
-            else {
-                throw (connection["slot_name_prefix"] ?? connection).error(
-                    "'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores")
-            }
-            service.slotNamePrefix = prefix
-        }
-        if let seconds = try number(connection["heartbeat_interval_seconds"], in: 1...3600) {
-            service.heartbeat = .seconds(seconds)
-        }
+        try readReplication(connection, into: &service)
         if let host = try text(root["host"]) { service.host = host }
         if let port = try number(root["port"], in: 0...65_535) { service.port = port }
-        if let node = root["client_auth"] { try ClientAuthReader(reader: self).read(node, into: &service) }
-        if let parameters = root["api"]?["parameters"] {
-            let limits = 1...1_000_000
-            if let limit = try number(parameters["max_concurrent_connections"], in: limits) {
-                service.maxConcurrentConnections = limit
-            }
-            if let limit = try number(parameters["max_buckets_per_connection"], in: limits) {
-                service.maxBucketsPerConnection = limit
-            }
-            if let limit = try number(parameters["max_data_fetch_concurrency"], in: 1...100) {
-                service.maxDataFetchConcurrency = limit
-            }
+        if let node = try map(root["client_auth"]) {
+            try ClientAuthReader(reader: self).read(node, into: &service)
         }
-        service.metricsPort = try number(root["telemetry"]?["prometheus_port"], in: 0...65_535)
-        var settings = ServiceSettings(service: service, notes: notes)
-        if let node = root["system"]?["logging"] {
+        try readLimits(try map(try map(root["api"])?["parameters"]), into: &service)
+        service.metricsPort = try number(try map(root["telemetry"])?["prometheus_port"], in: 0...65_535)
+        // Maps of the user's own.
+        for key in ["metadata", "parameters"] { _ = try map(root[key]) }
+        var settings = ServiceSettings(service: service, notes: notes + (try otherNotes(root, connection)))
+        if let node = try map(try map(root["system"])?["logging"]) {
             if let level = try text(node["level"]) {
                 guard let known = LogLevel(name: level) else {
                     throw node.error("'\(level)' is no log level")
@@ -121,8 +100,79 @@ package struct ConfigurationReader {
         return settings
     }
 
+    private func readReplication(
+        _ connection: YAMLNode, into service: inout MockServiceConfiguration
+    ) throws(YAMLError) {
+        if let prefix = try text(connection["slot_name_prefix"]) {
+            // What Postgres allows in the name of a slot, which goes on with a number and four digits.
+            guard prefix.utf8.count <= 40,
+                prefix.utf8.allSatisfy({
+                    ($0 >= 0x61 && $0 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x5F
+                })
+            else {
+                throw (connection["slot_name_prefix"] ?? connection).error(
+                    "'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores")
+            }
+            service.slotNamePrefix = prefix
+        }
+        if let seconds = try number(connection["heartbeat_interval_seconds"], in: 1...3600) {
+            service.heartbeat = .seconds(seconds)
+        }
+    }
+
+    private func readLimits(
+        _ parameters: YAMLNode?, into service: inout MockServiceConfiguration
+    ) throws(YAMLError) {
+        guard let parameters else { return }
+        let limits = 1...1_000_000
+        if let limit = try number(parameters["max_concurrent_connections"], in: limits) {
+            service.maxConcurrentConnections = limit
+        }
+        if let limit = try number(parameters["max_buckets_per_connection"], in: limits) {
+            service.maxBucketsPerConnection = limit
+        }
+        if let limit = try number(parameters["max_data_fetch_concurrency"], in: 1...100) {
+            service.maxDataFetchConcurrency = limit
+        }
+        // Of what they bound there is nothing here: queries on parameters, and counts that are kept.
+        for key in ["max_parameter_query_results", "bucket_count_cache_ttl_minutes"] {
+            _ = try number(parameters[key], in: limits)
+        }
+        _ = try number(parameters["checkpoint_request_retention_minutes"], in: limits)
+    }
+
+    /// What the file asks for and this service does otherwise, beside its storage.
+    private func otherNotes(_ root: YAMLNode, _ connection: YAMLNode) throws(YAMLError) -> [String] {
+        var notes: [String] = []
+        if try flag(connection["debug_api"]) == true {
+            notes.append("'debug_api' means nothing here: there is no admin API")
+        }
+        if try flag((root["sync_config"] ?? root["sync_rules"])?["exit_on_error"]) == false {
+            notes.append("'exit_on_error' is taken for true: a sync config with errors ends the service")
+        }
+        let sections: [(YAMLNode?, String, Set<String>)] = [
+            (
+                root["api"]?["parameters"], "api.parameters",
+                [
+                    "max_concurrent_connections", "max_data_fetch_concurrency", "max_buckets_per_connection",
+                    "max_parameter_query_results", "checkpoint_request_retention_minutes",
+                    "bucket_count_cache_ttl_minutes",
+                ]
+            )
+        ]
+        for (node, place, known) in sections {
+            for (key, _) in node?.pairs ?? [] where !known.contains(key.string ?? "") {
+                notes.append(
+                    "line \(key.line), column \(key.column): '\(key.string ?? "")' is no key of '\(place)' and means nothing"
+                )
+            }
+        }
+        return notes
+    }
+
     private func connection(_ root: YAMLNode) throws(YAMLError) -> YAMLNode {
-        guard let list = root["replication"]?["connections"]?.elements, let first = list.first else {
+        let list = try list(try map(root["replication"])?["connections"])
+        guard let first = list.first else {
             throw (root["replication"] ?? root).error("'replication.connections' needs one connection")
         }
         guard list.count == 1 else { throw list[1].error("only one connection is possible") }
@@ -179,41 +229,5 @@ package struct ConfigurationReader {
             throw node.error("'path' or 'content' is missing")
         }
         return (content, "sync_config.content")
-    }
-
-    /// Refuses a key that nobody knows: it could be one that restricts, misspelt.
-    func refuseOthers(than known: Set<String>, in node: YAMLNode, of place: String) throws(YAMLError) {
-        for (key, value) in node.pairs ?? [] where !known.contains(key.string ?? "") {
-            throw value.error("'\(key.string ?? "")' is no key of \(place)")
-        }
-    }
-
-    /// The text of a scalar with `!env` replaced; nil if the node is missing or null.
-    func text(_ node: YAMLNode?) throws(YAMLError) -> String? {
-        guard let node, !node.isNull else { return nil }
-        guard let text = node.string else { throw node.error("a text is expected here") }
-        guard let tag = node.tag else { return text }
-        guard tag == "!env" else { throw node.error("the tag \(tag) is not known") }
-        // `!env PS_PORT::number`; the kind matters to readers that tell numbers from texts.
-        let variable = text.firstRange(of: "::").map { String(text[..<$0.lowerBound]) } ?? text
-        guard variable.hasPrefix("PS_") else {
-            throw node.error("variables must begin with PS_: \(variable)")
-        }
-        guard let value = inputs.environment[variable] else { throw node.error("\(variable) is not set") }
-        return value
-    }
-
-    func number(_ node: YAMLNode?, in range: ClosedRange<Int>) throws(YAMLError) -> Int? {
-        guard let node, let text = try text(node) else { return nil }
-        guard let number = Int(text), range.contains(number) else {
-            throw node.error("a number from \(range.lowerBound) to \(range.upperBound) is expected here")
-        }
-        return number
-    }
-
-    func flag(_ node: YAMLNode?) throws(YAMLError) -> Bool? {
-        guard let node, let text = try text(node) else { return nil }
-        guard text == "true" || text == "false" else { throw node.error("true or false is expected here") }
-        return text == "true"
     }
 }

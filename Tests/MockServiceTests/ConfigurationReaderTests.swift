@@ -68,9 +68,65 @@ struct ConfigurationReaderTests {
         #expect(service.port == 8080 && service.host == "0.0.0.0" && service.syncConfig == "x")
     }
 
+    /// The minimal configuration with other keys of the connection.
+    private static func connection(_ keys: String) -> String {
+        minimal.replacing("uri: !env PS_DATA_URI, sslmode: disable", with: keys)
+    }
+
+    private func refusal(_ text: String, _ environment: [String: String] = [:]) -> String {
+        let error = #expect(throws: ConfigurationError.self, "\(text)") { try read(text, environment) }
+        return error?.description ?? ""
+    }
+
     @Test func whatTheURISaysOfTLSStands() throws {
         let service = try read(Self.minimal, ["PS_DATA_URI": "postgresql://h/d?sslmode=require"]).service
         #expect(service.source.parameters.isEmpty)
+    }
+
+    /// What is written in another way than it is read must not be dropped.
+    @Test(arguments: [
+        ("client_auth: [{audience: a}]", "keys with values are expected here"),
+        ("client_auth: {jwks: [{kty: oct}]}", "keys with values are expected here"),
+        ("client_auth: {jwks: {keys: {kty: oct}}}", "a list is expected here"),
+        ("client_auth: {jwks: {key: []}}", "'key' is no key of 'client_auth.jwks'"),
+        ("client_auth: {jwks: {keys: [{kty: oct, k: c2VjcmV0}]}}", "the key needs 'alg'"),
+        ("client_auth: {jwks: {keys: [{kty: RSA, alg: RS256, n: AQAB, e: AQAB}]}}", "the key needs 'kid'"),
+        ("client_auth: {jwks_uri: 'http:///keys'}", "[PSYNC_S3102] 'jwks_uri' is not a valid address"),
+        (
+            "client_auth: {jwks_uri: 'ftp://h/keys'}",
+            "[PSYNC_S3103] 'jwks_uri' must be an http or https address"
+        ),
+        ("api: {parameters: [max_concurrent_connections]}", "keys with values are expected here"),
+        (
+            "api: {parameters: {max_parameter_query_results: many}}",
+            "a number from 1 to 1000000 is expected here"
+        ),
+        ("port: !env PS_NAME::number", "PS_NAME is no number"),
+        ("host: !env PS_NAME::boolean", "PS_NAME is neither true nor false"),
+        ("host: !env PS_NAME::text", "'text' is no kind of a variable: number or boolean"),
+        ("metadata: 5", "keys with values are expected here"),
+    ])
+    func whatIsOfAnotherKindIsRefusedWithItsPlace(_ line: String, _ expected: String) {
+        let refusal = refusal(
+            "\(Self.minimal)\n\(line)", ["PS_DATA_URI": "host=h", "PS_NAME": "somebody"])
+        #expect(refusal.hasPrefix("powersync.yaml: line 6, column "))
+        #expect(refusal.hasSuffix(expected), "\(refusal)")
+    }
+
+    @Test func whatMeansNothingHereIsSaid() throws {
+        let settings = try read(
+            """
+            \(Self.minimal)
+            api: { parameters: { max_connections: 5, checkpoint_request_retention_minutes: 60 } }
+            """.replacing("sslmode: disable", with: "sslmode: disable, debug_api: true")
+                .replacing("path: sync.yaml", with: "path: sync.yaml, exit_on_error: false"),
+            ["PS_DATA_URI": "host=h"])
+        #expect(
+            settings.notes == [
+                "'debug_api' means nothing here: there is no admin API",
+                "'exit_on_error' is taken for true: a sync config with errors ends the service",
+                "line 6, column 22: 'max_connections' is no key of 'api.parameters' and means nothing",
+            ])
     }
 
     /// A file of the real service is taken as it is; its storage is named once.
@@ -78,7 +134,7 @@ struct ConfigurationReaderTests {
         let real = """
             replication:
               connections:
-                - { type: postgresql, uri: x, sslmode: disable }
+                - { type: postgresql, uri: host=h, sslmode: disable }
             storage: { type: postgresql, uri: "postgresql://u:secret@h/s", sslmode: disable }
             sync_config: { path: sync.yaml }
             telemetry: { disable_telemetry_sharing: true, prometheus_port: 9090 }
@@ -99,15 +155,13 @@ struct ConfigurationReaderTests {
         #expect(other?.description.contains("line 4, column 18: 'paper' is no storage") == true)
         // What the file says itself wins.
         #expect(
-            try read(Self.minimal, ["PS_DATA_URI": "x", "POWERSYNC_STATE_PATH": "/p"]).service.statePath
+            try read(Self.minimal, ["PS_DATA_URI": "host=h", "POWERSYNC_STATE_PATH": "/p"]).service.statePath
                 == "state.db")
     }
 
     /// The documented set-up in a cloud: certificates in the file itself.
     @Test func certificatesAreReadFromTheFileItself() throws {
-        func connection(_ keys: String) -> String {
-            Self.minimal.replacing("uri: !env PS_DATA_URI, sslmode: disable", with: "uri: x, \(keys)")
-        }
+        func connection(_ keys: String) -> String { Self.connection("uri: host=h, \(keys)") }
         let inline = try read(
             connection("sslmode: verify-full, cacert: CA, client_certificate: C, client_private_key: K")
         ).service.source
@@ -138,7 +192,7 @@ struct ConfigurationReaderTests {
     }
 
     @Test func theEnvironmentsSyncConfigWins() throws {
-        let environment = ["PS_DATA_URI": "x", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
+        let environment = ["PS_DATA_URI": "host=h", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
         #expect(try read(Self.minimal, environment).service.syncConfig == "hello")
     }
 
@@ -151,25 +205,25 @@ struct ConfigurationReaderTests {
             "line 3, column 32: variables must begin with PS_: DATA_URI"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "x").replacing(
+            minimal.replacing("!env PS_DATA_URI", with: "host=h").replacing(
                 "type: sqlite", with: "type: postgresql"),
             "line 4, column 10: there is no place for the state: set POWERSYNC_STATE_PATH to a file that can be written, or write storage: {type: sqlite, path: FILE}"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "x").replacing("sync.yaml", with: "other.yaml"),
+            minimal.replacing("!env PS_DATA_URI", with: "host=h").replacing("sync.yaml", with: "other.yaml"),
             "line 5, column 22: the sync config 'other.yaml' cannot be read: NoFile()"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "x") + "\nclient_auth: {supabase: true}",
+            minimal.replacing("!env PS_DATA_URI", with: "host=h") + "\nclient_auth: {supabase: true}",
             "line 6, column 25: 'client_auth.supabase' is not supported by this service"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "x") + "\nport: high",
+            minimal.replacing("!env PS_DATA_URI", with: "host=h") + "\nport: high",
             "line 6, column 7: a number from 0 to 65535 is expected here"
         ),
         (
-            minimal.replacing("uri: !env PS_DATA_URI", with: "uri: x, slot_name_prefix: No-Slot"),
-            "line 3, column 53: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
+            minimal.replacing("uri: !env PS_DATA_URI", with: "uri: host=h, slot_name_prefix: No-Slot"),
+            "line 3, column 58: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
         ),
     ])
     func saysWhatIsWrongAndWhere(_ text: String, _ expected: String) {
