@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncPostgres
 import PowerSyncYAML
 
 /// Reads how the source database is reached (service 8).
@@ -22,25 +23,17 @@ struct SourceReader {
             }
         }
         let uri = try self.uri(node)
+        let named = try self.named(uri, node)
+        let certificates = try certificates(node, named)
         var parameters: [String: String] = [:]
-        let mode = try reader.text(node["sslmode"])
-        if let mode, !["verify-full", "verify-ca", "disable"].contains(mode) {
-            throw (node["sslmode"] ?? node).error("'sslmode' is verify-full, verify-ca or disable")
-        }
-        let certificates = try SourceCertificates(
-            authorities: reader.text(node["cacert"]), certificate: reader.text(node["client_certificate"]),
-            key: reader.text(node["client_private_key"]))
-        guard (certificates.certificate == nil) == (certificates.key == nil) else {
-            throw (node["client_certificate"] ?? node["client_private_key"] ?? node).error(
-                "'client_certificate' and 'client_private_key' belong together")
-        }
+        let mode = try mode(node, named)
+        // What the URI says of TLS stands; without either, certificates are checked, as the real service does.
+        if named["sslmode"] == nil { parameters["sslmode"] = mode ?? "verify-full" }
         if mode == "verify-ca", certificates.authorities == nil {
             throw (node["sslmode"] ?? node).error("[PSYNC_S1104] 'sslmode' verify-ca needs a 'cacert'")
         }
-        // What the URI says of TLS stands; without either, certificates are checked, as the real service does.
-        if !uri.contains("sslmode=") { parameters["sslmode"] = mode ?? "verify-full" }
         if parameters["sslmode"]?.hasPrefix("verify") == true, certificates.authorities == nil,
-            !uri.contains("sslrootcert="), let system = reader.inputs.systemAuthorities()
+            named["sslrootcert"] == nil, let system = reader.inputs.systemAuthorities()
         {
             parameters["sslrootcert"] = system
         }
@@ -49,19 +42,99 @@ struct SourceReader {
             certificates: certificates == SourceCertificates() ? nil : certificates)
     }
 
+    // MARK: Where it is
+
     private func uri(_ node: YAMLNode) throws(YAMLError) -> String {
         if let uri = try reader.text(node["uri"]) { return uri }
         guard let host = try reader.text(node["hostname"]), let database = try reader.text(node["database"])
         else {
+            let code = node["hostname"] == nil ? "PSYNC_S1106" : "PSYNC_S1105"
             throw node.error(
-                "the connection needs a 'uri', or 'hostname', 'username', 'password' and 'database'")
+                "[\(code)] the connection needs a 'uri', or 'hostname', 'username', 'password' and 'database'"
+            )
         }
-        let port = try reader.number(node["port"], in: 1...65_535) ?? 5432
+        let isSixth = host.contains(":")
+        guard Self.isHost(host) else {
+            throw (node["hostname"] ?? node).error(
+                "[PSYNC_S1106] 'hostname' is the name of a host, or its address")
+        }
+        let port = try reader.number(node["port"], in: Self.ports) ?? 5432
         var user = ""
         if let name = try reader.text(node["username"]) {
             let password = try reader.text(node["password"]).map { ":" + PercentEncoding.encode($0) } ?? ""
             user = PercentEncoding.encode(name) + password + "@"
         }
-        return "postgresql://\(user)\(host):\(port)/\(PercentEncoding.encode(database))"
+        // An address of version 6 has colons, which would begin a port.
+        return
+            "postgresql://\(user)\(isSixth ? "[\(host)]" : host):\(port)/\(PercentEncoding.encode(database))"
+    }
+
+    private static let ports = 1024...65_535
+
+    /// Whether a text is one name, or one address: anything else would be read as several, or as the folder of a socket.
+    private static func isHost(_ text: String) -> Bool {
+        (1...253).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                (0x30...0x3A).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                    || [0x2D, 0x2E, 0x5F].contains(byte)
+            }
+    }
+
+    /// What the URI says to libpq; what stands beside it must not say otherwise.
+    private func named(_ uri: String, _ node: YAMLNode) throws(YAMLError) -> [String: String] {
+        let place = node["uri"] ?? node["hostname"] ?? node
+        let named: [String: String]
+        do throws(PostgresError) {
+            named = try ConnectionOptions.named(in: uri)
+        } catch {
+            throw place.error("[PSYNC_S1109] \(error.message)")
+        }
+        for port in (named["port"] ?? "").split(separator: ",") {
+            guard Int(port).map({ Self.ports.contains($0) }) == true else {
+                throw place.error("[PSYNC_S1110] the port is not one from 1024 to 65535")
+            }
+        }
+        guard node["uri"] != nil else { return named }
+        let meanings: [(String, String?)] = [
+            ("hostname", named["host"]), ("port", named["port"] ?? "5432"), ("username", named["user"]),
+            ("password", named["password"]), ("database", named["dbname"]),
+        ]
+        for (key, meaning) in meanings {
+            guard let value = try reader.text(node[key]), value != meaning else { continue }
+            throw (node[key] ?? node).error("'\(key)' says otherwise than the 'uri' beside it")
+        }
+        return named
+    }
+
+    // MARK: How it is encrypted
+
+    private func mode(_ node: YAMLNode, _ named: [String: String]) throws(YAMLError) -> String? {
+        guard let mode = try reader.text(node["sslmode"]) else { return nil }
+        let place = node["sslmode"] ?? node
+        guard ["verify-full", "verify-ca", "disable"].contains(mode) else {
+            throw place.error("'sslmode' is verify-full, verify-ca or disable")
+        }
+        guard let other = named["sslmode"], other != mode else { return mode }
+        throw place.error("'sslmode' is \(mode) here and \(other) in the URI")
+    }
+
+    private func certificates(
+        _ node: YAMLNode, _ named: [String: String]
+    ) throws(YAMLError) -> SourceCertificates {
+        let certificates = try SourceCertificates(
+            authorities: reader.text(node["cacert"]), certificate: reader.text(node["client_certificate"]),
+            key: reader.text(node["client_private_key"]))
+        guard (certificates.certificate == nil) == (certificates.key == nil) else {
+            throw (node["client_certificate"] ?? node["client_private_key"] ?? node).error(
+                "'client_certificate' and 'client_private_key' belong together")
+        }
+        for (key, keyword, text) in [
+            ("cacert", "sslrootcert", certificates.authorities),
+            ("client_certificate", "sslcert", certificates.certificate),
+            ("client_private_key", "sslkey", certificates.key),
+        ] where text != nil && named[keyword] != nil {
+            throw (node[key] ?? node).error("'\(key)' is here and '\(keyword)' in the URI: one of them")
+        }
+        return certificates
     }
 }

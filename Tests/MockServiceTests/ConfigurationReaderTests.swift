@@ -78,9 +78,55 @@ struct ConfigurationReaderTests {
         return error?.description ?? ""
     }
 
-    @Test func whatTheURISaysOfTLSStands() throws {
-        let service = try read(Self.minimal, ["PS_DATA_URI": "postgresql://h/d?sslmode=require"]).service
-        #expect(service.source.parameters.isEmpty)
+    /// Only libpq knows what it will read: the word alone may stand in a password or in the name of a database.
+    @Test(arguments: [
+        ("postgresql://h/d?sslmode=require", [:]), ("postgresql://h/d?ssl=true", [:]),
+        ("host=h sslmode = require", [:]), ("postgresql://u:sslmode=require@h/d", ["sslmode": "verify-full"]),
+        ("postgresql://h/sslmode=require", ["sslmode": "verify-full"]),
+    ])
+    func whatTheURISaysOfTLSStands(_ uri: String, _ expected: [String: String]) throws {
+        let service = try read(Self.connection("uri: !env PS_DATA_URI"), ["PS_DATA_URI": uri]).service
+        #expect(service.source.parameters == expected)
+    }
+
+    @Test func whatIsSaidTwiceMustBeTheSame() throws {
+        let uri = "uri: 'postgresql://u:p@h:5433/d?sslmode=verify-full&sslrootcert=ca.pem'"
+        let same = "hostname: h, port: 5433, username: u, password: p, database: d, sslmode: verify-full"
+        #expect(try read(Self.connection("\(uri), \(same)")).service.source.parameters.isEmpty)
+        for (key, expected) in [
+            ("sslmode: disable", "'sslmode' is disable here and verify-full in the URI"),
+            ("cacert: CA", "'cacert' is here and 'sslrootcert' in the URI: one of them"),
+            ("hostname: g", "'hostname' says otherwise than the 'uri' beside it"),
+            ("port: 5432", "'port' says otherwise than the 'uri' beside it"),
+            ("username: v", "'username' says otherwise than the 'uri' beside it"),
+            ("password: q", "'password' says otherwise than the 'uri' beside it"),
+            ("database: e", "'database' says otherwise than the 'uri' beside it"),
+        ] {
+            let refusal = refusal(Self.connection("\(uri), \(key)"))
+            #expect(refusal.hasPrefix("powersync.yaml: line 3, column "), "\(key)")
+            #expect(refusal.hasSuffix(expected), "\(refusal)")
+        }
+        // Where the URI says nothing, that is otherwise.
+        #expect(refusal(Self.connection("uri: host=h, password: p")).hasSuffix("'uri' beside it"))
+    }
+
+    @Test func aURIThatLibpqDoesNotUnderstandIsRefusedAndNotQuoted() throws {
+        for uri in ["postgres://user:secret@[host/db", "secret", "postgres://u:secret@h/db?sslmod=x"] {
+            let refusal = refusal(Self.minimal, ["PS_DATA_URI": uri])
+            #expect(
+                refusal.hasPrefix(
+                    "powersync.yaml: line 3, column 32: [PSYNC_S1109] the connection URI is malformed"))
+            #expect(!refusal.contains("secret"))
+        }
+        for (keys, code) in [
+            ("uri: 'postgresql://h:80/d'", "[PSYNC_S1110]"), ("database: d", "[PSYNC_S1106]"),
+            ("hostname: h", "[PSYNC_S1105]"), ("hostname: 'a,b', database: d", "[PSYNC_S1106]"),
+        ] {
+            #expect(refusal(Self.connection(keys)).contains(code), "\(keys)")
+        }
+        #expect(
+            try read(Self.connection("hostname: '::1', database: d")).service.source.uri
+                == "postgresql://[::1]:5432/d")
     }
 
     /// What is written in another way than it is read must not be dropped.
