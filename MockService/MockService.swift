@@ -115,11 +115,7 @@ package final class MockService: Sendable {
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
             // First what can fail.
             let replicators = try await replicators(config, state, hub, metrics, health)
-            var limits = PostgresPool.Limits(size: 3)
-            limits.patience = configuration.linkTimes.statement
-            let pool = PostgresPool(
-                uri: configuration.source.uri, limits: limits,
-                parameters: configuration.source.statementParameters, poller: poller)
+            let pool = configuration.source.pool(patience: configuration.linkTimes.statement, poller)
             let streams = StreamHandler(
                 store: state.store, hub: hub, clock: clock, slots: slots, metrics: metrics, lines: lines,
                 bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))

@@ -59,9 +59,7 @@ package enum MockServiceCommand {
         var configuration = settings.service
         let certificates = try configuration.source.certificates?.inFiles()
         defer { withExtendedLifetime(certificates) {} }
-        if let files = certificates?.parameters {
-            configuration.source = configuration.source.adding(files)
-        }
+        if let certificates { configuration.source = configuration.source.with(certificates) }
         let configured = configuration
         let service = MockService(configuration: configured, poller: poller, log: log)
         do {

@@ -1,3 +1,4 @@
+import PowerSyncSystem
 import PowerSyncYAML
 
 /// The kinds of values; one of another kind fails the start (service 8).
@@ -66,5 +67,23 @@ extension ConfigurationReader {
         case "false": return false
         default: throw node.error("true or false is expected here")
         }
+    }
+
+    /// Ranges of addresses that are not connected to: `local`, single addresses, or ranges in the form `10.0.0.0/8`.
+    func ranges(_ node: YAMLNode?) throws(YAMLError) -> IPRanges {
+        if let node, node.isNull { throw node.error("a list is expected here") }
+        var ranges = IPRanges()
+        for element in try list(node) {
+            let text = try text(element) ?? ""
+            if text == "local" {
+                ranges.formUnion(.local)
+            } else if let range = IPRange(text) {
+                ranges.insert(range)
+            } else {
+                throw element.error(
+                    "a range is 'local', an address, or an address with a length like 10.0.0.0/8")
+            }
+        }
+        return ranges
     }
 }

@@ -118,6 +118,9 @@ package struct ConfigurationReader {
         if let seconds = try number(connection["heartbeat_interval_seconds"], in: 1...3600) {
             service.heartbeat = .seconds(seconds)
         }
+        if let seconds = try number(connection["snapshot_socket_timeout"], in: 1...3600) {
+            service.linkTimes.statement = .seconds(seconds)
+        }
     }
 
     private func readLimits(

@@ -16,12 +16,6 @@ struct SourceReader {
 
     func source(_ node: YAMLNode) throws(YAMLError) -> SourceDatabase {
         try reader.refuseOthers(than: Self.keys, in: node, of: "a connection")
-        // Rules that restrict must not be dropped silently.
-        for key in ["reject_ip_ranges", "tls_servername"] {
-            if let refused = node[key], !refused.isNull, refused.elements?.isEmpty != true {
-                throw refused.error("'\(key)' is not supported by this service")
-            }
-        }
         let uri = try self.uri(node)
         let named = try self.named(uri, node)
         let certificates = try certificates(node, named)
@@ -37,9 +31,17 @@ struct SourceReader {
         {
             parameters["sslrootcert"] = system
         }
-        return SourceDatabase(
+        var source = SourceDatabase(
             uri: uri, parameters: parameters,
             certificates: certificates == SourceCertificates() ? nil : certificates)
+        source.addresses.rejected = try reader.ranges(node["reject_ip_ranges"])
+        source.addresses.serverName = try serverName(
+            node, named["sslmode"] ?? mode ?? "verify-full")
+        if let size = try reader.number(node["max_pool_size"], in: 1...1000) { source.poolSize = size }
+        if let seconds = try reader.number(node["connect_timeout"], in: 1...3600) {
+            source.connectTimeout = .seconds(seconds)
+        }
+        return source
     }
 
     // MARK: Where it is
@@ -136,5 +138,19 @@ struct SourceReader {
             throw (node[key] ?? node).error("'\(key)' is here and '\(keyword)' in the URI: one of them")
         }
         return certificates
+    }
+
+    /// The name that the certificate must have.
+    private func serverName(
+        _ node: YAMLNode, _ effectiveMode: String
+    ) throws(YAMLError) -> String? {
+        guard let name = try reader.text(node["tls_servername"]) else { return nil }
+        let place = node["tls_servername"] ?? node
+        guard Self.isHost(name) else { throw place.error("'tls_servername' is the name of a host") }
+        // With other modes nobody would compare it.
+        guard effectiveMode.hasPrefix("verify") else {
+            throw place.error("'tls_servername' means nothing to 'sslmode' \(effectiveMode)")
+        }
+        return name
     }
 }

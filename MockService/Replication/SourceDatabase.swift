@@ -6,10 +6,16 @@ package struct SourceDatabase: Sendable {
     /// The connection's text for libpq.
     package let uri: String
     /// Further keywords of libpq, such as `sslmode`.
-    package let parameters: [String: String]
+    package private(set) var parameters: [String: String]
 
     /// Certificates that are not in files yet, as libpq wants them (`SourceCertificates.inFiles`).
     package var certificates: SourceCertificates?
+    /// Which addresses may be connected to, and whose certificate the server must have.
+    package var addresses = PostgresAddressRules()
+    /// How long looking up the name, connecting and logging in may take.
+    package var connectTimeout = Duration.seconds(10)
+    /// How many connections requests of clients may use at once, beside those of replication.
+    package var poolSize = 3
 
     /// Makes a source of its parts.
     package init(uri: String, parameters: [String: String] = [:], certificates: SourceCertificates? = nil) {
@@ -18,9 +24,12 @@ package struct SourceDatabase: Sendable {
         self.certificates = certificates
     }
 
-    /// The same source with further keywords of libpq.
-    func adding(_ further: [String: String]) -> SourceDatabase {
-        SourceDatabase(uri: uri, parameters: parameters.merging(further) { _, last in last })
+    /// The same source with its certificates in files, under their keywords of libpq.
+    func with(_ files: SourceCertificates.Files) -> SourceDatabase {
+        var source = self
+        source.parameters.merge(files.parameters) { _, last in last }
+        source.certificates = nil
+        return source
     }
 
     /// The name of the publication that must exist (service 7.1).
@@ -42,14 +51,36 @@ package struct SourceDatabase: Sendable {
 
     /// Connects for statements.
     func connect(_ poller: Poller) async throws -> PostgresConnection {
-        try await PostgresConnection.connect(uri, parameters: statementParameters, poller: poller)
+        try await connect(statementParameters, poller)
     }
 
     /// Connects for replication; also takes statements of the simple protocol.
     func connectForReplication(_ poller: Poller) async throws -> PostgresConnection {
+        try await connect(
+            statementParameters.merging(["replication": "database"]) { _, ours in ours }, poller)
+    }
+
+    private func connect(
+        _ parameters: [String: String], _ poller: Poller
+    ) async throws -> PostgresConnection {
         try await PostgresConnection.connect(
-            uri, parameters: statementParameters.merging(["replication": "database"]) { _, ours in ours },
-            poller: poller)
+            uri, parameters: parameters, addresses: addresses, poller: poller, deadline: connectTimeout)
+    }
+
+    /// Makes the connections for requests of clients.
+    ///
+    /// - Parameters:
+    ///   - patience: How long a statement may say nothing.
+    ///   - poller: Must outlive the pool.
+    /// - Returns: A pool that has connected to nothing yet.
+    func pool(patience: Duration, _ poller: Poller) -> PostgresPool {
+        // A small pool lets the calls of all requests that are shared wait.
+        var limits = PostgresPool.Limits(size: poolSize, waiting: max(12, 4 * poolSize))
+        limits.patience = patience
+        // Whoever waits for it is a client.
+        limits.connectTimeout = min(limits.connectTimeout, connectTimeout)
+        return PostgresPool(
+            uri: uri, limits: limits, parameters: statementParameters, addresses: addresses, poller: poller)
     }
 }
 

@@ -1,6 +1,8 @@
 import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncSystem
 import Testing
 
 /// Service 8.
@@ -129,6 +131,39 @@ struct ConfigurationReaderTests {
                 == "postgresql://[::1]:5432/d")
     }
 
+    @Test func rangesAndTheNameOfTheServerAreRead() throws {
+        let source = try read(
+            Self.connection(
+                "uri: host=h, reject_ip_ranges: [local, 8.8.8.0/24, '2606:4700::1'], tls_servername: db.example, "
+                    + "max_pool_size: 5, connect_timeout: 7")
+        ).service.source
+        #expect(source.addresses.serverName == "db.example")
+        for (address, isRejected) in [
+            ("127.0.0.1", true), ("8.8.8.8", true), ("8.8.4.4", false), ("2606:4700::1", true),
+            ("2606:4700::2", false),
+        ] {
+            #expect(source.addresses.rejected.contains(try #require(IPAddress(address))) == isRejected)
+        }
+        #expect(source.poolSize == 5 && source.connectTimeout == .seconds(7))
+        let plain = try read(Self.connection("uri: host=h, reject_ip_ranges: []")).service.source
+        #expect(plain.addresses == PostgresAddressRules())
+        for (keys, expected) in [
+            ("reject_ip_ranges: local", "a list is expected here"),
+            (
+                "reject_ip_ranges: [locals]",
+                "a range is 'local', an address, or an address with a length like 10.0.0.0/8"
+            ),
+            ("tls_servername: 'a,b'", "'tls_servername' is the name of a host"),
+            ("tls_servername: a, sslmode: disable", "'tls_servername' means nothing to 'sslmode' disable"),
+            ("connect_timeout: soon", "a number from 1 to 3600 is expected here"),
+        ] {
+            #expect(refusal(Self.connection("uri: host=h, \(keys)")).hasSuffix(expected), "\(keys)")
+        }
+        #expect(
+            refusal(Self.connection("uri: host=h sslmode=require, tls_servername: a")).hasSuffix(
+                "'tls_servername' means nothing to 'sslmode' require"))
+    }
+
     /// What is written in another way than it is read must not be dropped.
     @Test(arguments: [
         ("client_auth: [{audience: a}]", "keys with values are expected here"),
@@ -224,7 +259,6 @@ struct ConfigurationReaderTests {
         for (keys, expected) in [
             ("sslmode: verify-ca", "[PSYNC_S1104] 'sslmode' verify-ca needs a 'cacert'"),
             ("client_certificate: C", "'client_certificate' and 'client_private_key' belong together"),
-            ("reject_ip_ranges: [local]", "'reject_ip_ranges' is not supported by this service"),
             ("reject_ip_range: [local]", "'reject_ip_range' is no key of a connection"),
         ] {
             let error = #expect(throws: ConfigurationError.self) { try read(connection(keys)) }
