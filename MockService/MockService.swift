@@ -304,21 +304,7 @@ package final class MockService: Sendable {
     private func router(
         _ hub: CheckpointHub, _ client: HTTPClient, _ health: ServiceHealth
     ) -> ServiceRouter {
-        let remoteKeys = configuration.jwksURIs.map { uri in
-            RemoteKeys(uri: uri, clock: clock) { uri, timeout in
-                var request = HTTPClientRequest(url: uri)
-                request.fields["accept"] = "application/json"
-                request.totalTimeout = timeout
-                let response = try await client.send(request, bodyLimit: 1 << 20)
-                guard response.status == 200 else {
-                    throw AuthorizationError("PSYNC_S2204", "The answer has status \(response.status)")
-                }
-                return response.body
-            }
-        }
-        let authenticator = Authenticator(
-            verifier: TokenVerifier(audience: configuration.audience), staticKeys: configuration.keys,
-            remoteKeys: remoteKeys, clock: clock)
+        let authenticator = Authenticator(configuration, client, clock: clock, log: log.labelled("keys"))
         return ServiceRouter(
             authenticator: authenticator, hub: hub, health: health, clock: clock,
             checkpointPlaces: RequestPlaces(configuration.checkpointRequests),

@@ -18,6 +18,8 @@ package struct AuthorizationError: Error, Sendable, Equatable {
         "PSYNC_S2101",
         "Could not find an appropriate key in the keystore. The key is missing or no key matched the token KID"
     )
+    static let rejectedAddress = AuthorizationError(
+        "PSYNC_S2203", "The address of the configured jwks_uri is in a range that the configuration rejects")
 
     static func missing(_ claim: String, code: String = "PSYNC_S2101") -> AuthorizationError {
         AuthorizationError(code, "JWT payload is missing a required claim \"\(claim)\"")

@@ -36,6 +36,8 @@ package actor RemoteKeys {
     private var running: Task<Void, Never>?
     /// The newest fetch that brought keys, and the newest that brought none.
     private var (succeeded, failed) = (0, 0)
+    /// Why the newest that brought none did not.
+    private var reason = RemoteKeys.unreachable
     private var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
     private var lastWaiter = 0
 
@@ -79,7 +81,7 @@ package actor RemoteKeys {
         if let fetchedAt, clock.monotonic() - fetchedAt < Self.usableFor {
             if clock.monotonic() - fetchedAt >= Self.freshFor { refreshUnlessFailing() }
         } else {
-            guard !isFailing else { throw Self.unreachable }
+            guard !isFailing else { throw reason }
             try await waitForFetch(refresh(), until: deadline)
         }
         return Known(keys: keys, begun: begunBefore)
@@ -121,6 +123,8 @@ package actor RemoteKeys {
             do {
                 // Shared secrets are never taken from the network.
                 end(try JSONWebKeySet(json: try await fetch(uri, Self.fetchTimeout)).keys)
+            } catch let error as AuthorizationError where error == .rejectedAddress {
+                end(nil, error)
             } catch {
                 // Told to those who wait in words of their own: the cause could show the address.
                 end(nil)
@@ -129,8 +133,9 @@ package actor RemoteKeys {
         return begun
     }
 
-    private func end(_ fetched: [JSONWebKey]?) {
+    private func end(_ fetched: [JSONWebKey]?, _ reason: AuthorizationError = RemoteKeys.unreachable) {
         running = nil
+        self.reason = reason
         if let fetched {
             keys = fetched
             fetchedAt = clock.monotonic()
@@ -159,7 +164,7 @@ package actor RemoteKeys {
             defer { group.cancelAll() }
             try await group.next()
         }
-        if succeeded < number { throw Self.unreachable }
+        if succeeded < number { throw reason }
     }
 
     private func end(of number: Int) async throws {

@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncSystem
 import PowerSyncYAML
 
 /// Reads whose tokens are accepted (service 2.3, 8).
@@ -11,7 +12,7 @@ struct ClientAuthReader {
                 "jwks_uri", "jwks", "audience", "supabase", "supabase_jwt_secret", "jwks_reject_ip_ranges",
                 "block_local_jwks",
             ], in: node, of: "'client_auth'")
-        for key in ["supabase", "supabase_jwt_secret", "jwks_reject_ip_ranges", "block_local_jwks"] {
+        for key in ["supabase", "supabase_jwt_secret"] {
             // Rules that restrict must not be dropped silently.
             if let refused = node[key], try reader.text(refused) != "false" {
                 throw refused.error("'client_auth.\(key)' is not supported by this service")
@@ -32,6 +33,11 @@ struct ClientAuthReader {
         if let jwks = try reader.map(node["jwks"]) {
             try reader.refuseOthers(than: ["keys"], in: jwks, of: "'client_auth.jwks'")
             for key in try reader.list(jwks["keys"]) { service.keys.append(try self.key(key)) }
+        }
+        service.rejectedKeyAddresses = try reader.ranges(node["jwks_reject_ip_ranges"])
+        // The former name of `local`.
+        if try reader.flag(node["block_local_jwks"]) == true {
+            service.rejectedKeyAddresses.formUnion(.local)
         }
     }
 

@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncSystem
 
 /// Everything that a service needs to know (service 8).
 package struct MockServiceConfiguration: Sendable {
@@ -26,6 +27,8 @@ package struct MockServiceConfiguration: Sendable {
     package var keys: [JSONWebKey] = []
     /// Addresses of further keys.
     package var jwksURIs: [String] = []
+    /// Addresses that keys are not fetched from, whatever name they stand behind.
+    package var rejectedKeyAddresses = IPRanges()
     /// The audiences of which a token must name one.
     package var audience: [String] = []
     /// Streams that may be open at once.

@@ -164,6 +164,24 @@ struct ConfigurationReaderTests {
                 "'tls_servername' means nothing to 'sslmode' require"))
     }
 
+    private func auth(_ keys: String, uri: String = "host=h") throws(ConfigurationError)
+        -> MockServiceConfiguration
+    {
+        try read("\(Self.minimal)\nclient_auth: {\(keys)}", ["PS_DATA_URI": uri]).service
+    }
+
+    @Test func addressesThatKeysAreNotFetchedFromAreRead() throws {
+        let address = try #require(IPAddress("10.0.0.1"))
+        #expect(try !auth("jwks_uri: 'https://h'").rejectedKeyAddresses.contains(address))
+        #expect(try !auth("block_local_jwks: false").rejectedKeyAddresses.contains(address))
+        for keys in [
+            "block_local_jwks: true", "block_local_jwks: True", "jwks_reject_ip_ranges: [local]",
+            "jwks_reject_ip_ranges: [10.0.0.0/8]",
+        ] {
+            #expect(try auth(keys).rejectedKeyAddresses.contains(address), "\(keys)")
+        }
+    }
+
     /// What is written in another way than it is read must not be dropped.
     @Test(arguments: [
         ("client_auth: [{audience: a}]", "keys with values are expected here"),
@@ -172,6 +190,10 @@ struct ConfigurationReaderTests {
         ("client_auth: {jwks: {key: []}}", "'key' is no key of 'client_auth.jwks'"),
         ("client_auth: {jwks: {keys: [{kty: oct, k: c2VjcmV0}]}}", "the key needs 'alg'"),
         ("client_auth: {jwks: {keys: [{kty: RSA, alg: RS256, n: AQAB, e: AQAB}]}}", "the key needs 'kid'"),
+        ("client_auth: {jwks_reject_ip_ranges: local}", "a list is expected here"),
+        ("client_auth: {jwks_reject_ip_ranges: }", "a list is expected here"),
+        ("client_auth: {block_local_jwks: }", "true or false is expected here"),
+        ("client_auth: {block_local_jwks: 1}", "true or false is expected here"),
         ("client_auth: {jwks_uri: 'http:///keys'}", "[PSYNC_S3102] 'jwks_uri' is not a valid address"),
         (
             "client_auth: {jwks_uri: 'ftp://h/keys'}",

@@ -1,0 +1,47 @@
+import PowerSyncCommandLine
+import PowerSyncHTTP
+import PowerSyncHTTPClient
+
+extension Authenticator {
+    /// Makes an authenticator of all keys that a configuration names (service 2.3).
+    ///
+    /// - Parameters:
+    ///   - configuration: Names keys and addresses of keys.
+    ///   - client: Fetches them.
+    ///   - clock: The service's.
+    ///   - log: Is told of addresses that may not be asked.
+    package init(
+        _ configuration: MockServiceConfiguration, _ client: HTTPClient, clock: ServiceClock, log: Log
+    ) {
+        let rejected = configuration.rejectedKeyAddresses
+        let fetch: RemoteKeys.Fetch = { uri, timeout in
+            // Redirects are not followed, so that they lead nowhere else.
+            var request = HTTPClientRequest(url: uri)
+            request.fields["accept"] = "application/json"
+            request.totalTimeout = timeout
+            request.rejectedAddresses = rejected
+            do {
+                let response = try await client.send(request, bodyLimit: 1 << 20)
+                guard response.status == 200 else {
+                    throw AuthorizationError("PSYNC_S2204", "The answer has status \(response.status)")
+                }
+                return response.body
+            } catch let error as HTTPClientError where error.code == .rejectedAddress {
+                log.warning(
+                    "keys are not fetched: their address is in a rejected range",
+                    ["jwks.host": Self.host(of: uri)])
+                throw AuthorizationError.rejectedAddress
+            }
+        }
+        self.init(
+            verifier: TokenVerifier(audience: configuration.audience), staticKeys: configuration.keys,
+            remoteKeys: configuration.jwksURIs.map { RemoteKeys(uri: $0, clock: clock, fetch: fetch) },
+            clock: clock)
+    }
+
+    /// The host and port of an address, without the name and password that may stand before them.
+    private static func host(of uri: String) -> String {
+        let authority = uri.drop { $0 != "/" }.dropFirst(2).prefix { !"/?#".contains($0) }
+        return authority.split(separator: "@").last.map(String.init) ?? ""
+    }
+}
