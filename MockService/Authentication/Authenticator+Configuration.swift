@@ -33,10 +33,17 @@ extension Authenticator {
                 throw AuthorizationError.rejectedAddress
             }
         }
+        var addresses: [(uri: String, rules: TokenRules?)] = configuration.jwksURIs.map { ($0, nil) }
+        var keys = configuration.keys.map { TrustedKey($0) }
+        if let supabase = configuration.supabase {
+            if let uri = supabase.uri { addresses.append((uri, SupabaseKeys.rules)) }
+            if let secret = supabase.secret { keys.append(TrustedKey(secret, rules: SupabaseKeys.rules)) }
+        }
         self.init(
-            verifier: TokenVerifier(audience: configuration.audience), staticKeys: configuration.keys,
-            remoteKeys: configuration.jwksURIs.map { RemoteKeys(uri: $0, clock: clock, fetch: fetch) },
-            clock: clock)
+            verifier: TokenVerifier(audience: configuration.audience), staticKeys: keys,
+            remoteKeys: addresses.map { uri, rules in
+                RemoteKeys(uri: uri, rules: rules, clock: clock, fetch: fetch)
+            }, clock: clock)
     }
 
     /// The host and port of an address, without the name and password that may stand before them.

@@ -3,7 +3,7 @@ import PowerSyncCrypto
 /// Lets requests in: takes the token out of the request, finds its key and verifies it.
 package struct Authenticator: Sendable {
     private let verifier: TokenVerifier
-    private let staticKeys: [JSONWebKey]
+    private let staticKeys: [TrustedKey]
     private let remoteKeys: [RemoteKeys]
     private let clock: ServiceClock
     private let keyWait: Double
@@ -17,7 +17,7 @@ package struct Authenticator: Sendable {
     ///   - clock: Tells whether a token has expired.
     ///   - keyWait: How many seconds a request waits for keys that are being fetched.
     package init(
-        verifier: TokenVerifier, staticKeys: [JSONWebKey], remoteKeys: [RemoteKeys], clock: ServiceClock,
+        verifier: TokenVerifier, staticKeys: [TrustedKey], remoteKeys: [RemoteKeys], clock: ServiceClock,
         keyWait: Double = 3
     ) {
         self.verifier = verifier
@@ -41,13 +41,13 @@ package struct Authenticator: Sendable {
             guard error == .noKey, !remoteKeys.isEmpty else { throw error }
         }
         // One address that is away shall hold up nobody who does not need it.
-        var inMemory: [JSONWebKey] = []
-        for keys in remoteKeys { inMemory += await keys.inMemory() }
+        var inMemory: [[JSONWebKey]?] = []
+        for keys in remoteKeys { inMemory.append(await keys.inMemory()) }
         if let token = try? verify(text, inMemory) { return token }
         let deadline = clock.monotonic() + keyWait
         let known = try await remote { try await $1.current(until: deadline) }
         do throws(AuthorizationError) {
-            return try verify(text, known.values.flatMap { $0?.keys ?? [] })
+            return try verify(text, known.values.map { $0?.keys })
         } catch {
             guard error == .noKey, !remoteKeys.isEmpty else { throw error }
             // With a failure there is nothing that another attempt could find.
@@ -58,14 +58,20 @@ package struct Authenticator: Sendable {
             return try await keys.current(newerThan: known, until: deadline)
         }
         do throws(AuthorizationError) {
-            return try verify(text, newer.values.flatMap { $0 ?? [] })
+            return try verify(text, newer.values)
         } catch {
             throw error == .noKey ? newer.failure ?? error : error
         }
     }
 
-    private func verify(_ text: String, _ keys: [JSONWebKey]) throws(AuthorizationError) -> VerifiedToken {
-        try verifier.verify(text, keys: staticKeys + keys, now: clock.now())
+    /// Verifies with the keys that are known beforehand, then those of each address.
+    private func verify(
+        _ text: String, _ fetched: [[JSONWebKey]?]
+    ) throws(AuthorizationError) -> VerifiedToken {
+        let keys = zip(remoteKeys, fetched).flatMap { remote, keys in
+            (keys ?? []).map { TrustedKey($0, rules: remote.rules) }
+        }
+        return try verifier.verify(text, trusting: staticKeys + keys, now: clock.now())
     }
 
     /// Asks all addresses at once; what one does not tell is nil, and one reason is given for all.

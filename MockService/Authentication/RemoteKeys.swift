@@ -24,6 +24,8 @@ package actor RemoteKeys {
     /// So many fetches within so many seconds are made for names of keys that were not found.
     private static let misses = (count: 10, seconds: 60.0)
 
+    /// The rules of tokens that are signed with these keys, where they take the place of the usual ones.
+    package nonisolated let rules: TokenRules?
     private let uri: String
     private let clock: ServiceClock
     private let fetch: Fetch
@@ -45,10 +47,12 @@ package actor RemoteKeys {
     ///
     /// - Parameters:
     ///   - uri: The address of a JSON Web Key Set.
+    ///   - rules: The rules of tokens that are signed with these keys, if not the usual ones.
     ///   - clock: Tells how old the keys are, by its monotonic time.
     ///   - fetch: Fetches it.
-    package init(uri: String, clock: ServiceClock, fetch: @escaping Fetch) {
+    package init(uri: String, rules: TokenRules? = nil, clock: ServiceClock, fetch: @escaping Fetch) {
         self.uri = uri
+        self.rules = rules
         self.clock = clock
         self.fetch = fetch
     }

@@ -20,15 +20,12 @@ package struct TokenVerifier: Sendable {
     /// Of two members of one name some readers take the first and some the last: such a token means two things.
     private static let limits = JSONLimits(refusesDuplicateNames: true)
 
-    /// The audiences of which a token must name one.
-    package let audience: [String]
-    /// The longest time from `iat` to `exp`, in seconds.
-    package let lifetimeLimit: Double
+    /// What a token must fulfil whose key has no rules of its own.
+    package let rules: TokenRules
 
     /// Makes a verifier.
     package init(audience: [String], lifetimeLimit: Double = 86_400) {
-        self.audience = audience
-        self.lifetimeLimit = lifetimeLimit
+        rules = TokenRules(audience: audience, lifetimeLimit: lifetimeLimit)
     }
 
     /// Takes the token out of the value of an Authorization field: `Token x` or `Bearer x`, in exactly this
@@ -53,6 +50,20 @@ package struct TokenVerifier: Sendable {
     package func verify(_ text: String, keys: [JSONWebKey], now: Double) throws(AuthorizationError)
         -> VerifiedToken
     {
+        try verify(text, trusting: keys.map { TrustedKey($0) }, now: now)
+    }
+
+    /// Verifies a token by keys that may have rules of their own.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - keys: The keys that may have signed it.
+    ///   - now: Seconds since 1970.
+    /// - Returns: The token.
+    /// - Throws: The first check that fails; `.noKey` if other keys could change the outcome.
+    package func verify(
+        _ text: String, trusting keys: [TrustedKey], now: Double
+    ) throws(AuthorizationError) -> VerifiedToken {
         let token: JSONWebToken
         let payload: JSON
         do {
@@ -65,32 +76,40 @@ package struct TokenVerifier: Sendable {
             throw .malformed
         }
         guard payload.objectMembers != nil else { throw .malformed }
-        try checkSignature(token, keys)
-        return VerifiedToken(payload: payload, expiry: try checkClaims(payload, now))
+        let signer = try signer(of: token, keys)
+        return VerifiedToken(
+            payload: payload, expiry: try checkClaims(payload, now, signer.rules ?? rules))
     }
 
-    private func checkSignature(_ token: JSONWebToken, _ keys: [JSONWebKey]) throws(AuthorizationError) {
+    /// Returns the key that signed the token.
+    private func signer(
+        of token: JSONWebToken, _ keys: [TrustedKey]
+    ) throws(AuthorizationError) -> TrustedKey {
         guard let algorithm = SignatureAlgorithm(rawValue: token.header.algorithm) else {
             throw AuthorizationError("PSYNC_S2101", "\"alg\" (Algorithm) Header Parameter not allowed")
         }
-        if let kid = token.header.kid, let key = keys.first(where: { $0.kid == kid }) {
-            guard key.goes(with: algorithm) else {
+        if let kid = token.header.kid, let trusted = keys.first(where: { $0.key.kid == kid }) {
+            guard trusted.key.goes(with: algorithm) else {
                 throw AuthorizationError("PSYNC_S2101", "Unexpected token algorithm \(algorithm.rawValue)")
             }
-            guard token.isSigned(by: key, as: algorithm) else {
+            guard token.isSigned(by: trusted.key, as: algorithm) else {
                 throw AuthorizationError("PSYNC_S2101", "signature verification failed")
             }
-            return
+            return trusted
         }
         // A key without a name stands for any name.
-        let fits = keys.contains {
-            $0.kid == nil && $0.goes(with: algorithm) && token.isSigned(by: $0, as: algorithm)
+        let unnamed = keys.first { trusted in
+            let key = trusted.key
+            return key.kid == nil && key.goes(with: algorithm) && token.isSigned(by: key, as: algorithm)
         }
-        guard fits else { throw .noKey }
+        guard let unnamed else { throw .noKey }
+        return unnamed
     }
 
     /// Returns when the token expires.
-    private func checkClaims(_ payload: JSON, _ now: Double) throws(AuthorizationError) -> Double {
+    private func checkClaims(
+        _ payload: JSON, _ now: Double, _ rules: TokenRules
+    ) throws(AuthorizationError) -> Double {
         for claim in ["sub", "iat", "exp"] where payload[claim] == nil { throw .missing(claim) }
         let issued = try number("iat", payload)
         let expiry = try number("exp", payload)
@@ -101,11 +120,11 @@ package struct TokenVerifier: Sendable {
         guard expiry > now - Self.tolerance else {
             throw AuthorizationError("PSYNC_S2103", "JWT has expired")
         }
-        try checkAudience(payload)
-        guard expiry - issued <= lifetimeLimit else {
+        try checkAudience(payload, rules.audience)
+        guard expiry - issued <= rules.lifetimeLimit else {
             throw AuthorizationError(
                 "PSYNC_S2104",
-                "Token must expire in a maximum of \(NumberText.normalized(lifetimeLimit)) seconds, "
+                "Token must expire in a maximum of \(NumberText.normalized(rules.lifetimeLimit)) seconds, "
                     + "got \(NumberText.normalized(expiry - issued))s")
         }
         if let parameters = payload["parameters"], parameters.objectMembers == nil {
@@ -114,7 +133,7 @@ package struct TokenVerifier: Sendable {
         return expiry
     }
 
-    private func checkAudience(_ payload: JSON) throws(AuthorizationError) {
+    private func checkAudience(_ payload: JSON, _ audience: [String]) throws(AuthorizationError) {
         guard let claim = payload["aud"] else { throw .missing("aud", code: "PSYNC_S2105") }
         let named = claim.arrayValue?.compactMap(\.stringValue) ?? [claim.stringValue].compactMap { $0 }
         guard named.contains(where: audience.contains) else {

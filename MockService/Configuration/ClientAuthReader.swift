@@ -6,18 +6,21 @@ import PowerSyncYAML
 struct ClientAuthReader {
     let reader: ConfigurationReader
 
-    func read(_ node: YAMLNode, into service: inout MockServiceConfiguration) throws(YAMLError) {
+    /// Reads the section.
+    ///
+    /// - Parameters:
+    ///   - node: The section.
+    ///   - host: The host of the source, by which a Supabase project is known.
+    ///   - service: Gets what is read.
+    /// - Throws: `YAMLError` at what is wrong.
+    func read(
+        _ node: YAMLNode, host: String?, into service: inout MockServiceConfiguration
+    ) throws(YAMLError) {
         try reader.refuseOthers(
             than: [
                 "jwks_uri", "jwks", "audience", "supabase", "supabase_jwt_secret", "jwks_reject_ip_ranges",
                 "block_local_jwks",
             ], in: node, of: "'client_auth'")
-        for key in ["supabase", "supabase_jwt_secret"] {
-            // Rules that restrict must not be dropped silently.
-            if let refused = node[key], try reader.text(refused) != "false" {
-                throw refused.error("'client_auth.\(key)' is not supported by this service")
-            }
-        }
         for entry in try texts(node["jwks_uri"]) {
             guard entry.hasPrefix("http://") || entry.hasPrefix("https://") else {
                 throw (node["jwks_uri"] ?? node).error(
@@ -39,6 +42,31 @@ struct ClientAuthReader {
         if try reader.flag(node["block_local_jwks"]) == true {
             service.rejectedKeyAddresses.formUnion(.local)
         }
+        service.supabase = try supabase(node, host: host, hasOtherKeys: service.hasKeys)
+    }
+
+    private func supabase(
+        _ node: YAMLNode, host: String?, hasOtherKeys: Bool
+    ) throws(YAMLError) -> SupabaseKeys? {
+        let isSupabase = try reader.flag(node["supabase"])
+        var secret: JSONWebKey?
+        if let place = node["supabase_jwt_secret"], let text = try reader.text(place) {
+            guard isSupabase != false else {
+                throw place.error("'supabase_jwt_secret' is here although 'supabase' is false")
+            }
+            do throws(CryptoError) {
+                secret = try JSONWebKey(secret: Array(text.utf8), algorithm: .HS256)
+            } catch {
+                throw place.error("the secret cannot be used: \(error)")
+            }
+        }
+        let uri = isSupabase == true ? host.flatMap(SupabaseKeys.uri(ofSource:)) : nil
+        if isSupabase == true, uri == nil, secret == nil, !hasOtherKeys {
+            throw (node["supabase"] ?? node).error(
+                "the host of the source is not db.PROJECT.supabase.co, so that it is not known where the keys are: "
+                    + "'supabase_jwt_secret' or 'jwks_uri' is missing")
+        }
+        return uri == nil && secret == nil ? nil : SupabaseKeys(uri: uri, secret: secret)
     }
 
     private func texts(_ node: YAMLNode?) throws(YAMLError) -> [String] {

@@ -68,15 +68,15 @@ package struct ConfigurationReader {
         let connection = try connection(root)
         let (syncConfig, syncConfigName) = try syncConfig(root)
         let (statePath, notes) = try statePath(root)
+        let (source, named) = try SourceReader(reader: self).source(connection)
         var service = MockServiceConfiguration(
-            source: try SourceReader(reader: self).source(connection), statePath: statePath,
-            syncConfig: syncConfig)
+            source: source, statePath: statePath, syncConfig: syncConfig)
         service.syncConfigName = syncConfigName
         try readReplication(connection, into: &service)
         if let host = try text(root["host"]) { service.host = host }
         if let port = try number(root["port"], in: 0...65_535) { service.port = port }
         if let node = try map(root["client_auth"]) {
-            try ClientAuthReader(reader: self).read(node, into: &service)
+            try ClientAuthReader(reader: self).read(node, host: named["host"], into: &service)
         }
         try readLimits(try map(try map(root["api"])?["parameters"]), into: &service)
         service.metricsPort = try number(try map(root["telemetry"])?["prometheus_port"], in: 0...65_535)

@@ -29,6 +29,8 @@ package struct MockServiceConfiguration: Sendable {
     package var jwksURIs: [String] = []
     /// Addresses that keys are not fetched from, whatever name they stand behind.
     package var rejectedKeyAddresses = IPRanges()
+    /// The keys of a Supabase project.
+    package var supabase: SupabaseKeys?
     /// The audiences of which a token must name one.
     package var audience: [String] = []
     /// Streams that may be open at once.
@@ -55,6 +57,9 @@ package struct MockServiceConfiguration: Sendable {
         self.statePath = statePath
         self.syncConfig = syncConfig
     }
+
+    /// Whether there is a key, or an address of keys, beside those of a Supabase project.
+    var hasKeys: Bool { !keys.isEmpty || !jwksURIs.isEmpty }
 }
 
 /// A configuration that cannot be used.

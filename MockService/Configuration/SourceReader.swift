@@ -14,7 +14,10 @@ struct SourceReader {
         "debug_api",
     ]
 
-    func source(_ node: YAMLNode) throws(YAMLError) -> SourceDatabase {
+    /// The source, and the keywords of libpq that its URI sets itself.
+    func source(
+        _ node: YAMLNode
+    ) throws(YAMLError) -> (source: SourceDatabase, named: [String: String]) {
         try reader.refuseOthers(than: Self.keys, in: node, of: "a connection")
         let uri = try self.uri(node)
         let named = try self.named(uri, node)
@@ -41,7 +44,7 @@ struct SourceReader {
         if let seconds = try reader.number(node["connect_timeout"], in: 1...3600) {
             source.connectTimeout = .seconds(seconds)
         }
-        return source
+        return (source, named)
     }
 
     // MARK: Where it is

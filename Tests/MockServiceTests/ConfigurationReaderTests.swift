@@ -182,6 +182,18 @@ struct ConfigurationReaderTests {
         }
     }
 
+    @Test func aSupabaseProjectIsKnownByTheHostOfTheSource() throws {
+        let published = "https://abc.supabase.co/auth/v1/.well-known/jwks.json"
+        let uri = "postgresql://postgres:p@db.abc.supabase.co/postgres"
+        #expect(try auth("supabase: true", uri: uri).supabase?.uri == published)
+        let both = try auth("supabase: true, supabase_jwt_secret: secret", uri: uri).supabase
+        #expect(both?.uri == published && both?.secret?.algorithm == .HS256 && both?.secret?.kid == nil)
+        let secret = try auth("supabase_jwt_secret: secret").supabase
+        #expect(secret?.uri == nil && secret?.secret != nil)
+        #expect(try auth("supabase: false", uri: uri).supabase == nil)
+        #expect(try auth("supabase: true, jwks_uri: 'https://h'").supabase == nil)
+    }
+
     /// What is written in another way than it is read must not be dropped.
     @Test(arguments: [
         ("client_auth: [{audience: a}]", "keys with values are expected here"),
@@ -194,6 +206,12 @@ struct ConfigurationReaderTests {
         ("client_auth: {jwks_reject_ip_ranges: }", "a list is expected here"),
         ("client_auth: {block_local_jwks: }", "true or false is expected here"),
         ("client_auth: {block_local_jwks: 1}", "true or false is expected here"),
+        ("client_auth: {supabase: maybe}", "true or false is expected here"),
+        (
+            "client_auth: {supabase: false, supabase_jwt_secret: s}",
+            "'supabase_jwt_secret' is here although 'supabase' is false"
+        ),
+        ("client_auth: {supabase_jwt_secret: ''}", "an empty secret"),
         ("client_auth: {jwks_uri: 'http:///keys'}", "[PSYNC_S3102] 'jwks_uri' is not a valid address"),
         (
             "client_auth: {jwks_uri: 'ftp://h/keys'}",
@@ -317,7 +335,7 @@ struct ConfigurationReaderTests {
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h") + "\nclient_auth: {supabase: true}",
-            "line 6, column 25: 'client_auth.supabase' is not supported by this service"
+            "line 6, column 25: the host of the source is not db.PROJECT.supabase.co, so that it is not known where the keys are: 'supabase_jwt_secret' or 'jwks_uri' is missing"
         ),
         (
             minimal.replacing("!env PS_DATA_URI", with: "host=h") + "\nport: high",

@@ -205,7 +205,8 @@ struct RemoteKeysTests {
         let away = KeyServer([], isOpen: false)
         defer { away.open() }
         let authenticator = Authenticator(
-            verifier: TokenVerifier(audience: ["test"]), staticKeys: [key], remoteKeys: [away.keys()],
+            verifier: TokenVerifier(audience: ["test"]), staticKeys: [TrustedKey(key)],
+            remoteKeys: [away.keys()],
             clock: away.clock.clock)
         #expect(try await authenticator.authenticate("Bearer \(try token(key))").userID == "u1")
         let error = await #expect(throws: AuthorizationError.self) {
