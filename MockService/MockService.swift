@@ -137,7 +137,15 @@ package final class MockService: Sendable {
             throw error
         }
         let router = router(hub, client, health)
-        let replicating = Task { await replicate(state.file, opener, hub, make) }
+        let probeFiles = configuration.probes.folder.map {
+            ProbeFiles(folder: $0, poller: poller, log: log.labelled("probes"), answer: router.probe)
+        }
+        probeFiles?.clear()
+        let replicating = Task {
+            async let writing: Void? = probeFiles?.run()
+            await replicate(state.file, opener, hub, make)
+            _ = await writing
+        }
         let serving = Task {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await server.run { await router.handle($0, $1) } }
@@ -308,6 +316,7 @@ package final class MockService: Sendable {
         return ServiceRouter(
             authenticator: authenticator, hub: hub, health: health, clock: clock,
             checkpointPlaces: RequestPlaces(configuration.checkpointRequests),
+            answersProbes: configuration.probes.usesHTTP,
             state: { [parts] in parts.withLock { $0?.answering } }, log: log.labelled("http"))
     }
 }

@@ -78,6 +78,7 @@ package struct ConfigurationReader {
         if let node = try map(root["client_auth"]) {
             try ClientAuthReader(reader: self).read(node, host: named["host"], into: &service)
         }
+        service.probes = try probes(root)
         try readLimits(try map(try map(root["api"])?["parameters"]), into: &service)
         service.metricsPort = try number(try map(root["telemetry"])?["prometheus_port"], in: 0...65_535)
         // Maps of the user's own.
@@ -144,6 +145,16 @@ package struct ConfigurationReader {
         _ = try number(parameters["checkpoint_request_retention_minutes"], in: limits)
     }
 
+    /// How the probes can be asked; `use_legacy` is both ways.
+    private func probes(_ root: YAMLNode) throws(YAMLError) -> ProbeSettings {
+        var probes = ProbeSettings()
+        guard let node = try map(try map(root["healthcheck"])?["probes"]) else { return probes }
+        let isLegacy = try flag(node["use_legacy"]) == true
+        probes.usesHTTP = try flag(node["use_http"]) != false || isLegacy
+        if try flag(node["use_filesystem"]) == true || isLegacy { probes.folder = ".probes" }
+        return probes
+    }
+
     /// What the file asks for and this service does otherwise, beside its storage.
     private func otherNotes(_ root: YAMLNode, _ connection: YAMLNode) throws(YAMLError) -> [String] {
         var notes: [String] = []
@@ -161,7 +172,11 @@ package struct ConfigurationReader {
                     "max_parameter_query_results", "checkpoint_request_retention_minutes",
                     "bucket_count_cache_ttl_minutes",
                 ]
-            )
+            ),
+            (
+                root["healthcheck"]?["probes"], "healthcheck.probes",
+                ["use_http", "use_filesystem", "use_legacy"]
+            ),
         ]
         for (node, place, known) in sections {
             for (key, _) in node?.pairs ?? [] where !known.contains(key.string ?? "") {

@@ -19,6 +19,8 @@ package struct MockServiceConfiguration: Sendable {
     package var port = 8080
     /// The port for Prometheus, path `/metrics`; 0 is any that is free, nil none.
     package var metricsPort: Int?
+    /// How the probes can be asked.
+    package var probes = ProbeSettings()
     /// The YAML text of the sync configuration.
     package var syncConfig: String
     /// What the sync configuration is called in messages: its path, if it has one.

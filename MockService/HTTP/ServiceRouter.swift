@@ -16,6 +16,8 @@ struct ServiceRouter: Sendable {
     let clock: ServiceClock
     /// The places of the requests for write checkpoints.
     let checkpointPlaces: RequestPlaces
+    /// Whether clients may ask for the probes.
+    let answersProbes: Bool
     /// The state of now; nil while it is made anew.
     let state: @Sendable () -> State?
     let log: Log
@@ -68,10 +70,20 @@ struct ServiceRouter: Sendable {
                 let id = try await take(parameters, token, requested: wanted)
                 return JSONResponse.data(.object([JSONMember("checkpoint_request_id", .string(String(id)))]))
             }
-        case ("GET", "/probes/startup"): return probe(isGood: true)
-        case ("GET", "/probes/liveness"): return probe(isGood: health.isAlive)
-        case ("GET", "/probes/readiness"): return probe(isGood: isReady)
+        case ("GET", let path):
+            let answer = answersProbes ? probe(path) : nil
+            return answer ?? ErrorResponse.notFound(request.method, path)
         default: return ErrorResponse.notFound(request.method, request.path)
+        }
+    }
+
+    /// The answer of a probe (service 1.9); nil for other paths.
+    func probe(_ path: String) -> HTTPResponse? {
+        switch path {
+        case "/probes/startup": probe(isGood: true)
+        case "/probes/liveness": probe(isGood: health.isAlive)
+        case "/probes/readiness": probe(isGood: isReady)
+        default: nil
         }
     }
 

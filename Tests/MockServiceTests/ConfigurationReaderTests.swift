@@ -222,6 +222,7 @@ struct ConfigurationReaderTests {
             "api: {parameters: {max_parameter_query_results: many}}",
             "a number from 1 to 1000000 is expected here"
         ),
+        ("healthcheck: {probes: {use_http: 0}}", "true or false is expected here"),
         ("port: !env PS_NAME::number", "PS_NAME is no number"),
         ("host: !env PS_NAME::boolean", "PS_NAME is neither true nor false"),
         ("host: !env PS_NAME::text", "'text' is no kind of a variable: number or boolean"),
@@ -234,11 +235,27 @@ struct ConfigurationReaderTests {
         #expect(refusal.hasSuffix(expected), "\(refusal)")
     }
 
+    @Test func theProbesAreAskedAsTheFileSays() throws {
+        func probes(_ keys: String) throws -> String {
+            let probes = try read(
+                "\(Self.minimal)\nhealthcheck: {probes: {\(keys)}}", ["PS_DATA_URI": "host=h"]
+            ).service.probes
+            return "\(probes.usesHTTP ? "http" : "") \(probes.folder ?? "")"
+        }
+        #expect(try probes("") == "http ")
+        #expect(try probes("use_filesystem: true") == "http .probes")
+        #expect(try probes("use_http: false") == " ")
+        #expect(try probes("use_http: false, use_filesystem: true") == " .probes")
+        #expect(try probes("use_legacy: true") == "http .probes")
+        #expect(try read(Self.minimal, ["PS_DATA_URI": "host=h"]).service.probes == ProbeSettings())
+    }
+
     @Test func whatMeansNothingHereIsSaid() throws {
         let settings = try read(
             """
             \(Self.minimal)
             api: { parameters: { max_connections: 5, checkpoint_request_retention_minutes: 60 } }
+            healthcheck: { probes: { http: false } }
             """.replacing("sslmode: disable", with: "sslmode: disable, debug_api: true")
                 .replacing("path: sync.yaml", with: "path: sync.yaml, exit_on_error: false"),
             ["PS_DATA_URI": "host=h"])
@@ -247,6 +264,7 @@ struct ConfigurationReaderTests {
                 "'debug_api' means nothing here: there is no admin API",
                 "'exit_on_error' is taken for true: a sync config with errors ends the service",
                 "line 6, column 22: 'max_connections' is no key of 'api.parameters' and means nothing",
+                "line 7, column 26: 'http' is no key of 'healthcheck.probes' and means nothing",
             ])
     }
 
