@@ -19,7 +19,7 @@ package enum MockServiceCommand {
     private static let start = Command(
         "start", abstract: "Starts the service and runs until it is told to stop.",
         discussion: """
-            The configuration is taken from POWERSYNC_CONFIG_B64, else from the file given with -c, else from the file \
+            The configuration is taken from -c64, else from POWERSYNC_CONFIG_B64, else from the file given with -c, else from the file \
             named by POWERSYNC_CONFIG_PATH, else from powersync.yaml in the current folder. Its form is that of the real \
             service. The state is kept in SQLite: in the file that `storage` names, else in POWERSYNC_STATE_PATH, else in a \
             file beside the configuration or in the current folder. A `storage` of type postgresql or mongodb is accepted \
@@ -34,14 +34,23 @@ package enum MockServiceCommand {
               sync_config: {path: sync.yaml}
               client_auth: {audience: [powersync], jwks_uri: "http://localhost:6060/api/auth/keys"}
 
-            One line of JSON with the address goes to standard output when clients can connect.
+            One line of JSON with the address goes to standard output when clients can connect. The exit status is 150 for \
+            a configuration that cannot be used, and for everything else that keeps the service from starting.
             """,
-        options: [Option("-c", "FILE", help: "The configuration file, YAML or JSON.")],
+        options: [
+            Option("-c", "FILE", help: "The configuration file, YAML or JSON."),
+            Option("-c64", "TEXT", help: "The configuration itself, base64-encoded."),
+            Option(
+                "-sync64", "TEXT", help: "The sync config, base64-encoded; wins over environment and file."),
+            Option(
+                "-r", "RUNNER", help: "unified: API and replication in one process, which is all there is."),
+        ],
         variables: [
             Variable("POWERSYNC_CONFIG_B64", help: "The configuration itself, base64-encoded."),
             Variable("POWERSYNC_CONFIG_PATH", help: "The configuration file."),
             Variable(
                 "POWERSYNC_SYNC_CONFIG_B64", help: "The sync config, base64-encoded; wins over the file's."),
+            Variable("PS_RUNNER_TYPE", help: "The same as -r."),
             Variable(
                 "POWERSYNC_STATE_PATH",
                 help: "The file for the state, if `storage` names none of type sqlite."),
@@ -50,7 +59,13 @@ package enum MockServiceCommand {
         run: { arguments in try await run(arguments) })
 
     private static func run(_ arguments: ParsedArguments) async throws -> Int32 {
-        let settings = try settings(arguments.value("-c"), ProcessInfo.processInfo.environment)
+        var environment = ProcessInfo.processInfo.environment
+        if let encoded = arguments.value("-sync64") { environment["POWERSYNC_SYNC_CONFIG_B64"] = encoded }
+        let runner = arguments.value("-r") ?? environment["PS_RUNNER_TYPE"] ?? ""
+        guard ["", "unified"].contains(runner) else {
+            throw fatal("'\(runner)' is no kind of this service: it is always unified")
+        }
+        let settings = try settings(arguments, environment)
         let log = Log(label: "service", level: settings.logLevel, format: settings.logFormat)
         for note in settings.notes { log.info(note) }
         let signals = StopSignal.stream()
@@ -86,28 +101,40 @@ package enum MockServiceCommand {
             await service.stop()
             let place = error.diagnostics.map { "\(configured.syncConfigName): \($0)" }.joined(
                 separator: "\n")
-            throw CommandError(place)
-        } catch {
+            throw fatal(place)
+        } catch let error as CancellationError {
             await service.stop()
             throw error
+        } catch {
+            await service.stop()
+            throw fatal("\(error)")
         }
     }
 
+    /// The exit status of the real service for a configuration that cannot be used, and everything else that it cannot
+    /// start with (service 8).
+    private static let fatalStatus: Int32 = 150
+
+    private static func fatal(_ message: String) -> CommandError {
+        CommandError(message, exitStatus: fatalStatus)
+    }
+
     private static func settings(
-        _ path: String?, _ environment: [String: String]
+        _ arguments: ParsedArguments, _ environment: [String: String]
     ) throws -> ServiceSettings {
-        if let encoded = environment["POWERSYNC_CONFIG_B64"] {
-            guard let text = Base64Text.decode(encoded) else {
-                throw CommandError("POWERSYNC_CONFIG_B64 is no base64 of a text")
-            }
-            return try read(text, "POWERSYNC_CONFIG_B64", folder: ".", environment)
+        for (name, encoded) in [
+            ("-c64", arguments.value("-c64")), ("POWERSYNC_CONFIG_B64", environment["POWERSYNC_CONFIG_B64"]),
+        ] {
+            guard let encoded else { continue }
+            guard let text = Base64Text.decode(encoded) else { throw fatal("\(name) is no base64 of a text") }
+            return try read(text, name, folder: ".", environment)
         }
-        let file = path ?? environment["POWERSYNC_CONFIG_PATH"] ?? "powersync.yaml"
+        let file = arguments.value("-c") ?? environment["POWERSYNC_CONFIG_PATH"] ?? "powersync.yaml"
         let text: String
         do {
             text = try String(contentsOfFile: file, encoding: .utf8)
         } catch {
-            throw CommandError(
+            throw fatal(
                 "the configuration file '\(file)' cannot be read; name it with -c or POWERSYNC_CONFIG_PATH")
         }
         let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
@@ -143,7 +170,7 @@ package enum MockServiceCommand {
                         }
                     }))
         } catch {
-            throw CommandError(error.description)
+            throw fatal(error.description)
         }
     }
 }

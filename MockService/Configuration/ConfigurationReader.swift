@@ -227,11 +227,13 @@ package struct ConfigurationReader {
     }
 
     private func syncConfig(_ root: YAMLNode) throws(YAMLError) -> (text: String, name: String) {
-        if let encoded = inputs.environment["POWERSYNC_SYNC_CONFIG_B64"] {
+        // The second is the name of former days.
+        for name in ["POWERSYNC_SYNC_CONFIG_B64", "POWERSYNC_SYNC_RULES_B64"] {
+            guard let encoded = inputs.environment[name] else { continue }
             guard let text = Base64Text.decode(encoded) else {
-                throw YAMLError("POWERSYNC_SYNC_CONFIG_B64 is no base64 of a text", line: 1, column: 1)
+                throw YAMLError("\(name) is no base64 of a text", line: 1, column: 1)
             }
-            return (text, "POWERSYNC_SYNC_CONFIG_B64")
+            return (text, name)
         }
         guard let node = root["sync_config"] ?? root["sync_rules"] else {
             throw root.error("'sync_config' is missing: its 'path' or 'content'")

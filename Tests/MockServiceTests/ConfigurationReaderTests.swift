@@ -332,6 +332,8 @@ struct ConfigurationReaderTests {
     @Test func theEnvironmentsSyncConfigWins() throws {
         let environment = ["PS_DATA_URI": "host=h", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
         #expect(try read(Self.minimal, environment).service.syncConfig == "hello")
+        let former = ["PS_DATA_URI": "host=h", "POWERSYNC_SYNC_RULES_B64": "aGVsbG8="]
+        #expect(try read(Self.minimal, former).service.syncConfig == "hello")
     }
 
     @Test(arguments: [
