@@ -5,10 +5,10 @@ extension QueryParser {
     mutating func expression() throws(QueryError) -> ExpressionSyntax {
         try nested { (parser) throws(QueryError) in
             var left = try parser.conjunction()
-            while parser.isWord("or") {
-                let offset = parser.token.offset
-                parser.advance()
+            var offset = parser.token.offset
+            while try parser.takeLink("or") {
                 left = ExpressionSyntax(content: .or(left, try parser.conjunction()), offset: offset)
+                offset = parser.token.offset
             }
             return left
         }
@@ -16,10 +16,10 @@ extension QueryParser {
 
     private mutating func conjunction() throws(QueryError) -> ExpressionSyntax {
         var left = try negation()
-        while isWord("and") {
-            let offset = token.offset
-            advance()
+        var offset = token.offset
+        while try takeLink("and") {
             left = ExpressionSyntax(content: .and(left, try negation()), offset: offset)
+            offset = token.offset
         }
         return left
     }

@@ -7,6 +7,7 @@ struct QueryParser {
     private let tokens: [QueryToken]
     private var index = 0
     private var depth = 0
+    private var links = 0
 
     /// Reads the text of a query.
     static func parse(_ text: String) throws(QueryError) -> SelectSyntax {
@@ -51,6 +52,15 @@ struct QueryParser {
         depth += 1
         defer { depth -= 1 }
         return try body(&self)
+    }
+
+    /// Counts an AND or OR that was taken: a chain of them becomes a tree as deep as it is long.
+    mutating func takeLink(_ word: String) throws(QueryError) -> Bool {
+        guard isWord(word) else { return false }
+        guard links < 500 else { throw error("More than 500 AND and OR are not supported by this service.") }
+        links += 1
+        advance()
+        return true
     }
 
     private mutating func select() throws(QueryError) -> SelectSyntax {

@@ -171,6 +171,18 @@ struct SyncConfigReaderTests {
             ])
     }
 
+    @Test(arguments: ["a = 1 OR ", "a = 1 AND ", "a = 1 AND b OR "])
+    func refusesChainsThatWouldExhaustTheStack(_ link: String) throws {
+        func query(_ count: Int) -> String {
+            Self.config("  a:\n    query: SELECT * FROM t WHERE \(String(repeating: link, count: count))c\n")
+        }
+        #expect(try SyncConfigReader.compile(query(250)).sources.count == 1)
+        let error = #expect(throws: SyncConfigError.self) { try SyncConfigReader.compile(query(50_000)) }
+        #expect(
+            error?.diagnostics.first?.message == "More than 500 AND and OR are not supported by this service."
+        )
+    }
+
     @Test func refusesExpressionsThatWouldExhaustTheStack() {
         let deep = String(repeating: "(", count: 5000) + "1" + String(repeating: ")", count: 5000)
         #expect(throws: SyncConfigError.self) {
