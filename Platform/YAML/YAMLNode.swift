@@ -1,3 +1,13 @@
+extension Unicode.Scalar {
+    /// Whether it ends a line of YAML 1.1, in which CR LF is one end.
+    package var endsYAMLLine: Bool {
+        switch self {
+        case "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}": true
+        default: false
+        }
+    }
+}
+
 /// One node of a YAML document, with its place in the text.
 package struct YAMLNode: Sendable {
     /// What a node holds.

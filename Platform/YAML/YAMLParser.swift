@@ -15,10 +15,37 @@ extension YAMLNode {
         // The parser keeps the pointer to its input, so all of its work happens while the bytes stand still.
         let bytes = Array(text.utf8)
         return try bytes.withUnsafeBufferPointer { input -> Result<YAMLNode?, YAMLError> in
-            var parser = EventParser(nodeLimit: nodeLimit)
+            var parser = EventParser(nodeLimit: nodeLimit, end: Place(behind: text))
             defer { parser.close() }
             return parser.parse(input)
         }.get()
+    }
+}
+
+/// A line and a column, both from 1.
+private struct Place {
+    var line = 1
+    var column = 1
+
+    /// The place behind the last character.
+    init(behind text: String) {
+        var previous: Unicode.Scalar?
+        for scalar in text.unicodeScalars {
+            if !scalar.endsYAMLLine {
+                column += 1
+            } else if scalar != "\n" || previous != "\r" {
+                (line, column) = (line + 1, 1)
+            }
+            previous = scalar
+        }
+    }
+
+    /// The place of a mark, in a text with that end.
+    ///
+    /// Where a text lacks its last line end, libyaml names the line below it.
+    init(_ mark: yaml_mark_t, end: Place) {
+        (line, column) = (Int(mark.line) + 1, Int(mark.column) + 1)
+        if line > end.line { self = end }
     }
 }
 
@@ -30,9 +57,11 @@ private struct EventParser {
     private var anchors: [String: (node: YAMLNode, size: Int)] = [:]
     private var nodesLeft: Int
     private var depth = 0
+    private let end: Place
 
-    init(nodeLimit: Int) {
+    init(nodeLimit: Int, end: Place) {
         nodesLeft = nodeLimit
+        self.end = end
         parser = .allocate(capacity: 1)
         parser.initialize(to: yaml_parser_t())
         let isReady = yaml_parser_initialize(parser)
@@ -81,8 +110,9 @@ private struct EventParser {
         var raw = yaml_event_t()
         guard yaml_parser_parse(parser, &raw) == 1 else { throw failure() }
         defer { yaml_event_delete(&raw) }
+        let place = Place(raw.start_mark, end: end)
         var event = Event(
-            type: raw.type, line: Int(raw.start_mark.line) + 1, column: Int(raw.start_mark.column) + 1,
+            type: raw.type, line: place.line, column: place.column,
             offset: Int(raw.start_mark.index), endOffset: Int(raw.end_mark.index))
         switch raw.type {
         case YAML_SCALAR_EVENT:
@@ -112,11 +142,11 @@ private struct EventParser {
     private func failure() -> YAMLError {
         let problem = parser.pointee.problem.map { String(cString: $0) } ?? "not YAML"
         let context = parser.pointee.context.map { " " + String(cString: $0) } ?? ""
-        let mark = parser.pointee.problem_mark
+        let mark = Place(parser.pointee.problem_mark, end: end)
         // A reader error has no mark, only an offset in bytes.
         let isReaderError = parser.pointee.error == YAML_READER_ERROR
         let place = isReaderError ? " (at byte \(parser.pointee.problem_offset))" : ""
-        return YAMLError(problem + context + place, line: Int(mark.line) + 1, column: Int(mark.column) + 1)
+        return YAMLError(problem + context + place, line: mark.line, column: mark.column)
     }
 
     private mutating func count(_ nodes: Int, _ event: Event) throws(YAMLError) {

@@ -56,6 +56,13 @@ import Testing
         #expect(error?.description.hasPrefix("line \(line), column ") == true)
     }
 
+    /// libyaml itself names the line below the last one.
+    @Test(arguments: [("a: 1\nb", 2, 2), ("a: [1", 1, 6), ("a: \"x", 1, 6), ("\r\na:\r[", 3, 2)])
+    func aPlaceIsInTheText(text: String, line: Int, column: Int) {
+        let error = #expect(throws: YAMLError.self) { try YAMLNode.parse(text) }
+        #expect(error?.line == line && error?.column == column, "\(text): \(error?.description ?? "")")
+    }
+
     @Test func boundsWhatAliasesAndNestingCanCost() {
         var bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
         for level in 1...9 {
