@@ -34,12 +34,17 @@ struct ScalarPlaces {
     func place(of offset: Int) -> (line: Int, column: Int) {
         var position = start
         if !isPlain { position = contentStart() }
+        var lastPlaces: [Unicode.Scalar: Int] = [:]
+        for index in position..<end { lastPlaces[text[index]] = index }
         var seen = 0
         for scalar in value.unicodeScalars {
             if seen >= offset, !scalar.properties.isWhitespace { break }
             seen += UTF8.width(scalar)
             guard !scalar.properties.isWhitespace else { continue }
-            if let found = text[position..<end].firstIndex(of: scalar) { position = found + 1 }
+            // What is escaped stands nowhere; looking for it each time would cost the square of the length.
+            guard let last = lastPlaces[scalar], last >= position else { continue }
+            while text[position] != scalar { position += 1 }
+            position += 1
         }
         while position < end, text[position].properties.isWhitespace { position += 1 }
         return place(at: position)
@@ -49,17 +54,21 @@ struct ScalarPlaces {
     private func contentStart() -> Int {
         guard start < end else { return start }
         if text[start] == "|" || text[start] == ">" {
-            return (text[start..<end].firstIndex(of: "\n") ?? start) + 1
+            return (text[start..<end].firstIndex(where: \.endsYAMLLine) ?? start) + 1
         }
         return text[start] == "\"" || text[start] == "'" ? start + 1 : start
     }
 
     private func place(at position: Int) -> (line: Int, column: Int) {
-        let before = text[start..<min(position, end)]
-        let lines = before.count { $0 == "\n" }
-        guard lines > 0, let lastBreak = before.lastIndex(of: "\n") else {
-            return (line, column + before.count)
+        var place = (line: line, column: column)
+        for index in start..<min(position, end) {
+            let isPair = text[index] == "\r" && index + 1 < text.count && text[index + 1] == "\n"
+            if text[index].endsYAMLLine, !isPair {
+                place = (place.line + 1, 1)
+            } else {
+                place.column += 1
+            }
         }
-        return (line + lines, position - lastBreak)
+        return place
     }
 }

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -181,6 +182,27 @@ struct SyncConfigReaderTests {
         #expect(
             error?.diagnostics.first?.message == "More than 500 AND and OR are not supported by this service."
         )
+    }
+
+    @Test(.patient(minutes: 1)) func findsThePlaceBehindManyEscapes() {
+        let escapes = String(repeating: "\\x41", count: 50_000)
+        let error = #expect(throws: SyncConfigError.self) {
+            try SyncConfigReader.compile(
+                Self.config("  a:\n    query: \"SELECT * FROM t WHERE a = '\(escapes)' LIMIT 1\"\n"))
+        }
+        #expect(error?.diagnostics.first?.line == 5)
+    }
+
+    @Test(arguments: ["\n", "\r\n", "\r", "\u{85}"])
+    func countsLinesAsYAMLDoes(_ end: String) {
+        let lines = [
+            "config: {edition: 3}", "streams:", "  a:", "    query: |", "      SELECT *",
+            "      FROM t LIMIT 1",
+        ]
+        let error = #expect(throws: SyncConfigError.self) {
+            try SyncConfigReader.compile(lines.joined(separator: end) + end)
+        }
+        #expect(error?.description == "line 6, column 14: LIMIT is not supported")
     }
 
     @Test func refusesExpressionsThatWouldExhaustTheStack() {
