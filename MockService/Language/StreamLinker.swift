@@ -2,27 +2,44 @@
 /// holds the
 /// same rows is shared (service 5, 6.9.7).
 struct StreamLinker {
+    /// Queries of one stream with the same request side.
+    private struct Bucket {
+        let index: Int
+        let query: CompiledQuery
+        var processors: [RowProcessor] = []
+        /// The processors again: one that is written twice counts once.
+        var known: Set<RowProcessor> = []
+    }
+
+    private struct RequestSide: Hashable {
+        let gates: [Expression]
+        let keys: [[Expression]]
+    }
+
     private var streams: [CompiledStream] = []
     private var sources: [BucketSource] = []
+    /// Where the source of each set of processors stands.
+    private var sourceIndexes: [Set<RowProcessor>: Int] = [:]
 
     /// Adds a stream with its queries, which are numbered in order.
     mutating func add(stream name: String, isDefault: Bool, priority: Int, queries: [CompiledQuery]) {
-        var merged: [(index: Int, query: CompiledQuery, processors: [RowProcessor])] = []
+        var buckets: [Bucket] = []
+        var bucketIndexes: [RequestSide: Int] = [:]
         for (index, query) in queries.enumerated() {
-            let same = merged.firstIndex { $0.query.gates == query.gates && $0.query.keys == query.keys }
-            if let same {
-                // An evaluator written twice counts once.
-                if !merged[same].processors.contains(query.processor) {
-                    merged[same].processors.append(query.processor)
-                }
-            } else {
-                merged.append((index, query, [query.processor]))
+            let side = RequestSide(gates: query.gates, keys: query.keys)
+            let place = bucketIndexes[side] ?? buckets.count
+            if place == buckets.count {
+                bucketIndexes[side] = place
+                buckets.append(Bucket(index: index, query: query))
+            }
+            if buckets[place].known.insert(query.processor).inserted {
+                buckets[place].processors.append(query.processor)
             }
         }
-        let variants = merged.map { entry in
+        let variants = buckets.map { bucket in
             StreamVariant(
-                source: source("\(name)|\(entry.index)", entry.processors), gates: entry.query.gates,
-                keys: entry.query.keys)
+                source: source("\(name)|\(bucket.index)", bucket.processors, bucket.known),
+                gates: bucket.query.gates, keys: bucket.query.keys)
         }
         streams.append(
             CompiledStream(name: name, isDefault: isDefault, priority: priority, variants: variants))
@@ -32,9 +49,12 @@ struct StreamLinker {
         CompiledSyncConfig(streams: streams, sources: sources, conversion: conversion)
     }
 
-    private mutating func source(_ name: String, _ processors: [RowProcessor]) -> Int {
-        if let same = sources.firstIndex(where: { Set($0.processors) == Set(processors) }) { return same }
+    private mutating func source(
+        _ name: String, _ processors: [RowProcessor], _ known: Set<RowProcessor>
+    ) -> Int {
+        if let same = sourceIndexes[known] { return same }
         sources.append(BucketSource(name: name, processors: processors))
+        sourceIndexes[known] = sources.count - 1
         return sources.count - 1
     }
 }

@@ -184,6 +184,15 @@ struct SyncConfigReaderTests {
         )
     }
 
+    /// Comparing each with all others would take minutes.
+    @Test(.patient(minutes: 1)) func takesManyStreamsAndQueries() throws {
+        let streams = (0..<5_000).map { "  a\($0): {query: SELECT * FROM t\($0)}\n" }.joined()
+        #expect(try SyncConfigReader.compile(Self.config(streams)).sources.count == 5_000)
+        let queries = (0..<10_000).map { "      - SELECT * FROM t\($0)\n" }.joined()
+        let config = try SyncConfigReader.compile(Self.config("  a:\n    queries:\n" + queries + queries))
+        #expect(config.sources.map(\.processors.count) == [10_000])
+    }
+
     @Test(.patient(minutes: 1)) func findsThePlaceBehindManyEscapes() {
         let escapes = String(repeating: "\\x41", count: 50_000)
         let error = #expect(throws: SyncConfigError.self) {
