@@ -5,7 +5,8 @@ extension YAMLNode {
     ///
     /// - Parameters:
     ///   - text: the text, at most 16 MiB.
-    ///   - nodeLimit: how many nodes the document may have once its aliases are expanded.
+    ///   - nodeLimit: how many nodes the document may have once its aliases are expanded; a long text counts as
+    ///     one more for each 1,024 bytes.
     /// - Returns: the root; nil for a text without a document.
     /// - Throws: `YAMLError` with the place, also for a key that stands twice in one mapping.
     package static func parse(_ text: String, nodeLimit: Int = 200_000) throws(YAMLError) -> YAMLNode? {
@@ -166,7 +167,7 @@ private struct EventParser {
             return target.node
         }
         let before = nodesLeft
-        try count(1, event)
+        try count(1 + event.text.utf8.count / 1024, event)
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.depthLimit else {

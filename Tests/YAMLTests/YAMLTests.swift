@@ -72,6 +72,10 @@ import Testing
         }
         let error = #expect(throws: YAMLError.self) { try YAMLNode.parse(bomb) }
         #expect(error?.message == "the document has too many nodes")
+        // Few nodes, but each of them is long.
+        let long =
+            "a: &a \(String(repeating: "x", count: 1 << 20))\nb: [\(String(repeating: "*a,", count: 300))]"
+        #expect(throws: YAMLError.self) { _ = try YAMLNode.parse(long) }
         let deep = String(repeating: "[", count: 1000) + String(repeating: "]", count: 1000)
         #expect(throws: YAMLError.self) { try YAMLNode.parse(deep) }
     }
