@@ -89,6 +89,7 @@ package struct JSONWebKey: Sendable {
         handle: KeyHandle, isPrivate: Bool, algorithm: SignatureAlgorithm?, kid: String? = nil
     ) throws(CryptoError) {
         let members = try handle.members(includePrivate: isPrivate)
+        try handle.checkPrivatePart(of: members)
         let usual = SignatureAlgorithm.allCases.first { algorithm in
             algorithm.keyType == members.keyType && (members.curve.map(algorithm.curves.contains) ?? true)
         }

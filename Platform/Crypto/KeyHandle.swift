@@ -23,17 +23,21 @@ final class KeyHandle: @unchecked Sendable {
             throw LibraryErrors.error(.inconsistentKey, "not a \(members.keyType.rawValue) key")
         }
         let handle = KeyHandle(owning: made)
-        if members.isPrivate {
-            let probe = Array("probe".utf8)
-            let digest = members.keyType == .OKP ? nil : EVP_sha256()
-            let publicHalf = try make(of: members.publicMembers())
-            guard let signature = handle.sign(probe, digest: digest),
-                publicHalf.verify(signature, probe, digest: digest)
-            else {
-                throw LibraryErrors.error(.inconsistentKey, "the private part does not fit the public part")
-            }
-        }
+        try handle.checkPrivatePart(of: members)
         return handle
+    }
+
+    /// Refuses a private part that does not fit the public one: nobody would accept what it signs.
+    func checkPrivatePart(of members: KeyMembers) throws(CryptoError) {
+        guard members.isPrivate else { return }
+        let probe = Array("probe".utf8)
+        let digest = members.keyType == .OKP ? nil : EVP_sha256()
+        let publicHalf = try Self.make(of: members.publicMembers())
+        guard let signature = sign(probe, digest: digest),
+            publicHalf.verify(signature, probe, digest: digest)
+        else {
+            throw LibraryErrors.error(.inconsistentKey, "the private part does not fit the public part")
+        }
     }
 
     /// Makes a fresh key pair.

@@ -93,6 +93,12 @@ struct JSONWebKeyTests {
         #expect(code { _ = try JSONWebKey.pem(SampleKeys.weakRSAPEM) } == .weakKey)
         #expect(code { _ = try JSONWebKey.pem(SampleKeys.secp256k1PEM) } == .unsupported)
         #expect(code { _ = try JSONWebKey.pem(SampleKeys.p256PEM, algorithm: .ES384) } == .wrongKey)
+        // The private number of another key: what it signs nobody would accept.
+        let spoilt = SampleKeys.p256PEM.replacing("orx8Iqv", with: "osx8Iqv")
+        #expect(spoilt != SampleKeys.p256PEM)
+        #expect(code { _ = try JSONWebKey.pem(spoilt) } == .inconsistentKey)
+        let body = spoilt.split(separator: "\n").dropFirst().dropLast().joined()
+        #expect(code { _ = try JSONWebKey.der(Base64.decode(body) ?? []) } == .inconsistentKey)
     }
 
     static let unfit: [(json: String, code: CryptoError.Code)] = [
