@@ -48,6 +48,14 @@ struct KeyMembers: Sendable, Equatable {
             if bits < 2_048 {
                 throw CryptoError(.weakKey, "an RSA key of \(bits) bits; at least 2048 are needed")
             }
+            // OPENSSL_RSA_MAX_MODULUS_BITS. A signature costs the cube of the length: a key of a megabyte would hold
+            // up whoever only reads it.
+            if bits > 16_384 {
+                throw CryptoError(.unsupported, "an RSA key of \(bits) bits; at most 16384 are possible")
+            }
+            for (name, value) in values where value.count > modulus.count {
+                throw CryptoError(.malformed, "\"\(name.rawValue)\" of an RSA key is longer than its modulus")
+            }
         case .EC:
             guard let curve, !curve.isEdwards else {
                 throw CryptoError(.unsupported, "an EC key of a curve other than P-256, P-384 or P-521")

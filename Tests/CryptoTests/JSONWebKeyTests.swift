@@ -101,6 +101,16 @@ struct JSONWebKeyTests {
         #expect(code { _ = try JSONWebKey.der(Base64.decode(body) ?? []) } == .inconsistentKey)
     }
 
+    /// What a signature costs grows with the cube of the length, and reading a private key makes one.
+    @Test func refusesAnRSAKeyOfAnyLength() throws {
+        let number = Base64URL.encode([UInt8](repeating: 0xFF, count: 2_049))
+        #expect(code { _ = try key(#"{"kty":"RSA","e":"AQAB","n":"\#(number)"}"#) } == .unsupported)
+        let pair = try JSONWebKey.generate(.RS256).jsonObjectText(includePrivate: true)
+        #expect(code { _ = try key(pair.replacing(#""d":""#, with: #""d":"AQ"#)) } == .malformed)
+        #expect(
+            code { _ = try key(pair.replacing(#""e":"AQAB""#, with: #""e":"\#(number)""#)) } == .malformed)
+    }
+
     static let unfit: [(json: String, code: CryptoError.Code)] = [
         ("", .malformed), ("[]", .malformed), (#"{"k":"AA"}"#, .malformed), (#"{"kty":5}"#, .malformed),
         (#"{"kty":"oct"}"#, .malformed), (#"{"kty":"oct","k":""}"#, .weakKey),
