@@ -53,6 +53,13 @@ struct KeyMembers: Sendable, Equatable {
             if bits > 16_384 {
                 throw CryptoError(.unsupported, "an RSA key of \(bits) bits; at most 16384 are possible")
             }
+            // RFC 7518 6.3.2: the members behind "d" come together or not at all. Of a part of them libcrypto makes no
+            // key, and never releases what it was given.
+            let rest = Self.rsaOrder.dropFirst(3)
+            let present = rest.count { values[$0]?.isEmpty == false }
+            if present != 0, present != rest.count {
+                throw CryptoError(.malformed, "an RSA key with a part of its factors and exponents")
+            }
             for (name, value) in values where value.count > modulus.count {
                 throw CryptoError(.malformed, "\"\(name.rawValue)\" of an RSA key is longer than its modulus")
             }

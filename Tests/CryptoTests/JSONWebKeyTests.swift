@@ -134,6 +134,13 @@ struct JSONWebKeyTests {
         #expect(code { _ = try key(json) } == expected)
     }
 
+    /// libcrypto makes no key of these, and loses the numbers that it was given.
+    @Test(arguments: ["p", "q", "dp", "dq", "qi"])
+    func refusesAnRSAKeyThatLacksOneOfItsParts(name: String) throws {
+        let pair = try JSONWebKey.generate(.RS256).jsonObjectText(includePrivate: true)
+        #expect(code { _ = try key(pair.replacing("\"\(name)\":", with: "\"other\":")) } == .malformed)
+    }
+
     @Test func ed448SignsToo() throws {
         let pair = try JSONWebKey.pem(
             """
