@@ -60,7 +60,7 @@ format: ## Format all Swift files in place
 bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about ten minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
 
-fuzz: setup ## Feed the decoders of sync lines with mutated lines for ten minutes (FUZZ_SECONDS=60 for one)
+fuzz: setup ## Feed what reads bytes from outside with mutated inputs, one target for five minutes each (ARGS=lines for one)
 	@Scripts/fuzz.sh $(ARGS)
 
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
@@ -69,7 +69,7 @@ mutants: setup ## Plant mistakes in a copy of the sources; the random sessions m
 sanitize: setup ## Run the tests of the parts with locks and threads of their own under ThreadSanitizer
 	@Scripts/nightly.sh sanitize
 
-nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than an hour)
+nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than two hours)
 	@Scripts/nightly.sh $(STEPS)
 
 release: setup ## Build small, static executables into .build/dist

@@ -161,11 +161,16 @@ let targets: [Target] = [
         ]),
 ]
 
+// libFuzzer brings its own main, so the target that it drives is there for `Scripts/fuzz.sh` alone.
+let isFuzzing = Context.environment["POWERSYNC_FUZZ"] == "1"
+let fuzzing = command("Fuzzing", "Tests/Fuzzing", ["Wire"])
+
 // A debug build of everything takes minutes. `POWERSYNC_ONLY=SQLite swift test` builds that part, its tests
 // and what they stand on; several parts are separated by commas.
 var chosen = targets
-if let only = Context.environment["POWERSYNC_ONLY"], !only.isEmpty {
-    let byName = Dictionary(uniqueKeysWithValues: targets.map { ($0.name, $0) })
+if let only = isFuzzing ? "Fuzzing" : Context.environment["POWERSYNC_ONLY"], !only.isEmpty {
+    let known = targets + (isFuzzing ? [fuzzing] : [])
+    let byName = Dictionary(uniqueKeysWithValues: known.map { ($0.name, $0) })
     var wanted: Set<String> = []
     func want(_ name: String) {
         guard let target = byName[name], wanted.insert(name).inserted else { return }
@@ -175,13 +180,7 @@ if let only = Context.environment["POWERSYNC_ONLY"], !only.isEmpty {
         want(full(name))
         want(full(name) + "Tests")
     }
-    chosen = targets.filter { wanted.contains($0.name) }
-}
-
-// libFuzzer brings its own main, so the target that it drives is there for `Scripts/fuzz.sh` alone.
-if Context.environment["POWERSYNC_FUZZ"] == "1" {
-    chosen =
-        targets.filter { $0.name == full("Wire") } + [command("Fuzzing", "Tests/Fuzzing", ["Wire"])]
+    chosen = known.filter { wanted.contains($0.name) }
 }
 
 let products: [(product: Product, target: String)] = [

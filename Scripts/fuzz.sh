@@ -1,42 +1,79 @@
 #!/usr/bin/env bash
-# Feeds the decoders of sync lines with mutated lines until the time is up or a property does not hold (libFuzzer).
-# It starts from every line of the fixtures and from what earlier runs found interesting; whatever it found is then
-# run again under AddressSanitizer. (In one build, the two leave libFuzzer without coverage.)
+# Feeds what reads bytes from outside with mutated inputs, one target after the other, each until its time is up or a
+# property does not hold (libFuzzer). A target starts from its first inputs, most of them from the fixtures, and from
+# what earlier runs found interesting; whatever it found is then run again under AddressSanitizer. (In one build, the
+# two leave libFuzzer without coverage.)
 #
-# usage: Scripts/fuzz.sh [options of libFuzzer]
-#   FUZZ_SECONDS=600    how long
+# usage: Scripts/fuzz.sh [TARGET...] [-OPTION of libFuzzer...]      without a target: all, in this order
+#   lines            sync lines and streams of them, in JSON and BSON
+#   FUZZ_SECONDS=300    how long each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+all=(lines)
+targets=()
+options=()
+for argument in "$@"; do
+    if [[ $argument == -* ]]; then options+=("$argument"); else targets+=("$argument"); fi
+done
+if [ ${#targets[@]} -eq 0 ]; then targets=("${all[@]}"); fi
+for target in "${targets[@]}"; do
+    if [[ " ${all[*]} " != *" $target "* ]]; then
+        echo "fuzz: there is no target $target: ${all[*]}" >&2
+        exit 2
+    fi
+done
+
 fuzz=.build/fuzz
 export POWERSYNC_FUZZ=1
-mkdir -p "$fuzz/corpus" "$fuzz/findings"
-rm -rf "$fuzz/seeds"
-mkdir "$fuzz/seeds"
-before=$(find "$fuzz/findings" -type f | wc -l)
 
-complain() {
-    echo "Fuzzing found something." >&2
-    if [ "$(find "$fuzz/findings" -type f | wc -l)" -gt "$before" ]; then
-        # shellcheck disable=SC2012 # libFuzzer names them
-        echo "The input: $fuzz/findings/$(ls -t "$fuzz/findings" | head -1)" >&2
-    fi
-    exit 1
-}
-
-# Swift's own reports of crashes would keep libFuzzer from writing the input down.
+# The stack is as small as that of macOS's threads. Swift's own reports of crashes would keep libFuzzer from writing the
+# input down.
 run() {
-    local program=$1
-    shift
-    SWIFT_BACKTRACE=enable=no "$program" "$fuzz/corpus" "$fuzz/seeds" -timeout=20 -rss_limit_mb=2048 \
-        -artifact_prefix="$fuzz/findings/" "$@" || complain
+    local program=$1 folder=$fuzz/$2
+    shift 2
+    (
+        ulimit -S -s 512
+        SWIFT_BACKTRACE=enable=no exec "$program" "$folder/corpus" "$folder/seeds" -timeout=5 -rss_limit_mb=2048 \
+            -artifact_prefix="$folder/findings/" "$@"
+    )
 }
 
-echo 'Building the decoders for fuzzing…'
-swift build -c release --sanitize fuzzer --scratch-path "$fuzz/coverage" --product PowerSyncFuzzing
-POWERSYNC_FUZZ_FIXTURES=Tests/Fixtures POWERSYNC_FUZZ_SEEDS="$fuzz/seeds" \
-    run "$fuzz/coverage/release/PowerSyncFuzzing" -max_len=65536 -max_total_time="${FUZZ_SECONDS:-600}" "$@"
+# Feeds one target, then says what was found.
+fuzz_target() {
+    local target=$1 folder=$fuzz/$1 before
+    mkdir -p "$folder/corpus" "$folder/findings"
+    rm -rf "$folder/seeds"
+    mkdir "$folder/seeds"
+    touch "$folder/words"
+    export POWERSYNC_FUZZ_TARGET=$target
+    before=$(find "$folder/findings" -type f | wc -l)
+    if POWERSYNC_FUZZ_FIXTURES=Tests/Fixtures POWERSYNC_FUZZ_FOLDER=$folder \
+        run "$fuzz/coverage/release/PowerSyncFuzzing" "$target" -max_len=65536 -dict="$folder/words" \
+        -entropic_scale_per_exec_time=1 \
+        -max_total_time="${FUZZ_SECONDS:-300}" ${options[@]+"${options[@]}"} &&
+        run "$fuzz/address/release/PowerSyncFuzzing" "$target" -runs=0; then
+        return
+    fi
+    echo "Fuzzing of $target found something." >&2
+    if [ "$(find "$folder/findings" -type f | wc -l)" -gt "$before" ]; then
+        # shellcheck disable=SC2012 # libFuzzer names them
+        echo "The input: $folder/findings/$(ls -t "$folder/findings" | head -1)" >&2
+    fi
+    failed+=("$target")
+}
 
-echo 'Building them with AddressSanitizer…'
+echo 'Building for fuzzing…'
+swift build -c release --sanitize fuzzer --scratch-path "$fuzz/coverage" --product PowerSyncFuzzing
+echo 'Building with AddressSanitizer…'
 swift build -c release --sanitize fuzzer --sanitize address --scratch-path "$fuzz/address" --product PowerSyncFuzzing
-run "$fuzz/address/release/PowerSyncFuzzing" -runs=0
+
+failed=()
+for target in "${targets[@]}"; do
+    printf '\n-- %s\n' "$target"
+    fuzz_target "$target"
+done
+if [ ${#failed[@]} -gt 0 ]; then
+    printf '\nFindings: %s\n' "${failed[*]}" >&2
+    exit 1
+fi

@@ -11,7 +11,7 @@
 #   busy          the whole suite with two busy processes beside it
 #   postgres-18   the whole suite on PostgreSQL 18
 #   sanitize      the parts with locks and threads of their own under ThreadSanitizer
-#   fuzz          the decoders of sync lines, ten minutes
+#   fuzz          what reads bytes from outside: the targets of Scripts/fuzz.sh, five minutes each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

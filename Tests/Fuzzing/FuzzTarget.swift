@@ -1,31 +1,29 @@
 import Foundation
 
-/// What has been decoded since the process began.
-///
-/// Safe because libFuzzer calls everything here on its one thread.
-nonisolated(unsafe) private var tally = Tally()
+/// Takes inputs of one kind; a property that does not hold ends the process.
+protocol FuzzTarget {
+    /// Words that inputs of this kind are made of.
+    static var words: [String] { get }
 
-/// Called once by libFuzzer, before it reads its corpus: writes the lines of the fixtures as first inputs.
-@_cdecl("LLVMFuzzerInitialize")
-public func initialize(_: UnsafeMutableRawPointer, _: UnsafeMutableRawPointer) -> Int32 {
-    let environment = ProcessInfo.processInfo.environment
-    if let fixtures = environment["POWERSYNC_FUZZ_FIXTURES"], let seeds = environment["POWERSYNC_FUZZ_SEEDS"]
-    {
-        do {
-            let count = try SeedCorpus.write(linesOf: URL(filePath: fixtures), to: URL(filePath: seeds))
-            print("\(count) first inputs from the fixtures")
-        } catch {
-            fatalError("no first inputs could be written: \(error)")
-        }
-    }
-    // libFuzzer ends through exit(), after findings too.
-    atexit { tally.report() }
-    return 0
+    /// The first inputs; `fixtures` is the folder of the recordings.
+    static func firstInputs(fixtures: URL) throws -> [[UInt8]]
+
+    /// What inputs turned out to be.
+    var tally: Tally { get }
+
+    /// Makes a target that has seen no input.
+    init() throws
+
+    /// Checks one input.
+    mutating func check(_ input: [UInt8])
 }
 
-/// Called by libFuzzer for each input; a property that does not hold ends the process.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
-    FuzzInput(bytes: Array(UnsafeBufferPointer(start: bytes, count: count)))?.check(counting: &tally)
-    return 0
+/// The targets by the names that `Scripts/fuzz.sh` has for them.
+enum FuzzTargets {
+    static func type(named name: String) -> (any FuzzTarget.Type)? {
+        switch name {
+        case "lines": LineTarget.self
+        default: nil
+        }
+    }
 }

@@ -21,7 +21,7 @@ enum LineFormat: String, CaseIterable {
 /// | 1 | a line in BSON |
 /// | 2 | a byte that chooses chunks and limit, then a stream of lines in JSON |
 /// | 3 | the same in BSON |
-struct FuzzInput {
+struct LineInput {
     let format: LineFormat
     let isStream: Bool
     private let seed: UInt8
@@ -44,10 +44,11 @@ struct FuzzInput {
             let line = try format.decode(bytes)
             LineProperties.check(line)
             if format == .json { LineProperties.check(line, isWhatATreeSays: bytes) }
-            tally.count(line, format)
+            tally.count("\(format.rawValue) \(line.kind)")
+            if case .data(let data) = line { tally.count("operations", data.operations.count) }
         } catch {
             if error.message.isEmpty { fatalError("an error without a message") }
-            tally.countRefused(format)
+            tally.count("\(format.rawValue) refused")
         }
     }
 
@@ -60,31 +61,15 @@ struct FuzzInput {
     }
 
     private func checkStream(_ tally: inout Tally) {
-        tally.countStream(format)
+        tally.count("\(format.rawValue) streams in chunks")
         let limit = seed & 1 == 0 ? 1 << 16 : 64
         let whole = split([bytes], limit)
-        let other = split(chunks(), limit)
+        let other = split(Chunks.cut(bytes, seed: seed), limit)
         guard whole == other else { fatalError("the edges of chunks change what a stream is") }
         for piece in whole.pieces {
             if piece.count > limit { fatalError("a piece is over the limit") }
             checkLine(piece, &tally)
         }
-    }
-
-    /// Cuts at edges that the seed alone decides.
-    private func chunks() -> [[UInt8]] {
-        var chunks: [[UInt8]] = []
-        var state = UInt64(seed) &+ 1
-        var start = 0
-        while start < bytes.count {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let size = Int(state >> 59) * (seed & 2 == 0 ? 1 : 40)
-            let end = min(start + max(size, 1), bytes.count)
-            chunks.append(Array(bytes[start..<end]))
-            if size == 0 { chunks.append([]) }
-            start = end
-        }
-        return chunks
     }
 
     private func split(_ chunks: [[UInt8]], _ limit: Int) -> Outcome {
@@ -110,5 +95,19 @@ struct FuzzInput {
             outcome.error = error
         }
         return outcome
+    }
+}
+
+extension SyncLine {
+    fileprivate var kind: String {
+        switch self {
+        case .checkpoint: "checkpoint"
+        case .checkpointDiff: "checkpoint_diff"
+        case .data: "data"
+        case .checkpointComplete: "checkpoint_complete"
+        case .partialCheckpointComplete: "partial_checkpoint_complete"
+        case .tokenExpiresIn: "token_expires_in"
+        case .unknown: "unknown"
+        }
     }
 }

@@ -2,30 +2,15 @@ import Foundation
 import PowerSyncWire
 
 /// The first inputs: every line of the fixtures, in both formats, alone and several in a stream.
-enum SeedCorpus {
-    /// Writes one file for each input.
-    ///
-    /// - Returns: how many there are.
-    static func write(linesOf fixtures: URL, to folder: URL) throws -> Int {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        var inputs: Set<[UInt8]> = []
-        let files = FileManager.default.enumerator(at: fixtures, includingPropertiesForKeys: nil)
-        while let file = files?.nextObject() as? URL {
-            // The service wrote bare NaN into nested data there, so that the recording is no JSON (service 3.14, D5).
-            guard file.pathExtension == "json", file.lastPathComponent != "types-nested-without-raw.json"
-            else {
-                continue
-            }
-            let recording = try JSON.parse([UInt8](Data(contentsOf: file)), limits: JSONLimits(depth: 512))
+enum RecordedLines {
+    static func inputs(_ fixtures: URL) throws -> [[UInt8]] {
+        var inputs: [[UInt8]] = []
+        for recording in try Recordings.read(fixtures) {
             var found = Found()
             found.collect(recording)
-            inputs.formUnion(found.inputs)
+            inputs += found.inputs
         }
-        // Sorted, so that a seed of libFuzzer gives the same run again.
-        for (number, input) in inputs.sorted(by: { $0.lexicographicallyPrecedes($1) }).enumerated() {
-            try Data(input).write(to: folder.appending(path: "\(number)"))
-        }
-        return inputs.count
+        return inputs
     }
 
     private struct Found {
