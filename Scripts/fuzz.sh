@@ -6,11 +6,12 @@
 #
 # usage: Scripts/fuzz.sh [TARGET...] [-OPTION of libFuzzer...]      without a target: all, in this order
 #   lines            sync lines and streams of them, in JSON and BSON
+#   pgoutput         what a source sends: messages, frames, rows of COPY
 #   FUZZ_SECONDS=300    how long each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(lines)
+all=(lines pgoutput)
 targets=()
 options=()
 for argument in "$@"; do

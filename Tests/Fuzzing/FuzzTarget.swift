@@ -23,6 +23,7 @@ enum FuzzTargets {
     static func type(named name: String) -> (any FuzzTarget.Type)? {
         switch name {
         case "lines": LineTarget.self
+        case "pgoutput": PgOutputTarget.self
         default: nil
         }
     }
