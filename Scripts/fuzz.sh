@@ -7,11 +7,12 @@
 # usage: Scripts/fuzz.sh [TARGET...] [-OPTION of libFuzzer...]      without a target: all, in this order
 #   lines            sync lines and streams of them, in JSON and BSON
 #   pgoutput         what a source sends: messages, frames, rows of COPY
+#   http             requests on one connection
 #   FUZZ_SECONDS=300    how long each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(lines pgoutput)
+all=(lines pgoutput http)
 targets=()
 options=()
 for argument in "$@"; do

@@ -24,6 +24,7 @@ enum FuzzTargets {
         switch name {
         case "lines": LineTarget.self
         case "pgoutput": PgOutputTarget.self
+        case "http": HTTPTarget.self
         default: nil
         }
     }
