@@ -8,11 +8,13 @@
 #   lines            sync lines and streams of them, in JSON and BSON
 #   pgoutput         what a source sends: messages, frames, rows of COPY
 #   http             requests on one connection
+#   tokens           tokens and the Authorization field
+#   keys             sets of keys, keys in PEM and DER
 #   FUZZ_SECONDS=300    how long each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(lines pgoutput http)
+all=(lines pgoutput http tokens keys)
 targets=()
 options=()
 for argument in "$@"; do

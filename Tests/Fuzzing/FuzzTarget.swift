@@ -25,6 +25,8 @@ enum FuzzTargets {
         case "lines": LineTarget.self
         case "pgoutput": PgOutputTarget.self
         case "http": HTTPTarget.self
+        case "tokens": TokenTarget.self
+        case "keys": KeyTarget.self
         default: nil
         }
     }
