@@ -60,7 +60,7 @@ format: ## Format all Swift files in place
 bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about ten minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
 
-fuzz: setup ## Feed what reads bytes from outside with mutated inputs, five targets for five minutes each (ARGS=http for one)
+fuzz: setup ## Feed what reads bytes from outside with mutated inputs, eight targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)
 
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each

@@ -10,11 +10,14 @@
 #   http             requests on one connection
 #   tokens           tokens and the Authorization field
 #   keys             sets of keys, keys in PEM and DER
+#   configuration    the service's configuration and sync configurations
+#   queries          queries of sync streams
+#   values           texts of Postgres as values of SQLite
 #   FUZZ_SECONDS=300    how long each
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(lines pgoutput http tokens keys)
+all=(lines pgoutput http tokens keys configuration queries values)
 targets=()
 options=()
 for argument in "$@"; do

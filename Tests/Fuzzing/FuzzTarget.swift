@@ -27,6 +27,9 @@ enum FuzzTargets {
         case "http": HTTPTarget.self
         case "tokens": TokenTarget.self
         case "keys": KeyTarget.self
+        case "configuration": ConfigurationTarget.self
+        case "queries": QueryTarget.self
+        case "values": ValueTarget.self
         default: nil
         }
     }
