@@ -1,23 +1,42 @@
 import PowerSyncWire
 
 /// Does the steps of one scenario to a service and tells where it differs.
-actor ScenarioRun {
+package actor ScenarioRun {
     /// What became of the steps.
-    struct Result: Sendable {
+    package struct Result: Sendable {
         /// The differences, each with its step.
-        var failures: [String] = []
+        package var failures: [String] = []
         /// Where lines differ although what a client holds does not.
-        var lineDifferences: [String] = []
+        package var lineDifferences: [String] = []
         /// Why the run ended before the last step although nothing differs.
-        var stopped: String?
+        package var stopped: String?
         /// How many things were compared.
-        var compared = 0
+        package var compared = 0
         /// Whether settling was by silence because the service has no gauge.
-        var lacksGauge = false
+        package var lacksGauge = false
+
+        /// Makes the result of no step.
+        package init() {}
+
+        /// Returns what that is for the scenario.
+        ///
+        /// - Parameters:
+        ///   - more: failures beside those of the steps.
+        ///   - omitted: streams that were left out.
+        /// - Returns: its outcome.
+        package func outcome(with more: [String] = [], omitting omitted: Set<String> = []) -> ScenarioOutcome {
+            if !(failures + more).isEmpty { return .failed(failures + more) }
+            if let stopped { return .notRun(stopped) }
+            guard compared > 0 else {
+                return omitted.isEmpty
+                    ? .failed(["it compares nothing"]) : .notRun("nothing is left without the refused streams")
+            }
+            return .passed(lineByLine: omitted.isEmpty && lineDifferences.isEmpty)
+        }
     }
 
     let scenario: ServiceScenario
-    let service: ScenarioService
+    let service: any ServiceUnderTest
     let omitted: Set<String>
     private let syncConfigs: [String]
     private(set) var result = Result()
@@ -36,9 +55,9 @@ actor ScenarioRun {
     ///   - service: the service under test, which has begun.
     ///   - syncConfigs: what it gets in place of the scenario's sync configs.
     ///   - omitted: streams that these lack, which are left out on both sides.
-    init(
-        _ scenario: ServiceScenario, service: ScenarioService, syncConfigs: [String],
-        omitting omitted: Set<String>
+    package init(
+        _ scenario: ServiceScenario, service: any ServiceUnderTest, syncConfigs: [String],
+        omitting omitted: Set<String> = []
     ) {
         self.scenario = scenario
         self.service = service
@@ -50,7 +69,7 @@ actor ScenarioRun {
     ///
     /// - Returns: what was found.
     /// - Throws: `CancellationError`; every other error is a failure of its step.
-    func run() async throws -> Result {
+    package func run() async throws -> Result {
         var configs = syncConfigs.dropFirst()[...]
         for (index, step) in scenario.steps.enumerated() {
             do {

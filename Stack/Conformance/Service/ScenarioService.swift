@@ -17,7 +17,7 @@ import PowerSyncSystem
 #endif
 
 /// The service of one scenario with its database, its configuration file and its log.
-actor ScenarioService {
+actor ScenarioService: ServiceUnderTest {
     /// A service that ended instead of answering.
     struct Refusal: Error {
         /// What it said last.

@@ -110,14 +110,14 @@ struct ScenarioTrial: Sendable {
             try? await service.end()
             throw error
         }
-        var failures = result.failures
+        var atTheEnd: [String] = []
         do {
             try await service.end()
         } catch {
-            failures.append("at the end: \(error)")
+            atTheEnd.append("at the end: \(error)")
         }
         var report = Report(
-            outcome: Self.outcome(result, failures, omitted), lineDifferences: result.lineDifferences)
+            outcome: result.outcome(with: atTheEnd, omitting: omitted), lineDifferences: result.lineDifferences)
         if result.lacksGauge {
             report.remarks.append(
                 "the service has no gauge powersync_sessions_behind: settled is half a second without a line")
@@ -126,17 +126,5 @@ struct ScenarioTrial: Sendable {
             report.remarks.append("without the streams \(omitted.sorted().joined(separator: ", "))")
         }
         return report
-    }
-
-    private static func outcome(
-        _ result: ScenarioRun.Result, _ failures: [String], _ omitted: Set<String>
-    ) -> ScenarioOutcome {
-        if !failures.isEmpty { return .failed(failures) }
-        if let reason = result.stopped { return .notRun(reason) }
-        guard result.compared > 0 else {
-            return omitted.isEmpty
-                ? .failed(["it compares nothing"]) : .notRun("nothing is left without the refused streams")
-        }
-        return .passed(lineByLine: omitted.isEmpty && result.lineDifferences.isEmpty)
     }
 }

@@ -9,13 +9,25 @@ import PowerSyncWire
 #endif
 
 /// Sends the requests of a scenario to one service.
-struct ServiceAccess: Sendable {
+package struct ServiceAccess: Sendable {
     /// Sends them.
     let client: HTTPClient
     /// Where the service answers.
     let port: Int
     /// Where its metrics are.
     let metricsPort: Int
+
+    /// Makes the access to a service on this machine.
+    ///
+    /// - Parameters:
+    ///   - client: sends the requests.
+    ///   - port: where the service answers.
+    ///   - metricsPort: where its metrics are.
+    package init(client: HTTPClient, port: Int, metricsPort: Int) {
+        self.client = client
+        self.port = port
+        self.metricsPort = metricsPort
+    }
 
     /// Opens a stream.
     ///
