@@ -51,13 +51,16 @@ package struct ChildProcess: Sendable {
     ///   - output: Where its standard output leads.
     ///   - error: Where its standard error leads.
     ///   - ownSession: Whether it leaves the terminal's session, so that Ctrl-C reaches this program alone.
+    ///   - endsItsGroup: Whether what it leaves behind in its process group is killed when it ends; its own session
+    ///     makes that group its own.
     /// - Returns: The running program.
     /// - Throws: When it cannot be started, for example because it does not exist.
     package static func spawn(
         _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
         workingDirectory: String? = nil, input: Stream = .null, output: Stream = .null, error: Stream = .null,
-        ownSession: Bool = false
+        ownSession: Bool = false, endsItsGroup: Bool = false
     ) throws(SystemError) -> ChildProcess {
+        precondition(ownSession || !endsItsGroup, "without a session of its own its group is ours")
         var ends = PipeEnds()
         defer { ends.closeTheirs() }
         do throws(SystemError) {
@@ -77,7 +80,7 @@ package struct ChildProcess: Sendable {
             }
             return ChildProcess(
                 id: process, input: ends.ours[0], output: ends.ours[1], error: ends.ours[2],
-                reaper: try Reaper(process))
+                reaper: try Reaper(process, endsItsGroup: endsItsGroup))
         } catch let failure {
             ends.closeOurs()
             throw failure

@@ -19,11 +19,18 @@ final class Reaper: Sendable {
     }
 
     private let process: pid_t
+    private let endsItsGroup: Bool
     private let state = Lock(State())
 
     /// Takes over a running process; kills and reaps it when no thread can be had.
-    init(_ process: pid_t) throws(SystemError) {
+    ///
+    /// - Parameters:
+    ///   - process: its id.
+    ///   - endsItsGroup: whether what it leaves behind in the group of that id is killed.
+    /// - Throws: `SystemError` without a thread.
+    init(_ process: pid_t, endsItsGroup: Bool = false) throws(SystemError) {
         self.process = process
+        self.endsItsGroup = endsItsGroup
         do throws(SystemError) {
             try DetachedThread.start { self.run() }
         } catch {
@@ -50,6 +57,8 @@ final class Reaper: Sendable {
 
     private func run() {
         _ = powersync_wait_without_reaping(process)
+        // Before it is reaped: until then no other group has this id.
+        if endsItsGroup { kill(-process, SIGKILL) }
         let (status, observers) = state.withLock { state in
             var value: Int32 = 0
             var signalled = false

@@ -128,7 +128,61 @@ struct ConformanceCommandTests {
             "service", "--command", "echo no; exit 3", "--only", "truncate", Self.scenarios,
         ])
         #expect(ended.status == 1)
-        #expect(ended.output.contains("truncate.json: refused, which is not listed: no\n"))
+        #expect(ended.output.contains("truncate.json: refused, which is not listed: no (status 3)\n"))
+        // Nobody refuses a configuration with these.
+        for (command, end) in [("./nowhere 2>&1", "status 127"), ("kill -SEGV $$", "status 139")] {
+            let result = try await run([
+                "service", "--command", command, "--expect-missing", list, "--only", "truncate", Self.scenarios,
+            ])
+            #expect(result.status == 1)
+            #expect(result.output.contains("truncate.json: the command did not start: "), "\(result.output)")
+            #expect(result.output.contains(end), "\(result.output)")
+        }
+    }
+
+    /// Runs scenarios that a test wrote down, each a file of its name.
+    private func run(_ options: [String], written scenarios: [String: String]) async throws -> (
+        status: Int32?, output: String, error: String
+    ) {
+        let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
+        defer { folder.remove() }
+        for (name, text) in scenarios {
+            try Data(text.utf8).write(to: URL(filePath: folder.path + "/" + name))
+        }
+        let result = try await run(["service"] + options + [folder.path])
+        return (
+            result.status, result.output.replacing(folder.path, with: "DIR"),
+            result.error.replacing(folder.path, with: "DIR")
+        )
+    }
+
+    /// A configuration whose stream `s` our service accepts and whose other one it refuses.
+    private static let halfAccepted =
+        #""sync_config":"config: {edition: 3}\nstreams:\n  s: {query: SELECT * FROM a}\n"#
+        + #"  r: {query: SELECT * FROM a WHERE id IN (SELECT id FROM a)}\n""#
+
+    @Test func ourOwnServiceThatEndsAtItsStartIsAFailureEvenIfListed() async throws {
+        let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
+        defer { folder.remove() }
+        let list = folder.path + "/missing.txt"
+        try Data("own  IN\n".utf8).write(to: URL(filePath: list))
+        // Two ports are no configuration.
+        let own = #"{"name":"own",\#(Self.halfAccepted),"service":{"port":1},"steps":[{"settle":1,"lines":{}}]}"#
+        let result = try await run(["--partial", "--expect-missing", list], written: ["own.json": own])
+        #expect(result.status == 1)
+        #expect(result.output.contains("DIR/own.json: the service ended: "), "\(result.output)")
+    }
+
+    @Test func aTransactionOfTheSourceDoesNotWaitForEver() async throws {
+        let tx =
+            "DO $$BEGIN IF current_setting('lock_timeout') <> '30s' OR current_setting('statement_timeout') <> '2min' "
+            + "THEN RAISE 'it would'; END IF; END$$"
+        let steps = #"[{"tx":["\#(tx)"]},{"http":{"method":"GET","path":"/probes/liveness","user":"u"},"#
+            + #""answer":{"status":200,"headers":{}}}]"#
+        let config = #""sync_config":"config: {edition: 3}\nstreams:\n  s: {query: SELECT * FROM a}\n""#
+        let result = try await run(
+            [], written: ["a.json": #"{"name":"a",\#(config),"schema":["CREATE TABLE a(id text)"],"steps":\#(steps)}"#])
+        #expect(result.output.hasSuffix("1 passed (1 of them line by line too), 0 failed\n"), "\(result.output)")
     }
 
     @Test func scenariosThatAreNotThereAreAnError() async throws {

@@ -21,7 +21,20 @@ actor ScenarioService: ServiceUnderTest {
     /// A service that ended instead of answering.
     struct Refusal: Error {
         /// What it said last.
-        let reason: String
+        let said: String
+        /// How it ended.
+        let status: ChildProcess.ExitStatus
+
+        /// What it said and how it ended.
+        var reason: String {
+            said.isEmpty
+                ? "it ended with \(status.words) and said nothing; --keep keeps its files"
+                : "\(said) (\(status.words))"
+        }
+
+        /// Whether no service ended that way because it did not like its configuration: a signal, or what sh says of a
+        /// command that is not there.
+        var isCrash: Bool { if case .exited(0..<126) = status { false } else { true } }
     }
 
     /// What all scenarios of a run share.
@@ -91,6 +104,9 @@ actor ScenarioService: ServiceUnderTest {
         }
         let source = try await PostgresConnection.connect(uri, poller: machine.poller)
         self.source = source
+        // A transaction that waits for the service, or for itself, is a failure of its step.
+        try await source.query("SET lock_timeout = '30s'")
+        try await source.query("SET statement_timeout = '120s'")
         for statement in schema { try await source.query(statement) }
         try await source.query("CREATE PUBLICATION powersync FOR ALL TABLES")
         for attempt in 1... {
@@ -128,20 +144,23 @@ actor ScenarioService: ServiceUnderTest {
 
     private func start() async throws {
         try PrivateFile.write(configuration.text(syncConfig: syncConfig), to: folder + "/service.yaml")
-        let log = try PrivateFile.append(folder + "/service.log")
+        let log = try PrivateFile.append(logPath)
         defer { close(log) }
         let process = try ServiceProcess(machine.program, environment: environment, log: log)
         self.process = process
         let access = access
         try await Deadline.wait(.seconds(60), for: "the service to answer", seen: { logEnd }) {
-            if process.hasEnded { throw Refusal(reason: logEnd) }
+            if process.hasEnded {
+                self.process = nil
+                throw Refusal(said: LogFile.end(logPath), status: await process.end())
+            }
             return try await access.writeCheckpoint(user: "conformance-probe", client: "start")
         }
     }
 
     /// Stops the service if it runs.
     ///
-    /// - Throws: `StackError` with `.closing` if it had to be killed.
+    /// - Throws: `StackError` with `.closing` if it had to be killed, or had ended by itself.
     func stop() async throws {
         guard let process else { return }
         self.process = nil
@@ -170,11 +189,8 @@ actor ScenarioService: ServiceUnderTest {
         guard let command = machine.compaction else {
             return isOwn ? "this service has no compaction" : "--compact names no command"
         }
-        let result = try await ChildProcess.run(
-            "/bin/sh", ["-c", command], environment: environment, timeout: .seconds(120))
-        guard result.status == .exited(0) else {
-            throw StackError(.partEnded, "the compaction ended with \(result.status): \(result.error)")
-        }
+        try await ServiceProcess.run(
+            command, environment: environment, logPath: folder + "/compaction.log")
         return nil
     }
 
@@ -204,11 +220,11 @@ actor ScenarioService: ServiceUnderTest {
         return environment
     }
 
+    private var logPath: String { folder + "/service.log" }
+
     /// The last lines of the service's log, in one.
     var logEnd: String {
-        // A log that is not there says nothing.
-        let text = (try? TextFile.read(folder + "/service.log")) ?? ""
-        let lines = text.split(separator: "\n").suffix(4).joined(separator: " | ")
-        return lines.isEmpty ? "none" : String(lines.suffix(800))
+        let end = LogFile.end(logPath)
+        return end.isEmpty ? "it is empty" : end
     }
 }

@@ -52,6 +52,9 @@ struct ScenarioTrial: Sendable {
         } catch let error as CancellationError {
             throw error
         } catch let refusal as ScenarioService.Refusal {
+            // What our own refuses is known without starting it.
+            if case .own = machine.program { return Self.failure("the service ended: \(refusal.reason)") }
+            if refusal.isCrash { return Self.failure("the command did not start: \(refusal.reason)") }
             return judge(refusal: refusal.reason, of: scenario.name) ?? Report(outcome: .refusedAsListed)
         } catch {
             return Report(outcome: .failed(["\(error)"]))
@@ -83,8 +86,10 @@ struct ScenarioTrial: Sendable {
     /// Returns the failure that a refusal is; nil if it is listed.
     private func judge(refusal: String, of name: String) -> Report? {
         if missing?.byName[name] != nil { return nil }
-        return Report(outcome: .failed(["refused, which is not listed: \(refusal)"]))
+        return Self.failure("refused, which is not listed: \(refusal)")
     }
+
+    private static func failure(_ text: String) -> Report { Report(outcome: .failed([text])) }
 
     private func play(
         _ scenario: ServiceScenario, _ number: Int, _ configs: [String], _ omitted: Set<String>

@@ -17,7 +17,7 @@ package protocol ServiceUnderTest: Sendable {
 
     /// Stops it if it runs.
     ///
-    /// - Throws: `StackError` with `.closing` if it had to be killed.
+    /// - Throws: `StackError` with `.closing` if it had to be killed, or had ended by itself.
     func stop() async throws
 
     /// Starts it again, stopping it first if it runs.
