@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncStack
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -10,14 +11,17 @@ import Testing
 
     private static let checksum = OperationChecksum.put(type: "t", id: "i", data: "{}")
 
-    private static func data(_ opID: Int, after: Int) -> String {
-        #"{"data":{"bucket":"1#a[]","after":"\#(after)","has_more":false,"data":[{"op_id":"\#(opID)","op":"PUT","#
-            + #""object_type":"t","object_id":"i","checksum":\#(checksum.value),"subkey":"s/i","data":"{}"}],"#
-            + #""next_after":"\#(opID)"}}"#
+    private static func data(_ opIDs: ClosedRange<Int>) -> String {
+        let operations = opIDs.map { opID in
+            #"{"op_id":"\#(opID)","op":"PUT","object_type":"t","object_id":"i","checksum":\#(checksum.value),"#
+                + #""subkey":"s/i","data":"{}"}"#
+        }
+        return #"{"data":{"bucket":"1#a[]","after":"\#(opIDs.lowerBound - 1)","has_more":false,"#
+            + #""data":[\#(operations.joined(separator: ","))],"next_after":"\#(opIDs.upperBound)"}}"#
     }
 
     private static func bucket(count: Int) -> String {
-        let sum = count == 1 ? checksum : checksum + checksum
+        let sum = (0..<count).reduce(Checksum.zero) { sum, _ in sum + checksum }
         return #"{"bucket":"1#a[]","checksum":\#(sum.signed),"count":\#(count),"priority":3,"#
             + #""subscriptions":[{"default":0}]}"#
     }
@@ -30,14 +34,19 @@ import Testing
     private static let first = [
         #"{"checkpoint":{"last_op_id":"1","buckets":[\#(bucket(count: 1))],"streams":["#
             + #"{"name":"a","is_default":true,"errors":[]}]}}"#,
-        data(1, after: 0), complete(1),
+        data(1...1), complete(1),
     ]
 
-    /// A checkpoint in which the row was written again.
-    private static let second = [
-        #"{"checkpoint_diff":{"last_op_id":"2","removed_buckets":[],"updated_buckets":[\#(bucket(count: 2))]}}"#,
-        data(2, after: 1), complete(2),
-    ]
+    /// A checkpoint in which the row was written again, or again and again.
+    private static func next(_ opIDs: ClosedRange<Int>) -> [String] {
+        let last = opIDs.upperBound
+        return [
+            #"{"checkpoint_diff":{"last_op_id":"\#(last)","removed_buckets":[],"updated_buckets":["#
+                + bucket(count: last) + "]}}",
+            data(opIDs), complete(last),
+        ]
+    }
+    private static let second = next(2...2)
 
     // MARK: Steps
 
@@ -61,8 +70,12 @@ import Testing
 
     private static let opened = [open, settle(first, withHead: true)]
 
-    private func run(_ steps: [String], _ plan: ScriptedService.Plan) async throws -> ScenarioRun.Result {
-        let text = #"{"name":"s","sync_config":"","steps":[\#(steps.joined(separator: ","))]}"#
+    private func run(
+        _ steps: [String], limit: Int? = nil, _ plan: ScriptedService.Plan
+    ) async throws -> ScenarioRun.Result {
+        let limits = limit.map { #"{"api":{"parameters":{"max_concurrent_connections":\#($0)}}}"# } ?? "{}"
+        let text =
+            #"{"name":"s","sync_config":"","service":\#(limits),"steps":[\#(steps.joined(separator: ","))]}"#
         let service = try ScriptedService(plan)
         defer { service.close() }
         return try await ScenarioRun(ServiceScenario(parsing: text), service: service, syncConfigs: [""]).run()
@@ -84,12 +97,13 @@ import Testing
             stream.hold()
         }
         #expect(result.failures == [] && result.lineDifferences == [] && result.stopped == nil)
-        #expect(result.compared == 2)
+        // The one bucket, where it settles and at the end.
+        #expect(result.compared == 3)
         #expect(result.outcome() == .passed(lineByLine: true))
     }
 
     @Test func linesThatDifferAreToldWhereTheStateIsEqual() async throws {
-        let split = [Self.first[0], Self.data(1, after: 0)] + ["{\"token_expires_in\":3}"]
+        let split = [Self.first[0], Self.data(1...1)] + ["{\"token_expires_in\":3}"]
         let partial = #"{"partial_checkpoint_complete":{"last_op_id":"1","priority":0}}"#
         let result = try await run(Self.opened) { stream in
             stream.send(split + [partial, Self.complete(1)])
@@ -115,7 +129,7 @@ import Testing
     }
 
     /// The lines of the transaction come behind the probe alone: who settles without one misses them.
-    @Test func whatWasWrittenIsWaitedForWithAProbe() async throws {
+    @Test(arguments: [nil, 2]) func whatWasWrittenIsWaitedForWithAProbe(limit: Int?) async throws {
         let (asked, sent) = (BlockingGate(), BlockingGate())
         defer { for gate in [asked, sent] { gate.open() } }
         let plan = ScriptedService.Plan(streams: [
@@ -132,8 +146,30 @@ import Testing
                 ScriptedService.publish(stream)
             },
         ])
-        let result = try await run(Self.opened + [Self.tx, Self.settle(Self.second)], plan)
+        let result = try await run(Self.opened + [Self.tx, Self.settle(Self.second)], limit: limit, plan)
         #expect(result.failures == [])
+    }
+
+    @Test(arguments: [(1, false), (2, true)])
+    func aProbeTakesNoPlaceThatTheScenarioNeeds(limit: Int, takesOne: Bool) async throws {
+        let probes = Lock(0)
+        let plan = ScriptedService.Plan(streams: [
+            "c1": { stream in
+                stream.send(Self.first)
+                stream.transactions[0].wait()
+                stream.send(Self.second)
+                stream.hold()
+            },
+            "probe-1": { stream in
+                probes.withLock { $0 += 1 }
+                ScriptedService.publish(stream)
+            },
+        ])
+        // What is opened next counts, too: the service may not know yet that the probe is gone.
+        let next = takesOne ? [] : [Self.open]
+        let result = try await run(
+            Self.opened + [Self.tx, Self.settle(Self.second)] + next, limit: limit + next.count, plan)
+        #expect(result.failures == [] && probes.withLock { $0 } == (takesOne ? 1 : 0))
     }
 
     @Test func ourOwnServiceMustHaveTheGauge() async throws {
@@ -177,5 +213,131 @@ import Testing
                 "step 1 (wait_end): c1: the last token_expires_in is missing, recorded 0"),
             "\(silent.failures)")
         #expect(silent.failures.contains("step 1 (wait_end): c1: ended after 0 s, before its token did"))
+    }
+
+    @Test func theTimeOfAnEndIsCompared() async throws {
+        let result = try await run([Self.open, Self.waitEnd(Self.first + Self.tokens, seconds: 9)]) { stream in
+            stream.send(Self.first + Self.tokens)
+            stream.end()
+        }
+        #expect(result.failures.contains { $0.hasSuffix(" s, recorded after 9.0 s") }, "\(result.failures)")
+    }
+
+    /// Opens the stream, makes a transaction that the real service sent nothing for, and lets the stream do something.
+    ///
+    /// - Parameter act: what it does; whether it goes on then.
+    /// - Returns: the failures.
+    /// - Throws: what the run throws.
+    private func run(acting act: @escaping @Sendable (ScriptedStream) -> Bool) async throws -> [String] {
+        let acted = BlockingGate()
+        defer { acted.open() }
+        let plan = ScriptedService.Plan(streams: [
+            "c1": { stream in
+                stream.send(Self.first)
+                stream.transactions[0].wait()
+                let goesOn = act(stream)
+                acted.open()
+                if goesOn { stream.hold() }
+            },
+            "probe-1": { stream in
+                acted.wait()
+                ScriptedService.publish(stream)
+            },
+        ])
+        return try await run(Self.opened + [Self.tx, Self.settle([])], plan).failures
+    }
+
+    @Test func aStreamThatEndsEarlyIsNoticed() async throws {
+        #expect(try await run { _ in true } == [])
+        let cut = try await run { _ in false }
+        #expect(cut.first?.contains(": c1: its stream ended (cut), the recorded one did not") == true, "\(cut)")
+        let ended = try await run { stream in
+            stream.end()
+            return false
+        }
+        #expect(ended.first?.contains(": c1: its stream ended (end), the recorded one did not") == true, "\(ended)")
+        let garbage = try await run { stream in
+            stream.connection.chunk("garbage\n")
+            return true
+        }
+        #expect(garbage.first?.contains(": c1: its stream ended (error), ") == true, "\(garbage)")
+        let half = try await run { stream in
+            stream.connection.chunk(#"{"token_expires_in""#)
+            stream.end()
+            return false
+        }
+        #expect(half.first?.contains("the stream ended within a line") == true, "\(half)")
+    }
+
+    @Test func aServiceThatHasEndedIsNoStoppedOne() async throws {
+        var plan = ScriptedService.Plan(
+            streams: [
+                "c1": { stream in
+                    stream.send(Self.first)
+                    stream.hold()
+                }
+            ], answers: ["GET /x": "{}"])
+        plan.transactionsToLive = 1
+        let http =
+            #"{"http":{"method":"GET","path":"/x","user":"u"},"answer":{"status":200,"headers":{"#
+            + #""content-type":"application/json"}}}"#
+        for step in [Self.settle([]), http, Self.waitEnd([], seconds: 1)] {
+            let failures = try await run(Self.opened + [Self.tx, step], plan).failures
+            #expect(failures.count == 1 && failures[0].hasPrefix("step 3 ("), "\(failures)")
+            #expect(
+                failures.first?.hasSuffix(": the service has ended by itself; the log of the service ends: none")
+                    == true, "\(failures)")
+        }
+    }
+
+    @Test func aTornTransactionIsNoticed() async throws {
+        func failures(_ sent: [String]) async throws -> [String] {
+            try await run(Self.opened + [Self.tx, Self.settle(Self.next(2...3))]) { stream in
+                stream.send(Self.first)
+                stream.transactions[0].wait()
+                stream.send(sent)
+                stream.hold()
+            }.failures
+        }
+        #expect(try await failures(Self.next(2...3)) == [])
+        #expect(
+            try await failures(Self.next(2...2) + Self.next(3...3)) == [
+                "step 3 (settle): c1: 2 checkpoints changed its buckets, and there were 1 transactions: one is torn"
+            ])
+        // Two may come in one.
+        let both = try await run(
+            Self.opened + [Self.tx, Self.tx, Self.settle(Self.next(2...2) + Self.next(3...3))]
+        ) { stream in
+            stream.send(Self.first)
+            stream.transactions[1].wait()
+            stream.send(Self.next(2...3))
+            stream.hold()
+        }
+        #expect(both.failures == [])
+    }
+
+    @Test func whatComesBehindTheLastStepIsCompared() async throws {
+        let (asked, sent) = (BlockingGate(), BlockingGate())
+        defer { for gate in [asked, sent] { gate.open() } }
+        var plan = ScriptedService.Plan(streams: [
+            "c1": { stream in
+                stream.send(Self.first)
+                asked.wait()
+                stream.send(Self.second)
+                sent.open()
+                stream.hold()
+            }
+        ])
+        // Twice in the step that settles, then at the end.
+        plan.whenAskedForLife = { number in
+            guard number == 3 else { return }
+            asked.open()
+            sent.wait()
+        }
+        let result = try await run(Self.opened, plan)
+        #expect(
+            result.failures.first?.hasPrefix("behind the last step: c1: bucket a[]: checksum ") == true,
+            "\(result.failures)")
+        #expect(result.lineDifferences.count == 1)
     }
 }

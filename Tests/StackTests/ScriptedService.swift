@@ -20,6 +20,10 @@ final class ScriptedService: ServiceUnderTest {
         var hasGauge = true
         /// Whether it counts as this program's own.
         var isOwn = true
+        /// The transactions behind which it has ended.
+        var transactionsToLive = Int.max
+        /// Hears of each time that is asked for, from 1.
+        var whenAskedForLife: @Sendable (Int) -> Void = { _ in }
     }
 
     /// What the transactions of the scenario open, the first one the first.
@@ -30,13 +34,14 @@ final class ScriptedService: ServiceUnderTest {
     private let client: HTTPClient
     private let server = Lock<RawServer?>(nil)
     private let done = Lock(0)
+    private let asked = Lock(0)
 
     init(_ plan: Plan) throws {
         self.plan = plan
         isOwn = plan.isOwn
         client = try HTTPClient()
         let gates = transactions
-        let listening = try RawServer { Self.serve($0, plan, gates) }
+        let listening = try RawServer { ScriptedService.serve($0, plan, gates) }
         server.withLock { $0 = listening }
     }
 
@@ -63,13 +68,25 @@ final class ScriptedService: ServiceUnderTest {
         transactions[number - 1].open()
     }
 
+    func requireLife() throws {
+        plan.whenAskedForLife(
+            asked.withLock { asked in
+                asked += 1
+                return asked
+            })
+        if done.withLock({ $0 }) >= plan.transactionsToLive {
+            throw StackError(.partEnded, "the service has ended by itself")
+        }
+    }
+
     func stop() {}
     func restart(_ newConfig: String?) {}
     func compact() -> String? { nil }
 
     private static func serve(_ connection: RawConnection, _ plan: Plan, _ transactions: [BlockingGate]) {
         while let request = connection.request() {
-            let place = request.split(separator: "?")[0].split(separator: " ").prefix(2).joined(separator: " ")
+            let place = request.split(separator: "?")[0].split(separator: " ").prefix(2).joined(
+                separator: " ")
             if place == "POST /sync/stream" {
                 let name = plan.streams.keys.first { request.contains(#""client_id":"\#($0)""#) }
                 connection.send(.chunkedHead)

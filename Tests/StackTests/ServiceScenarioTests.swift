@@ -70,7 +70,7 @@ import Testing
         (#"{"name":"a","sync_config":"","steps":[{"tx":[1]}]}"#, "step 0: a statement is no text"),
         (
             #"{"name":"a","sync_config":"","steps":[{"wait_end":"c","seconds":1,"ended":"never"}]}"#,
-            "step 0: \"wait_end\" needs \"ended\" and \"seconds\""
+            "step 0: \"wait_end\" needs \"ended\", \"seconds\" and \"after_seconds\""
         ),
     ])
     func saysWhatIsWrongWithAFile(text: String, message: String) {

@@ -12,6 +12,7 @@ final class ReceivedStream: Sendable {
         var response: RecordedAnswer?
         var lines: [JSON] = []
         var end: StreamEnd?
+        var ended: ContinuousClock.Instant?
         /// Why it ended, for people.
         var reason = ""
         var lastArrival = ContinuousClock.now
@@ -41,6 +42,7 @@ final class ReceivedStream: Sendable {
                     state.reason = "\(error)"
                 }
             }
+            state.withLock { $0.ended = .now }
         }
         state.withLock { $0.reader = reader }
     }
@@ -55,6 +57,9 @@ final class ReceivedStream: Sendable {
 
     /// How it ended, nil while it goes on.
     var end: StreamEnd? { state.withLock { $0.end } }
+
+    /// When it ended, nil while it goes on.
+    var ended: ContinuousClock.Instant? { state.withLock { $0.ended } }
 
     /// Why it ended, for people.
     var reason: String { state.withLock { $0.reason } }

@@ -18,6 +18,8 @@ struct ScenarioClient {
     var comparedLines = 0
     /// Whether the stream has ended, or was closed, and that was seen to.
     var isGone = false
+    /// How many checkpoints had changed contents when it settled last; nil if it never did.
+    var settledChanges: (recorded: Int, received: Int)?
 
     /// Makes the client of an opening, and the request with the positions that the service under test gave.
     ///
@@ -79,6 +81,31 @@ struct ScenarioClient {
 
     /// Whether its first checkpoint was completed, or its answer is there.
     var hasFirstAnswer: Bool { received.completions > 0 || stream.end != nil }
+
+    /// How its stream ended although the recorded one went on; nil if it goes on, or need not.
+    var earlyEnd: String? {
+        // Of an answer that is no stream the head is compared.
+        guard let end = stream.end, recorded.response?.status == 200, recorded.tokenSeconds.last != 0 else {
+            return nil
+        }
+        let reason = stream.reason.isEmpty ? "" : ": \(stream.reason)"
+        return "its stream ended (\(end.rawValue)), the recorded one did not\(reason)"
+    }
+
+    /// Tells of a transaction that came in more than one checkpoint, and remembers what has come.
+    ///
+    /// - Parameter transactions: how many there were since the last time.
+    /// - Returns: what is wrong; nil if nothing is.
+    mutating func settle(after transactions: Int) -> String? {
+        let former = settledChanges
+        settledChanges = (recorded.changes, received.changes)
+        guard let former else { return nil }
+        let changes = received.changes - former.received
+        // A change of the schema may take more checkpoints than one.
+        guard changes > max(transactions, recorded.changes - former.recorded) else { return nil }
+        return "\(changes) checkpoints changed its buckets, and there were \(transactions) transactions: "
+            + "one is torn"
+    }
 
     /// What it has seen, for messages.
     var progress: String {

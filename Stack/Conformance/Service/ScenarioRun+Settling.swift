@@ -4,28 +4,69 @@ import PowerSyncWire
 extension ScenarioRun {
     /// Waits until everything has come, and compares.
     ///
-    /// - Parameter lines: what the real service sent, a client.
+    /// - Parameters:
+    ///   - lines: what the real service sent, a client.
+    ///   - index: which step that is.
     /// - Returns: the differences.
-    /// - Throws: `StackError` for what did not come in time.
-    func settle(_ lines: [String: RecordedLines]) async throws -> [String] {
+    /// - Throws: `StackError` for what did not come in time, and for a service that has ended.
+    func settle(_ lines: [String: RecordedLines], at index: Int) async throws -> [String] {
+        try await service.requireLife()
         for (name, recording) in lines {
             guard clients[name] != nil else { throw StackError(.file, "no client \(name) was opened") }
             clients[name]?.apply(recording)
         }
         try await waitForFirstAnswers()
-        let isRunning = await service.isRunning
-        if isRunning, hasWritten, scenario.streamLimit == nil { try await probe() }
-        hasWritten = false
-        if isRunning { try await waitUntilNobodyIsBehind() }
+        if await service.isRunning {
+            let hasRoom = mayProbe(at: index)
+            if hasWritten, hasRoom { try await probe() }
+            // Without a probe nothing tells that what was written is published.
+            try await waitUntilNobodyIsBehind(isPublished: !hasWritten || hasRoom)
+        }
         drain()
         var differences = compare()
         if !differences.isEmpty {
             // What was sent may still be on its way.
-            try await waitForSilence()
+            try await waitForSilence(.milliseconds(500))
             differences = compare()
         }
+        try await service.requireLife()
         if omitted.isEmpty { compareLines(lines) }
+        for name in clients.keys.sorted() where clients[name]?.isGone == false {
+            if let torn = clients[name]?.settle(after: transactions) {
+                differences.append("\(name): \(torn)")
+            }
+        }
+        hasWritten = false
+        transactions = 0
         return differences
+    }
+
+    /// Compares again what clients know that have settled, with the lines that came behind that.
+    func compareWhatCameLast() async throws {
+        guard !hasWritten, await service.isRunning else { return }
+        do {
+            try await service.requireLife()
+            try await waitForSilence(.milliseconds(50))
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return fail(
+                "behind the last step: \(error); the log of the service ends: \(await service.logEnd)")
+        }
+        for difference in compare(where: { $0.settledChanges != nil }) {
+            fail("behind the last step: \(difference)")
+        }
+        if omitted.isEmpty { compareLines([:], where: { $0.settledChanges != nil }) }
+    }
+
+    /// Whether the service lets one stream more in than the scenario has and opens before it settles again; of one
+    /// that was closed it may not know yet.
+    private func mayProbe(at index: Int) -> Bool {
+        guard let limit = scenario.streamLimit else { return true }
+        let open = clients.values.filter { !$0.isGone && $0.stream.end == nil }.count
+        let next = scenario.steps[(index + 1)...].prefix { if case .settle = $0 { false } else { true } }
+            .filter { if case .open = $0 { true } else { false } }.count
+        return open + next + 1 <= limit
     }
 
     /// Waits until the service ends a stream, and compares.
@@ -38,6 +79,7 @@ extension ScenarioRun {
         guard let stream = clients[name]?.stream else {
             throw StackError(.file, "no client \(name) was opened")
         }
+        try await service.requireLife()
         try await Deadline.wait(
             .seconds(recorded.seconds + 15), for: "the service to end the stream of \(name)",
             seen: {
@@ -47,7 +89,8 @@ extension ScenarioRun {
         ) { stream.end != nil ? () : nil }
         for (name, recording) in recorded.lines { clients[name]?.apply(recording) }
         drain()
-        var differences = compare()
+        try await service.requireLife()
+        var differences = compare(ending: name)
         if omitted.isEmpty { compareLines(recorded.lines, withTokens: true) }
         guard let client = clients[name] else { return differences }
         noteComparison()
@@ -57,6 +100,12 @@ extension ScenarioRun {
                 "\(name): ended \(end) \(client.stream.reason), recorded \(recorded.ended.rawValue)")
         }
         differences += tokenDifferences(client).map { "\(name): \($0)" }
+        let seconds = client.opened.duration(to: client.stream.ended ?? .now) / .seconds(1)
+        if abs(seconds - recorded.afterSeconds) > 3 {
+            differences.append(
+                "\(name): ended after \((seconds * 10).rounded() / 10) s, recorded after \(recorded.afterSeconds) s"
+            )
+        }
         clients[name]?.isGone = true
         return differences
     }
@@ -125,7 +174,11 @@ extension ScenarioRun {
         }
     }
 
-    private func waitUntilNobodyIsBehind() async throws {
+    /// Waits until every stream has the newest checkpoint.
+    ///
+    /// - Parameter isPublished: whether that checkpoint is surely the one to wait for.
+    /// - Throws: `StackError` if they do not get it in time, or nothing tells.
+    private func waitUntilNobodyIsBehind(isPublished: Bool) async throws {
         let access = await service.access
         var last: Double?
         var hasGauge = true
@@ -138,26 +191,25 @@ extension ScenarioRun {
             return last == 0 || last == nil ? () : nil
         }
         guard !hasGauge else {
-            // Without a probe nothing tells that what was written is published.
-            if scenario.streamLimit != nil { try await waitForSilence() }
+            if !isPublished { try await waitForSilence(.milliseconds(500)) }
             return
         }
         guard !service.isOwn else {
             throw StackError(.answer, "the metrics of this service have no powersync_sessions_behind")
         }
         noteMissingGauge()
-        try await waitForSilence()
+        try await waitForSilence(.milliseconds(500))
     }
 
-    /// Waits until no line has come for half a second.
-    private func waitForSilence() async throws {
+    /// Waits until no line has come for a while.
+    private func waitForSilence(_ length: Duration) async throws {
         let start = ContinuousClock.now
         try await Deadline.wait(
-            Self.patience, pause: .milliseconds(20), for: "half a second without a line",
+            Self.patience, pause: .milliseconds(10), for: "\(length) without a line",
             seen: { clients.values.map(\.progress).joined(separator: "; ") }
         ) {
             let last = clients.values.map(\.stream.lastArrival).max() ?? start
-            return max(last, start) + .milliseconds(500) < .now ? () : nil
+            return max(last, start) + length < .now ? () : nil
         }
         drain()
     }

@@ -43,6 +43,7 @@ package actor ScenarioRun {
     var clients: [String: ScenarioClient] = [:]
     var firstNumbers: (recorded: Int?, received: Int?)
     var hasWritten = false
+    var transactions = 0
     var probes = 0
 
     /// How long a state may take to come.
@@ -83,11 +84,13 @@ package actor ScenarioRun {
                 result.failures.append("step \(index) (\(step.kind)): the service ended: \(refusal.reason)")
                 break
             } catch {
-                let end = await service.isRunning ? "" : "; the service has ended: \(await service.logEnd)"
-                result.failures.append("step \(index) (\(step.kind)): \(error)\(end)")
+                let log = await service.logEnd
+                result.failures.append(
+                    "step \(index) (\(step.kind)): \(error); the log of the service ends: \(log)")
                 break
             }
         }
+        if result.failures.isEmpty, result.stopped == nil { try await compareWhatCameLast() }
         for client in clients.values { client.stream.close() }
         return result
     }
@@ -103,7 +106,8 @@ package actor ScenarioRun {
         case .tx(let statements):
             try await service.transact(statements)
             hasWritten = true
-        case .settle(let lines): return try await settle(lines)
+            transactions += 1
+        case .settle(let lines): return try await settle(lines, at: index)
         case .close(let client): leave(client)
         case .waitEnd(let end): return try await waitEnd(end)
         case .http(let request, let answer):
@@ -154,6 +158,7 @@ package actor ScenarioRun {
     }
 
     private func exchange(_ request: RecordedRequest, _ recorded: RecordedAnswer) async throws -> [String] {
+        try await service.requireLife()
         let answer = try await service.access.send(request)
         let comparison = AnswerComparison(request, recorded: recorded, received: answer)
         result.compared += 1
@@ -162,10 +167,19 @@ package actor ScenarioRun {
     }
 
     /// Compares what every client knows; call it when nothing more is to come.
-    func compare() -> [String] {
+    ///
+    /// - Parameters:
+    ///   - ending: the client whose stream was waited for to end.
+    ///   - isChosen: which clients are compared.
+    /// - Returns: the differences.
+    func compare(
+        ending: String? = nil, where isChosen: (ScenarioClient) -> Bool = { _ in true }
+    ) -> [String] {
         learnFirstNumbers()
         var differences: [String] = []
-        for (name, client) in clients.sorted(by: { $0.key < $1.key }) where !client.isGone {
+        for (name, client) in clients.sorted(by: { $0.key < $1.key })
+        where !client.isGone && isChosen(client) {
+            if name != ending, let end = client.earlyEnd { differences.append("\(name): \(end)") }
             let comparison = StateComparison(
                 recorded: client.recorded, received: client.received, omitting: omitted,
                 firstNumbers: firstNumbers)
@@ -185,8 +199,16 @@ package actor ScenarioRun {
     }
 
     /// Compares the lines that came since the last time.
-    func compareLines(_ recorded: [String: RecordedLines], withTokens: Bool = false) {
-        for (name, client) in clients.sorted(by: { $0.key < $1.key }) {
+    ///
+    /// - Parameters:
+    ///   - recorded: what the real service sent, a client.
+    ///   - withTokens: whether `token_expires_in` counts.
+    ///   - isChosen: which clients are compared.
+    func compareLines(
+        _ recorded: [String: RecordedLines], withTokens: Bool = false,
+        where isChosen: (ScenarioClient) -> Bool = { _ in true }
+    ) {
+        for (name, client) in clients.sorted(by: { $0.key < $1.key }) where isChosen(client) {
             let new = Array(client.lines[client.comparedLines...])
             clients[name]?.comparedLines = client.lines.count
             guard !client.isGone else { continue }
@@ -196,6 +218,9 @@ package actor ScenarioRun {
             if let difference { result.lineDifferences.append("\(name): \(difference)") }
         }
     }
+
+    /// Adds a failure beside those of the steps.
+    func fail(_ failure: String) { result.failures.append(failure) }
 
     /// Counts one more thing that was compared.
     func noteComparison() { result.compared += 1 }

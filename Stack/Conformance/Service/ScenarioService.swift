@@ -167,8 +167,16 @@ actor ScenarioService: ServiceUnderTest {
         if let trouble = await process.stop() { throw StackError(.closing, trouble) }
     }
 
-    /// Whether it is running.
-    var isRunning: Bool { process.map { !$0.hasEnded } ?? false }
+    /// Whether it was started and not stopped since.
+    var isRunning: Bool { process != nil }
+
+    /// Requires that it has not ended by itself.
+    ///
+    /// - Throws: `StackError` with `.partEnded`, which says how it ended.
+    func requireLife() async throws {
+        guard let process, process.hasEnded else { return }
+        throw StackError(.partEnded, "the service has ended by itself (\(await process.end().words))")
+    }
 
     /// Runs statements in one transaction on the source.
     ///

@@ -75,10 +75,16 @@ package struct ServiceScenario: Sendable {
         if let client = json["close"]?.stringValue { return .close(client) }
         if let client = json["wait_end"]?.stringValue {
             guard let ended = StreamEnd(rawValue: try text(json, "ended")),
-                let seconds = json["seconds"]?.int64Value
-            else { throw StackError(.file, "\"wait_end\" needs \"ended\" and \"seconds\"") }
+                let seconds = json["seconds"]?.int64Value,
+                case .number(let lexeme)? = json["after_seconds"], let after = Double(lexeme)
+            else {
+                throw StackError(
+                    .file, "\"wait_end\" needs \"ended\", \"seconds\" and \"after_seconds\"")
+            }
             return .waitEnd(
-                RecordedEnd(client: client, seconds: seconds, ended: ended, lines: try lines(json)))
+                RecordedEnd(
+                    client: client, seconds: seconds, afterSeconds: after, ended: ended,
+                    lines: try lines(json)))
         }
         if let request = json["http"], let answer = json["answer"] {
             return .http(try Self.request(request), try RecordedAnswer(answer))

@@ -80,6 +80,8 @@ package struct RecordedEnd: Sendable {
     package var client: String
     /// How long the recorder was ready to wait.
     package var seconds: Int64
+    /// After how many seconds it ended.
+    package var afterSeconds: Double
     /// How it ended.
     package var ended: StreamEnd
     /// What each client got until then.

@@ -9,6 +9,11 @@ package protocol ServiceUnderTest: Sendable {
     /// The last lines of its log, in one.
     var logEnd: String { get async }
 
+    /// Requires that it has not ended by itself.
+    ///
+    /// - Throws: `StackError` with `.partEnded`, which says how it ended.
+    func requireLife() async throws
+
     /// Runs statements in one transaction on the source.
     ///
     /// - Parameter statements: the statements.

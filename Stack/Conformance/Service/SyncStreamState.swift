@@ -43,6 +43,8 @@ package struct SyncStreamState: Sendable {
     package private(set) var streams: [Stream] = []
     /// The write checkpoint of the last checkpoint.
     package private(set) var writeCheckpoint: String?
+    /// How many checkpoints behind the first changed what the client holds: contents, or which buckets there are.
+    package private(set) var changes = 0
     /// How many checkpoints were completed.
     package private(set) var completions = 0
     /// Whether the last checkpoint was completed.
@@ -118,6 +120,7 @@ package struct SyncStreamState: Sendable {
         let before = listed
         listed = [:]
         for bucket in value["buckets"]?.arrayValue ?? [] { list(bucket, before: before) }
+        if hasCheckpoint { noteChanges(since: before) }
         for (label, content) in contents where listed[label] == nil { forget(label, content) }
         hasCheckpoint = true
         begin(value)
@@ -125,6 +128,7 @@ package struct SyncStreamState: Sendable {
 
     private mutating func diff(_ value: JSON) {
         if !hasCheckpoint { broken.append("a checkpoint_diff before the first checkpoint") }
+        let before = listed
         for name in value["removed_buckets"]?.arrayValue ?? [] {
             let label = BucketLabel(name.stringValue ?? "").text
             if listed.removeValue(forKey: label) == nil {
@@ -132,9 +136,19 @@ package struct SyncStreamState: Sendable {
             }
             if let content = contents[label] { forget(label, content) }
         }
-        let before = listed
         for bucket in value["updated_buckets"]?.arrayValue ?? [] { list(bucket, before: before) }
+        noteChanges(since: before)
         begin(value)
+    }
+
+    /// Counts a checkpoint if it says more than priorities, reasons and the write checkpoint.
+    private mutating func noteChanges(since before: [String: Listing]) {
+        let isSame =
+            before.count == listed.count
+            && listed.allSatisfy { label, listing in
+                before[label].map { $0.checksum == listing.checksum && $0.count == listing.count } == true
+            }
+        if !isSame { changes += 1 }
     }
 
     private mutating func begin(_ checkpoint: JSON) {
