@@ -51,10 +51,19 @@ import Testing
 
     @Test(arguments: [
         data("1#b[]"), data(checksum: "6"), data(data: #""{ }""#), data(op: "MOVE"),
-        data(subkey: "x/00000000-10fb-5118-b1a7-ef34ed6cfd46"),
+        data(subkey: "x/00000000-10fb-5118-b1a7-ef34ed6cfd46"), data(data: "{}"),
+        data().replacing(#""after":"0""#, with: #""after":0"#),
+        data().replacing(#""next_after":"1""#, with: #""next_after":null"#),
+        data().replacing(#""has_more":false,"#, with: ""),
     ])
     func anotherOperationIsNoticed(line: String) throws {
         #expect(try difference([Self.data()], [line]) != nil)
+    }
+
+    @Test func anotherSpellingOfAnAccentIsNoticed() throws {
+        let lines = [Self.data(data: "\"\u{E9}\""), Self.data(data: "\"e\u{301}\"")]
+        #expect(try difference([lines[0]], [lines[0]]) == nil)
+        #expect(try difference([lines[0]], [lines[1]]) != nil)
     }
 
     @Test func theOrderOfBucketsDoesNotCountAndThatWithinOneDoes() throws {

@@ -35,7 +35,7 @@ import Testing
 
     @Test func bucketNamesComeApart() {
         let label = BucketLabel(#"12#todos|0["a#b"]"#)
-        #expect(label.number == 12 && label.text == #"todos|0["a#b"]"# && label.stream == "todos")
+        #expect(label.number == 12 && label.text.text == #"todos|0["a#b"]"# && label.stream == "todos")
         #expect(BucketLabel(#"mine["1#2"]"#).number == nil && BucketLabel("mine[]").stream == "mine")
     }
 

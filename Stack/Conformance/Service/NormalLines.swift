@@ -10,7 +10,7 @@ package enum NormalLines {
     /// - Returns: the texts in the order of the lines, data of one checkpoint and priority by the name of the bucket.
     package static func texts(_ lines: [JSON], withTokens: Bool = false) -> [String] {
         var result: [String] = []
-        var data: [(bucket: String, text: String)] = []
+        var data: [(bucket: ExactText, text: String)] = []
         func flush() {
             // The order within a bucket counts, that of the buckets does not.
             let buckets = data.map(\.bucket)
@@ -22,7 +22,7 @@ package enum NormalLines {
             if line["token_expires_in"] != nil, !withTokens { continue }
             let text = normal(line, "").text
             if let bucket = line["data"]?["bucket"]?.stringValue {
-                data.append((bucket, text))
+                data.append((ExactText(bucket), text))
             } else {
                 flush()
                 result.append(text)
@@ -36,21 +36,35 @@ package enum NormalLines {
         switch json {
         case .object(let members):
             let isRemove = json["op"]?.stringValue == "REMOVE"
-            return .object(members.compactMap { member($0, isRemove, json["bucket"] != nil) })
+            let isBucket = json["bucket"] != nil
+            let isOperation = json["op"] != nil
+            return .object(
+                members.compactMap { member in
+                    if isOperation, member.name == "data" { return Self.content(member) }
+                    return Self.member(member, isRemove, isBucket)
+                })
         case .array(let elements):
             let normal = elements.map { Self.normal($0, key) }
             let isUnordered =
                 key == "buckets" || key == "updated_buckets" || key == "removed_buckets"
                 || key == "subscriptions"
             return .array(isUnordered ? normal.sorted { $0.text < $1.text } : normal)
-        case .string(let text) where key == "removed_buckets": return .string(BucketLabel(text).text)
+        case .string(let text) where key == "removed_buckets": return .string(BucketLabel(text).text.text)
         default: return json
         }
     }
 
+    /// What an operation carries.
+    private static func content(_ member: JSONMember) -> JSONMember {
+        JSONMember("data", member.value.isNull ? .null : .string(RecordedJSON.canonical(member.value)))
+    }
+
     private static func member(_ member: JSONMember, _ isRemove: Bool, _ isBucket: Bool) -> JSONMember? {
         switch member.name {
-        case "op_id", "last_op_id", "after", "next_after": return JSONMember(member.name, .string("n"))
+        case "op_id", "last_op_id", "after", "next_after":
+            // Which number it is does not count, whether it is one in a text does.
+            let isProper = member.value.stringValue.flatMap { Int64($0) } != nil
+            return isProper ? JSONMember(member.name, .string("n")) : member
         case "checksum":
             // Those of REMOVE, and sums with them, contain the source table's id.
             if isRemove || isBucket { return nil }
@@ -59,15 +73,8 @@ package enum NormalLines {
             let key = member.value.stringValue?.split(separator: "/").last.map(String.init) ?? ""
             // Version 4 is random.
             return JSONMember("subkey", .string(key.dropFirst(14).first == "4" ? "random" : key))
-        case "bucket": return JSONMember("bucket", .string(BucketLabel(member.value.stringValue ?? "").text))
-        case "data":
-            // The line, the list of operations, or what one of them carries.
-            if member.value["bucket"] != nil, member.value["has_more"] != nil {
-                return JSONMember("data", normal(member.value, ""))
-            }
-            if case .array = member.value { return JSONMember("data", normal(member.value, "data")) }
-            return JSONMember(
-                "data", member.value.isNull ? .null : .string(RecordedJSON.canonical(member.value)))
+        case "bucket":
+            return JSONMember("bucket", .string(BucketLabel(member.value.stringValue ?? "").text.text))
         default: return JSONMember(member.name, normal(member.value, member.name))
         }
     }
@@ -79,10 +86,11 @@ package enum NormalLines {
     ///   - received: of the service under test.
     /// - Returns: two lines with - and +.
     package static func difference(recorded: [String], received: [String]) -> String? {
-        guard recorded != received else { return nil }
-        let index = Swift.zip(recorded, received).prefix { $0 == $1 }.map { _ in 0 }.count
-        let old = index < recorded.count ? String(recorded[index].prefix(600)) : "no more line"
-        let new = index < received.count ? String(received[index].prefix(600)) : "no more line"
-        return "line \(index) differs:\n    - \(old)\n    + \(new)"
+        let (old, new) = (recorded.map { ExactText($0) }, received.map { ExactText($0) })
+        guard old != new else { return nil }
+        let index = Swift.zip(old, new).prefix { $0 == $1 }.map { _ in 0 }.count
+        let was = index < recorded.count ? String(recorded[index].prefix(600)) : "no more line"
+        let now = index < received.count ? String(received[index].prefix(600)) : "no more line"
+        return "line \(index) differs:\n    - \(was)\n    + \(now)"
     }
 }

@@ -46,7 +46,8 @@ package enum RecordedJSON {
     /// digest alone, and numbers of nested data went through another program.
     ///
     /// - Parameter value: the `data` of an operation, recorded or received.
-    /// - Returns: the text of `data`; its length and SHA-256 if it is long; compact JSON if it is nested.
+    /// - Returns: the text of `data`; its length and SHA-256 if it is long; compact JSON behind the word `nested` if it
+    ///   is none.
     package static func canonical(_ value: JSON) -> String {
         if case .string(let text) = value {
             let characters = text.unicodeScalars.count
@@ -57,7 +58,7 @@ package enum RecordedJSON {
         {
             return Self.long(Int(count), digest)
         }
-        return withPlainNumbers(value).text
+        return "nested " + withPlainNumbers(value).text
     }
 
     private static func long(_ characters: Int, _ digest: String) -> String {

@@ -57,15 +57,14 @@ package struct StateComparison {
     }
 
     private mutating func streams() {
-        let old = recorded.streams.filter { !omitted.contains($0.name) }
-        let new = received.streams.filter { !omitted.contains($0.name) }
-        if old != new {
-            differences.append("streams:" + Self.lines(old.map(Self.text), new.map(Self.text)))
-        }
+        let old = recorded.streams.filter { !omitted.contains($0.name) }.map(Self.text)
+        let new = received.streams.filter { !omitted.contains($0.name) }.map(Self.text)
+        if old != new { differences.append("streams:" + Self.lines(old, new)) }
     }
 
-    private static func text(_ stream: SyncStreamState.Stream) -> String {
-        ([stream.name + (stream.isDefault ? " (default)" : "")] + stream.errors).joined(separator: " ")
+    private static func text(_ stream: SyncStreamState.Stream) -> ExactText {
+        let name = stream.name + (stream.isDefault ? " (default)" : "")
+        return ExactText(([name] + stream.errors).joined(separator: " "))
     }
 
     private mutating func buckets() {
@@ -89,18 +88,27 @@ package struct StateComparison {
         }
     }
 
-    /// Whether the real service lists a bucket under the name of a stream that is left out: two streams whose buckets
-    /// are the same share them, and the first gives the name (service 5).
-    private func isShared(_ label: String) -> Bool {
-        guard let texts = received.held[label]?.texts else { return false }
-        let values = label.drop { $0 != "[" }
+    /// Whether the real service lists a bucket under the name of a stream that is left out.
+    ///
+    /// Two streams whose buckets are the same share them, and the first gives the name (service 5). It has all of their
+    /// reasons.
+    private func isShared(_ label: ExactText) -> Bool {
+        guard let texts = received.held[label]?.texts, let terms = received.listed[label]?.terms else {
+            return false
+        }
+        let values = label.text.drop { $0 != "[" }.utf8
         return recorded.held.contains { other, bucket in
-            omitted.contains(BucketLabel.stream(other)) && other.hasSuffix(values) && bucket.texts == texts
+            guard omitted.contains(BucketLabel.stream(other)), bucket.texts == texts,
+                other.text.utf8.suffix(values.count).elementsEqual(values),
+                let all = recorded.listed[other]?.terms
+            else { return false }
+            return all.defaultCount >= terms.defaultCount
+                && Set(all.reasons).isSuperset(of: terms.reasons.filter { !$0.text.hasPrefix("default ") })
         }
     }
 
     private mutating func terms(
-        _ label: String, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
+        _ label: ExactText, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
     ) {
         let expected = withoutOmitted(was.terms)
         // A service may tell new reasons at once, the real one tells them with the next content (3.14 D3).
@@ -121,26 +129,32 @@ package struct StateComparison {
 
     private func withoutOmitted(_ terms: SyncStreamState.Terms) -> SyncStreamState.Terms {
         var terms = terms
-        terms.reasons = terms.reasons.filter { reason in !omitted.contains { reason == "default \($0)" } }
+        terms.reasons = terms.reasons.filter { reason in
+            !omitted.contains { reason == ExactText("default \($0)") }
+        }
         return terms
     }
 
     /// Whether reasons are equal; the real service names the stream of the bucket's name where another is the reason
     /// (3.14 D2).
     private func agree(
-        _ now: SyncStreamState.Terms, _ was: SyncStreamState.Terms, _ label: String
+        _ now: SyncStreamState.Terms, _ was: SyncStreamState.Terms, _ label: ExactText
     ) -> Bool {
-        let missing = was.reasons.subtracting(now.reasons)
-        let added = now.reasons.subtracting(was.reasons)
-        if missing.isEmpty && added.isEmpty { return true }
-        let misnamed = "default \(BucketLabel.stream(label))"
-        return was.reasons.contains(misnamed) && missing.isSubset(of: [misnamed])
-            && added.allSatisfy { reason in received.streams.contains { reason == "default \($0.name)" } }
+        let (old, new) = (Set(was.reasons), Set(now.reasons))
+        if old == new { return true }
+        let misnamed = ExactText("default \(BucketLabel.stream(label))")
+        let defaults = received.streams.filter(\.isDefault).map { ExactText("default \($0.name)") }
+        let added = new.subtracting(old)
+        guard old.contains(misnamed), old.subtracting(new).isSubset(of: [misnamed]),
+            !added.isEmpty, added.isSubset(of: defaults)
+        else { return false }
+        // A name for another one, and none more; those of streams that are left out may be among them.
+        return omitted.isEmpty ? was.defaultCount == now.defaultCount : was.defaultCount >= now.defaultCount
     }
 
     /// Compares by how much the number in front of the name has risen.
     private mutating func number(
-        _ label: String, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
+        _ label: ExactText, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
     ) {
         guard let first = firstNumbers.recorded, let number = BucketLabel(was.name).number else { return }
         let rise = number - first
@@ -157,7 +171,7 @@ package struct StateComparison {
         return (left, right)
     }
 
-    private mutating func rows(_ label: String, _ was: SyncedBucket, _ now: SyncedBucket) {
+    private mutating func rows(_ label: ExactText, _ was: SyncedBucket, _ now: SyncedBucket) {
         let (old, new) = (was.texts, now.texts)
         let names = Set(old.keys).union(new.keys).sorted { $0.description < $1.description }
         for name in names where old[name] != new[name] {
@@ -172,7 +186,7 @@ package struct StateComparison {
     }
 
     private mutating func checksum(
-        _ label: String, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
+        _ label: ExactText, _ was: SyncStreamState.Listing, _ now: SyncStreamState.Listing
     ) {
         if received.unfit.contains(label), !recorded.unfit.contains(label) {
             differences.append("bucket \(label): its checksum is not the sum of the operations sent")
@@ -187,10 +201,13 @@ package struct StateComparison {
         }
     }
 
-    /// Lines with - for what was recorded alone, with + for what was received alone.
-    private static func lines(_ recorded: [String], _ received: [String]) -> String {
-        let gone = recorded.filter { !received.contains($0) }.map { "\n    - " + $0.prefix(1000) }
-        let come = received.filter { !recorded.contains($0) }.map { "\n    + " + $0.prefix(1000) }
-        return (gone + come).joined()
+    /// Lines with - for what was recorded alone, with + for what was received alone; of the same in another order all.
+    private static func lines(_ recorded: [ExactText], _ received: [ExactText]) -> String {
+        var gone = recorded.filter { !received.contains($0) }
+        var come = received.filter { !recorded.contains($0) }
+        if gone.isEmpty, come.isEmpty { (gone, come) = (recorded, received) }
+        return
+            (gone.map { "\n    - " + $0.text.prefix(1000) } + come.map { "\n    + " + $0.text.prefix(1000) })
+            .joined()
     }
 }

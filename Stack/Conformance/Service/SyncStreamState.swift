@@ -21,8 +21,11 @@ package struct SyncStreamState: Sendable {
     package struct Terms: Hashable, Sendable {
         /// From 0, the most urgent.
         package var priority: Int64
-        /// `default NAME` for each default stream, `subscription I` for each subscription.
-        package var reasons: Set<String>
+        /// `default NAME` for each default stream, `subscription I` for each subscription, as often as they were sent.
+        package var reasons: [ExactText]
+
+        /// How many of them are default streams.
+        package var defaultCount: Int { reasons.count { $0.text.hasPrefix("default ") } }
     }
 
     /// One entry of `streams`.
@@ -38,7 +41,7 @@ package struct SyncStreamState: Sendable {
     /// The head of the answer, once it has come.
     package var response: RecordedAnswer?
     /// The buckets of the last checkpoint by their label.
-    package private(set) var listed: [String: Listing] = [:]
+    package private(set) var listed: [ExactText: Listing] = [:]
     /// The streams of the last full checkpoint.
     package private(set) var streams: [Stream] = []
     /// The write checkpoint of the last checkpoint.
@@ -52,18 +55,18 @@ package struct SyncStreamState: Sendable {
     /// The seconds that the token was said to be valid for.
     package private(set) var tokenSeconds: [Int64] = []
     /// Labels of buckets whose checksum did not fit the operations when the last checkpoint was completed.
-    package private(set) var unfit: Set<String> = []
+    package private(set) var unfit: Set<ExactText> = []
     /// What lines broke that every line must keep.
     package private(set) var broken: [String] = []
 
     /// The name under which each label was last sent, in whichever direction.
-    package private(set) var names: [String: String] = [:]
+    package private(set) var names: [ExactText: String] = [:]
 
     private let isRecorded: Bool
     /// Contents by label; one stream has one number in all of its names.
-    private var contents: [String: SyncedBucket] = [:]
+    private var contents: [ExactText: SyncedBucket] = [:]
     /// What was held of buckets that are not listed any more, for those who take over positions.
-    private var former: [String: SyncedBucket] = [:]
+    private var former: [ExactText: SyncedBucket] = [:]
     private var lastOpID: Int64 = 0
     private var hasCheckpoint = false
 
@@ -73,10 +76,10 @@ package struct SyncStreamState: Sendable {
     package init(isRecorded: Bool) { self.isRecorded = isRecorded }
 
     /// What is held of the listed buckets, by label.
-    package var held: [String: SyncedBucket] { contents.filter { listed[$0.key] != nil } }
+    package var held: [ExactText: SyncedBucket] { contents.filter { listed[$0.key] != nil } }
 
     /// Returns what was reached of a bucket, listed or not.
-    package func reached(_ label: String) -> SyncedBucket? { contents[label] ?? former[label] }
+    package func reached(_ label: ExactText) -> SyncedBucket? { contents[label] ?? former[label] }
 
     /// Begins with positions that are sent in the request.
     ///
@@ -128,7 +131,7 @@ package struct SyncStreamState: Sendable {
 
     private mutating func diff(_ value: JSON) {
         if !hasCheckpoint { broken.append("a checkpoint_diff before the first checkpoint") }
-        let before = listed
+        let former = listed
         for name in value["removed_buckets"]?.arrayValue ?? [] {
             let label = BucketLabel(name.stringValue ?? "").text
             if listed.removeValue(forKey: label) == nil {
@@ -136,13 +139,14 @@ package struct SyncStreamState: Sendable {
             }
             if let content = contents[label] { forget(label, content) }
         }
+        let before = listed
         for bucket in value["updated_buckets"]?.arrayValue ?? [] { list(bucket, before: before) }
-        noteChanges(since: before)
+        noteChanges(since: former)
         begin(value)
     }
 
     /// Counts a checkpoint if it says more than priorities, reasons and the write checkpoint.
-    private mutating func noteChanges(since before: [String: Listing]) {
+    private mutating func noteChanges(since before: [ExactText: Listing]) {
         let isSame =
             before.count == listed.count
             && listed.allSatisfy { label, listing in
@@ -161,12 +165,12 @@ package struct SyncStreamState: Sendable {
         lastOpID = opID
     }
 
-    private mutating func forget(_ label: String, _ content: SyncedBucket) {
+    private mutating func forget(_ label: ExactText, _ content: SyncedBucket) {
         former[label] = content
         contents[label] = nil
     }
 
-    private mutating func list(_ bucket: JSON, before: [String: Listing]) {
+    private mutating func list(_ bucket: JSON, before: [ExactText: Listing]) {
         guard let name = bucket["bucket"]?.stringValue,
             let checksum = bucket["checksum"]?.int64Value.flatMap(Checksum.init(exactly:)),
             let priority = bucket["priority"]?.int64Value
@@ -176,7 +180,8 @@ package struct SyncStreamState: Sendable {
         if contents[label] == nil || names[label] != name { contents[label] = SyncedBucket() }
         names[label] = name
         let terms = Terms(
-            priority: priority, reasons: Set((bucket["subscriptions"]?.arrayValue ?? []).map(reason)))
+            priority: priority,
+            reasons: (bucket["subscriptions"]?.arrayValue ?? []).map { ExactText(reason($0)) })
         var listing = Listing(
             name: name, checksum: checksum, count: bucket["count"]?.int64Value, terms: terms,
             settledTerms: terms)
@@ -201,7 +206,10 @@ package struct SyncStreamState: Sendable {
             return broken.append("data of \(name), which is not listed")
         }
         defer { contents[label] = content }
-        if let after = Self.number(value["after"]), after != content.position {
+        guard let after = Self.number(value["after"]), let next = Self.number(value["next_after"]),
+            value["has_more"]?.boolValue != nil
+        else { return broken.append("data of \(name) without a proper after, next_after or has_more") }
+        if after != content.position {
             broken.append("data of \(name) after \(after) where \(content.position) was reached")
         }
         for operation in value["data"]?.arrayValue ?? [] {
@@ -217,7 +225,7 @@ package struct SyncStreamState: Sendable {
             if let mistake = content.apply(operation) { broken.append("\(name): \(mistake)") }
             content.position = opID
         }
-        if let next = Self.number(value["next_after"]), next != content.position {
+        if next != content.position {
             broken.append("next_after \(next) of \(name) where \(content.position) was reached")
         }
     }

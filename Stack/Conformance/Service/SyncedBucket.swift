@@ -1,3 +1,4 @@
+import PowerSyncMockService
 import PowerSyncWire
 
 /// What a client holds of one bucket: the operations, applied (service 4).
@@ -7,15 +8,15 @@ package struct SyncedBucket: Sendable {
         /// The type and the id of the row.
         package let row: RowName
         /// Which source row it was made of.
-        package let subkey: String
+        package let subkey: ExactText
     }
 
     /// The name of a row on the client.
     package struct RowName: Hashable, Sendable, CustomStringConvertible {
         /// The object type.
-        package let type: String
+        package let type: ExactText
         /// The object id.
-        package let id: String
+        package let id: ExactText
 
         /// Type and id with a slash between.
         package var description: String { "\(type)/\(id)" }
@@ -26,7 +27,7 @@ package struct SyncedBucket: Sendable {
     /// The sum of all operations' checksums.
     package var sum = Checksum.zero
     /// The data of each row, in one spelling for all that is equal.
-    package private(set) var rows: [Key: String] = [:]
+    package private(set) var rows: [Key: ExactText] = [:]
     /// Whether all operations from the first are known.
     package private(set) var isWhole = true
     /// Whether there were no operations but PUTs.
@@ -42,8 +43,8 @@ package struct SyncedBucket: Sendable {
     }
 
     /// The texts that the client may see for each row.
-    package var texts: [RowName: Set<String>] {
-        var result: [RowName: Set<String>] = [:]
+    package var texts: [RowName: Set<ExactText>] {
+        var result: [RowName: Set<ExactText>] = [:]
         for (key, text) in rows { result[key.row, default: []].insert(text) }
         return result
     }
@@ -65,8 +66,18 @@ package struct SyncedBucket: Sendable {
                 let id = operation["object_id"]?.stringValue,
                 let subkey = operation["subkey"]?.stringValue, let data = operation["data"]
             else { return "a \(kind ?? "") without object_type, object_id, subkey or data" }
-            let key = Key(row: RowName(type: type, id: id), subkey: subkey)
-            rows[key] = kind == "PUT" ? RecordedJSON.canonical(data) : nil
+            let row = RowName(type: ExactText(type), id: ExactText(id))
+            let key = Key(row: row, subkey: ExactText(subkey))
+            rows[key] = kind == "PUT" ? ExactText(RecordedJSON.canonical(data)) : nil
+            // Of a text that is recorded by its digest, and of nested data, the exact text is not known.
+            let proper =
+                kind == "REMOVE"
+                ? OperationChecksum.remove(subkey: subkey)
+                : data.stringValue.map { OperationChecksum.put(type: type, id: id, data: $0) }
+            if let proper, proper != checksum {
+                return "the checksum of a \(kind ?? "") of \(row) is \(checksum.signed), "
+                    + "its content has \(proper.signed)"
+            }
         case "MOVE": break
         case "CLEAR":
             rows = [:]
