@@ -178,7 +178,7 @@ struct ConformanceCommandTests {
             "DO $$BEGIN IF current_setting('lock_timeout') <> '30s' OR current_setting('statement_timeout') <> '2min' "
             + "THEN RAISE 'it would'; END IF; END$$"
         let steps = #"[{"tx":["\#(tx)"]},{"http":{"method":"GET","path":"/probes/liveness","user":"u"},"#
-            + #""answer":{"status":200,"headers":{}}}]"#
+            + #""answer":{"status":200,"headers":{"content-type":"application/json; charset=utf-8"}}}]"#
         let config = #""sync_config":"config: {edition: 3}\nstreams:\n  s: {query: SELECT * FROM a}\n""#
         let result = try await run(
             [], written: ["a.json": #"{"name":"a",\#(config),"schema":["CREATE TABLE a(id text)"],"steps":\#(steps)}"#])

@@ -39,6 +39,9 @@ import Testing
         other.headers["content-type"] = "text/html"
         #expect(
             try compare(other).differences == ["header content-type: text/html, recorded application/json"])
+        var encoded = try Self.answer(Self.error)
+        encoded.headers["content-encoding"] = "gzip"
+        #expect(try compare(encoded).differences == ["header content-encoding: gzip, recorded none"])
         for change in [("PSYNC_S2101", "PSYNC_S2102"), ("\"no\"", "\"not\""), ("Authorization", "Other")] {
             let body = Self.error.replacing(change.0, with: change.1)
             #expect(try compare(try Self.answer(body)).differences.count == 1)
@@ -67,7 +70,10 @@ import Testing
         let failing = AnswerComparison(
             try Self.request("/write-checkpoint.json"), recorded: try Self.answer(Self.error, status: 500),
             received: wrong)
-        #expect(failing.differences == [])
+        #expect(failing.differences == [] && !failing.isCompared)
+        let other = AnswerComparison(
+            try Self.request("/x"), recorded: try Self.answer(Self.error, status: 500), received: wrong)
+        #expect(other.differences.count == 2 && other.isCompared)
     }
 
     @Test func timesAreNotCompared() throws {
@@ -77,5 +83,58 @@ import Testing
         let comparison = AnswerComparison(
             try Self.request("/probes/startup"), recorded: try body("a"), received: try body("b"))
         #expect(comparison.differences == [])
+    }
+
+    /// The answer of the validate endpoint to one configuration (service 1.10).
+    private func validation(_ changes: (String, String)...) throws -> AnswerComparison {
+        let recorded =
+            #"{"data":{"connections":[{"slot_name":"","postgres_uri":"postgresql://h:1/a"}],"errors":[{"level":"warning","#
+            + #""message":"Column not found.","location":{"start_offset":82,"end_offset":86},"ts":"2026"},"#
+            + #"{"level":"fatal","message":"Syntax error at line 1 col 38:\n\n1 SELECT","ts":"2026"}]}}"#
+        let received = changes.reduce(recorded) { $0.replacing($1.0, with: $1.1) }
+        return AnswerComparison(
+            try Self.request("/api/admin/v1/validate"), recorded: try Self.answer(recorded),
+            received: try Self.answer(received))
+    }
+
+    @Test func whatChangesWithTheRunIsNotCompared() throws {
+        #expect(try validation(("2026", "2027"), ("h:1/a", "h:2/b")).differences == [])
+        #expect(
+            try validation((#","ts":"2026"},"#, "},")).differences == [
+                "body.data.errors[0].ts is missing, recorded \"(some)\""
+            ])
+        #expect(try validation((#""slot_name":"""#, #""slot_name":"s""#)).differences.count == 1)
+    }
+
+    @Test(arguments: [
+        ("82", "83", "body.data.errors[0].location.start_offset:\n    - 82\n    + 83"),
+        ("warning", "fatal", "body.data.errors[0].level:\n    - \"warning\"\n    + \"fatal\""),
+        (
+            "Column not", "Column is not",
+            "body.data.errors[0].message:\n    - \"Column not found.\"\n    + \"Column is not found.\""
+        ),
+    ])
+    func severitiesLocationsAndTextsAreCompared(part: String, other: String, difference: String) throws {
+        #expect(try validation((part, other)).differences == [difference])
+    }
+
+    @Test func theTextOfAParserCountsLineByLineUpToItsFirstLine() throws {
+        let behind = try validation((#"\n\n1 SELECT"#, #"\nhere"#))
+        #expect(behind.differences == [] && behind.detailDifferences == [])
+        let first = try validation(("col 38", "col 39"))
+        #expect(first.differences == [])
+        #expect(
+            first.detailDifferences == [
+                "GET /api/admin/v1/validate: body.data.errors[1].message:\n    - Syntax error at line 1 col 38:\n"
+                    + "    + Syntax error at line 1 col 39:"
+            ])
+    }
+
+    @Test func anotherSpellingOfAnAccentIsAnotherText() throws {
+        let accented = Self.error.replacing("\"no\"", with: "\"\u{E9}\"")
+        let comparison = AnswerComparison(
+            try Self.request("/x"), recorded: try Self.answer(accented),
+            received: try Self.answer(accented.replacing("\u{E9}", with: "e\u{301}")))
+        #expect(comparison.differences.count == 1)
     }
 }

@@ -65,7 +65,8 @@ import Testing
 
     private static func waitEnd(_ lines: [String], seconds: Double) -> String {
         let entries = lines.map { #"{"line":\#($0)}"# }.joined(separator: ",")
-        return #"{"wait_end":"c1","seconds":9,"ended":"end","after_seconds":\#(seconds),"lines":{"c1":[\#(entries)]}}"#
+        return
+            #"{"wait_end":"c1","seconds":9,"ended":"end","after_seconds":\#(seconds),"lines":{"c1":[\#(entries)]}}"#
     }
 
     private static let opened = [open, settle(first, withHead: true)]
@@ -78,7 +79,8 @@ import Testing
             #"{"name":"s","sync_config":"","service":\#(limits),"steps":[\#(steps.joined(separator: ","))]}"#
         let service = try ScriptedService(plan)
         defer { service.close() }
-        return try await ScenarioRun(ServiceScenario(parsing: text), service: service, syncConfigs: [""]).run()
+        return try await ScenarioRun(ServiceScenario(parsing: text), service: service, syncConfigs: [""])
+            .run()
     }
 
     private func run(
@@ -117,8 +119,8 @@ import Testing
 
     @Test func anotherAnswerToARequestIsAFailure() async throws {
         let http =
-            #"{"http":{"method":"GET","path":"/x","user":"u"},"answer":{"status":200,"headers":{},"#
-            + #""body":{"data":"yes"}}}"#
+            #"{"http":{"method":"GET","path":"/x","user":"u"},"answer":{"status":200,"headers":{"#
+            + #""content-type":"application/json"},"body":{"data":"yes"}}}"#
         var plan = ScriptedService.Plan(answers: ["GET /x": #"{"data":"no"}"#])
         let result = try await run([http], plan)
         #expect(result.failures.count == 1)
@@ -126,6 +128,14 @@ import Testing
         plan.answers["GET /x"] = #"{"data":"yes"}"#
         let same = try await run([http], plan)
         #expect(same.failures == [] && same.compared == 1)
+    }
+
+    @Test func aRequestOfWhichNothingIsComparedDoesNotCount() async throws {
+        let http =
+            #"{"http":{"method":"GET","path":"/write-checkpoint.json","user":"u"},"#
+            + #""answer":{"status":500,"headers":{}}}"#
+        let result = try await run([http], ScriptedService.Plan())
+        #expect(result.outcome() == .failed(["it compares nothing"]))
     }
 
     /// The lines of the transaction come behind the probe alone: who settles without one misses them.
@@ -200,7 +210,8 @@ import Testing
     @Test func theEndOfATokenIsComparedWithItsKindAndItsLastLine() async throws {
         let steps = [Self.open, Self.waitEnd(Self.first + Self.tokens, seconds: 0)]
         let cut = try await run(steps) { stream in stream.send(Self.first + Self.tokens) }
-        #expect(cut.failures.contains { $0.hasPrefix("step 1 (wait_end): c1: ended cut ") }, "\(cut.failures)")
+        #expect(
+            cut.failures.contains { $0.hasPrefix("step 1 (wait_end): c1: ended cut ") }, "\(cut.failures)")
         let silent = try await run(steps) { stream in
             stream.send(Self.first)
             stream.end()
@@ -216,7 +227,8 @@ import Testing
     }
 
     @Test func theTimeOfAnEndIsCompared() async throws {
-        let result = try await run([Self.open, Self.waitEnd(Self.first + Self.tokens, seconds: 9)]) { stream in
+        let result = try await run([Self.open, Self.waitEnd(Self.first + Self.tokens, seconds: 9)]) {
+            stream in
             stream.send(Self.first + Self.tokens)
             stream.end()
         }
@@ -250,12 +262,15 @@ import Testing
     @Test func aStreamThatEndsEarlyIsNoticed() async throws {
         #expect(try await run { _ in true } == [])
         let cut = try await run { _ in false }
-        #expect(cut.first?.contains(": c1: its stream ended (cut), the recorded one did not") == true, "\(cut)")
+        #expect(
+            cut.first?.contains(": c1: its stream ended (cut), the recorded one did not") == true, "\(cut)")
         let ended = try await run { stream in
             stream.end()
             return false
         }
-        #expect(ended.first?.contains(": c1: its stream ended (end), the recorded one did not") == true, "\(ended)")
+        #expect(
+            ended.first?.contains(": c1: its stream ended (end), the recorded one did not") == true,
+            "\(ended)")
         let garbage = try await run { stream in
             stream.connection.chunk("garbage\n")
             return true
@@ -285,7 +300,8 @@ import Testing
             let failures = try await run(Self.opened + [Self.tx, step], plan).failures
             #expect(failures.count == 1 && failures[0].hasPrefix("step 3 ("), "\(failures)")
             #expect(
-                failures.first?.hasSuffix(": the service has ended by itself; the log of the service ends: none")
+                failures.first?.hasSuffix(
+                    ": the service has ended by itself; the log of the service ends: none")
                     == true, "\(failures)")
         }
     }

@@ -33,6 +33,9 @@ package struct RecordedAnswer: Sendable {
     /// The header fields that say something about the connection or the time alone.
     private static let incomparable: Set = ["date", "connection", "keep-alive"]
 
+    /// The header fields that say how the body is to be read: the real service sent none that was not recorded.
+    private static let describing = ["content-encoding", "content-type", "transfer-encoding"]
+
     /// Returns where a received head differs from a recorded one, whose fields are those that count.
     ///
     /// - Parameters:
@@ -51,6 +54,10 @@ package struct RecordedAnswer: Sendable {
             let other = received.headers[name]
             guard other != value else { continue }
             result.append("header \(name): \(other ?? "none"), recorded \(value)")
+        }
+        for name in Self.describing where headers[name] == nil {
+            guard let other = received.headers[name] else { continue }
+            result.append("header \(name): \(other), recorded none")
         }
         return result
     }

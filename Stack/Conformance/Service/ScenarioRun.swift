@@ -24,12 +24,14 @@ package actor ScenarioRun {
         ///   - more: failures beside those of the steps.
         ///   - omitted: streams that were left out.
         /// - Returns: its outcome.
-        package func outcome(with more: [String] = [], omitting omitted: Set<String> = []) -> ScenarioOutcome {
+        package func outcome(with more: [String] = [], omitting omitted: Set<String> = []) -> ScenarioOutcome
+        {
             if !(failures + more).isEmpty { return .failed(failures + more) }
             if let stopped { return .notRun(stopped) }
             guard compared > 0 else {
                 return omitted.isEmpty
-                    ? .failed(["it compares nothing"]) : .notRun("nothing is left without the refused streams")
+                    ? .failed(["it compares nothing"])
+                    : .notRun("nothing is left without the refused streams")
             }
             return .passed(lineByLine: omitted.isEmpty && lineDifferences.isEmpty)
         }
@@ -161,7 +163,7 @@ package actor ScenarioRun {
         try await service.requireLife()
         let answer = try await service.access.send(request)
         let comparison = AnswerComparison(request, recorded: recorded, received: answer)
-        result.compared += 1
+        if comparison.isCompared { noteComparison() }
         result.lineDifferences += comparison.detailDifferences
         return comparison.differences.map { "\(request.method) \(request.path): \($0)" }
     }
