@@ -71,6 +71,9 @@ struct ConformanceCommandTests {
         // Passed, of them line by line, failed, refused as listed, not run.
         try #require(counts.count == 5, "\(last)")
         #expect(counts[2] == 0 && counts[0] + counts[3] + counts[4] == 138)
+        // Each of them stands in the list with its reason.
+        #expect(counts[3] == 103 && counts[4] == 16)
+        #expect(result.output.contains("gzip.json: refused as listed: line 9, column 46: IN is not supported"))
         // Two transactions may come in one checkpoint on a busy machine, which lines tell and states do not.
         #expect(counts[1] * 2 > counts[0], "\(result.output)")
     }
@@ -191,6 +194,31 @@ struct ConformanceCommandTests {
         #expect(result.error.hasPrefix("error: there is no scenario nowhere below "))
         let partial = try await run(["service", "--partial", "--command", "true", Self.scenarios])
         #expect(partial.status == 64)
+        let stale = try await run(["--expect-missing", Self.missing], written: ["a.json": Self.written("a")])
+        #expect(stale.status == 1 && stale.error.contains("names admin-diagnostics, which is not there"))
+    }
+
+    /// A scenario without steps.
+    private static func written(_ name: String) -> String { #"{"name":"\#(name)","sync_config":"","steps":[]}"# }
+
+    @Test func filesThatAreNoScenariosOrHaveOneNameAreAnError() async throws {
+        let other = try await run([], written: ["a.json": Self.written("a"), "b.json": "{}"])
+        #expect(other.status == 1 && other.error == "error: DIR/b.json: \"name\" is missing\n", "\(other.error)")
+        let twice = try await run([], written: ["a.json": Self.written("x"), "b.json": Self.written("x")])
+        #expect(twice.status == 1)
+        #expect(twice.error == "error: DIR/a.json and DIR/b.json are both named x; names must differ\n")
+    }
+
+    @Test func whatIsNotRunHasToBeListed() async throws {
+        let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
+        defer { folder.remove() }
+        let list = folder.path + "/missing.txt"
+        try Data("truncate  x\n".utf8).write(to: URL(filePath: list))
+        let result = try await run([
+            "service", "--expect-missing", list, "--only", "invalid-04-group", Self.scenarios,
+        ])
+        #expect(result.status == 1)
+        #expect(result.output.contains("invalid-04-group.json: not run, which is not listed: it asks the admin API"))
     }
 
     @Test func helpTeaches() async throws {

@@ -99,6 +99,17 @@ import Testing
         #expect(list.byName == ["a": "the operator ||", "b": "joins"])
         #expect(throws: StackError.self) { try MissingConstructs(parsing: "a\n") }
         #expect(throws: StackError.self) { try MissingConstructs(parsing: "a x\na y\n") }
+        #expect(list.objection(to: "line 1, column 2: the operator || is not", of: "a", "refused") == nil)
+        #expect(
+            list.objection(to: "joins", of: "a", "refused")
+                == "listed with the operator ||, but refused for another reason: joins")
+        #expect(list.objection(to: "why", of: "c", "not run") == "not run, which is not listed: why")
+    }
+
+    @Test func namesOfFilesLeadNowhereElse() {
+        #expect(ServiceScenario.fileName("random-1_B") == "random-1_B")
+        #expect(ServiceScenario.fileName("../../a b\u{E9}") == "______a_b_")
+        #expect(ServiceScenario.fileName(String(repeating: "a", count: 300)).count == 80)
     }
 
     @Test func theLastLineCounts() {
@@ -108,7 +119,7 @@ import Testing
         #expect(!count.isSuccess)
         count.add(.passed(lineByLine: true))
         count.add(.passed(lineByLine: false))
-        count.add(.refusedAsListed)
+        count.add(.refusedAsListed("why"))
         #expect(count.isSuccess)
         #expect(
             count.summary == "2 passed (1 of them line by line too), 0 failed, 1 refused as listed, 1 not run"

@@ -68,6 +68,17 @@ import Testing
             "step 1: no step is known with dance"
         ),
         (#"{"name":"a","sync_config":"","steps":[{"tx":[1]}]}"#, "step 0: a statement is no text"),
+        (#"{"name":"a","sync_config":"","steps":[{"tx":"x"}]}"#, "step 0: \"tx\" is no list"),
+        (#"{"name":"a","sync_config":"","schema":"x","steps":[]}"#, "\"schema\" is no list"),
+        (#"{"name":"a","sync_config":"","steps":[{"close":"c"}]}"#, "step 0: no client c was opened"),
+        (
+            #"{"name":"a","sync_config":"","steps":[{"settle":1,"lines":{"c":[]}}]}"#,
+            "step 0: no client c was opened"
+        ),
+        (
+            #"{"name":"a","sync_config":"","steps":[{"open":"d","user":"u","accept":"","positions_of":"c"}]}"#,
+            "step 0: no client c was opened"
+        ),
         (
             #"{"name":"a","sync_config":"","steps":[{"wait_end":"c","seconds":1,"ended":"never"}]}"#,
             "step 0: \"wait_end\" needs \"ended\", \"seconds\" and \"after_seconds\""

@@ -4,8 +4,8 @@ package enum ScenarioOutcome: Sendable, Equatable {
     case passed(lineByLine: Bool)
     /// Something differs, or could not be done.
     case failed([String])
-    /// The service refuses the configuration, as the list says.
-    case refusedAsListed
+    /// The service refuses the configuration, as the list says; with what it says.
+    case refusedAsListed(String)
     /// It was left out, or its rest was.
     case notRun(String)
 }

@@ -11,13 +11,16 @@ struct ScenarioTrial: Sendable {
         var remarks: [String] = []
         /// Where lines differ although what a client holds does not.
         var lineDifferences: [String] = []
+
+        /// Whether it failed.
+        var isFailure: Bool { if case .failed = outcome { true } else { false } }
     }
 
     /// What all scenarios share.
     let machine: ScenarioService.Machine
     /// Whether streams that are refused are left out.
     let isPartial: Bool
-    /// What may be refused; nil if nobody said.
+    /// What may be refused or not be run; nil if nobody said.
     let missing: MissingConstructs?
     /// Where the files of all scenarios go.
     let folder: String
@@ -31,21 +34,23 @@ struct ScenarioTrial: Sendable {
     /// - Throws: `CancellationError`; every other error is a failure of the scenario.
     func run(_ scenario: ServiceScenario, number: Int) async throws -> Report {
         if case .own = machine.program, scenario.isAdminAlone {
-            return Report(outcome: .notRun("it asks the admin API alone, which this service does not have"))
+            let reason = "it asks the admin API alone, which this service does not have"
+            return judge(Report(outcome: .notRun(reason)), of: scenario.name)
         }
         var configs = scenario.syncConfigs
         var omitted: Set<String> = []
         if case .own = machine.program, let reason = Self.refusal(of: configs) {
-            let rest = isPartial ? Self.rest(of: configs) : nil
+            let judged = judge(refusal: reason, of: scenario.name)
             // Without a list nothing is expected of streams that are left out.
-            if missing != nil || rest == nil, let failure = judge(refusal: reason, of: scenario.name) {
-                return failure
+            guard isPartial, missing == nil || !judged.isFailure, let rest = Self.rest(of: configs) else {
+                return judged
             }
-            guard let rest else { return Report(outcome: .refusedAsListed) }
             configs = rest.map(\.text)
             omitted = rest.reduce(into: []) { $0.formUnion($1.dropped) }
-        } else if case .own = machine.program, let construct = missing?.byName[scenario.name] {
-            return Report(outcome: .failed(["listed as refused (\(construct)), but accepted: strike it off"]))
+        } else if case .own = machine.program, !scenario.compacts,
+            let reason = missing?.byName[scenario.name]
+        {
+            return Self.failure("listed as refused (\(reason)), but accepted: strike it off")
         }
         do {
             return try await play(scenario, number, configs, omitted)
@@ -55,7 +60,7 @@ struct ScenarioTrial: Sendable {
             // What our own refuses is known without starting it.
             if case .own = machine.program { return Self.failure("the service ended: \(refusal.reason)") }
             if refusal.isCrash { return Self.failure("the command did not start: \(refusal.reason)") }
-            return judge(refusal: refusal.reason, of: scenario.name) ?? Report(outcome: .refusedAsListed)
+            return judge(refusal: refusal.reason, of: scenario.name)
         } catch {
             return Report(outcome: .failed(["\(error)"]))
         }
@@ -83,10 +88,24 @@ struct ScenarioTrial: Sendable {
         return rest
     }
 
-    /// Returns the failure that a refusal is; nil if it is listed.
-    private func judge(refusal: String, of name: String) -> Report? {
-        if missing?.byName[name] != nil { return nil }
-        return Self.failure("refused, which is not listed: \(refusal)")
+    /// Returns what a refusal is, a failure unless it is listed with that reason.
+    private func judge(refusal: String, of name: String) -> Report {
+        let list = missing ?? MissingConstructs()
+        if let objection = list.objection(to: refusal, of: name, "refused") { return Self.failure(objection) }
+        return Report(outcome: .refusedAsListed(refusal))
+    }
+
+    /// Returns what a scenario is that our own service is not asked, or not to its end: a failure if there is a list and
+    /// it is not there.
+    private func judge(_ report: Report, of name: String) -> Report {
+        guard case .own = machine.program, let missing else { return report }
+        switch report.outcome {
+        case .notRun(let reason):
+            return missing.objection(to: reason, of: name, "not run").map(Self.failure) ?? report
+        case .passed where missing.byName[name] != nil:
+            return Self.failure("listed, but passed: strike it off")
+        case .passed, .failed, .refusedAsListed: return report
+        }
     }
 
     private static func failure(_ text: String) -> Report { Report(outcome: .failed([text])) }
@@ -94,7 +113,8 @@ struct ScenarioTrial: Sendable {
     private func play(
         _ scenario: ServiceScenario, _ number: Int, _ configs: [String], _ omitted: Set<String>
     ) async throws -> Report {
-        let folder = try PrivateFile.makeFolder("\(folder)/\(scenario.name)")
+        let folder = try PrivateFile.makeFolder(
+            "\(folder)/\(number)-\(ServiceScenario.fileName(scenario.name))")
         let service = ScenarioService(
             machine, number: number, folder: folder, scenario: scenario, syncConfig: configs[0])
         let run = ScenarioRun(scenario, service: service, syncConfigs: configs, omitting: omitted)
@@ -108,7 +128,8 @@ struct ScenarioTrial: Sendable {
             result = try await run.run()
             for (client, lines) in await run.received {
                 try PrivateFile.write(
-                    lines.map { $0.text + "\n" }.joined(), to: "\(folder)/\(client).ndjson")
+                    lines.map { $0.text + "\n" }.joined(),
+                    to: "\(folder)/\(ServiceScenario.fileName(client)).ndjson")
             }
         } catch {
             // What went wrong first is the error to tell; the server ends with the run.
@@ -122,7 +143,8 @@ struct ScenarioTrial: Sendable {
             atTheEnd.append("at the end: \(error)")
         }
         var report = Report(
-            outcome: result.outcome(with: atTheEnd, omitting: omitted), lineDifferences: result.lineDifferences)
+            outcome: result.outcome(with: atTheEnd, omitting: omitted),
+            lineDifferences: result.lineDifferences)
         if result.lacksGauge {
             report.remarks.append(
                 "the service has no gauge powersync_sessions_behind: settled is half a second without a line")
@@ -130,6 +152,6 @@ struct ScenarioTrial: Sendable {
         if !omitted.isEmpty {
             report.remarks.append("without the streams \(omitted.sorted().joined(separator: ", "))")
         }
-        return report
+        return omitted.isEmpty ? judge(report, of: scenario.name) : report
     }
 }

@@ -69,6 +69,7 @@ package struct ServiceConformance: Sendable {
         }
         let work = try chosen(missing)
         let folder = try scratch(session)
+        if options.keepsFiles { print("configurations, logs and received lines go to \(folder)") }
         let poller = try session.poller()
         let client = try HTTPClient()
         session.onEnd { client.close() }
@@ -81,7 +82,6 @@ package struct ServiceConformance: Sendable {
         let trial = ScenarioTrial(
             machine: machine, isPartial: options.isPartial, missing: missing, folder: folder)
         let count = try await play(work, trial)
-        if options.keepsFiles { print("configurations, logs and received lines are in \(folder)") }
         print(count.summary)
         return count.isSuccess
     }
@@ -94,8 +94,15 @@ package struct ServiceConformance: Sendable {
     private func chosen(_ missing: MissingConstructs?) throws(StackError) -> [Work] {
         var work: [Work] = []
         for file in try JSONFiles.below(options.path) {
-            // Captures, say, lie beside the scenarios and are another kind of file.
-            guard let scenario = try Self.scenario(file) else { continue }
+            // They lie beside the scenarios and are another kind of file.
+            if file.dropFirst(options.path.count).split(separator: "/").dropLast().contains("captures") {
+                continue
+            }
+            let scenario = try Self.scenario(file)
+            if let other = work.first(where: { $0.scenario.name == scenario.name }) {
+                throw StackError(
+                    .file, "\(other.file) and \(file) are both named \(scenario.name); names must differ")
+            }
             work.append(Work(file: file, scenario: scenario))
         }
         let names = Set(work.map(\.scenario.name))
@@ -112,11 +119,9 @@ package struct ServiceConformance: Sendable {
         return work
     }
 
-    private static func scenario(_ file: String) throws(StackError) -> ServiceScenario? {
-        let text = try TextFile.read(file)
-        guard text.contains("\"sync_config\""), text.contains("\"steps\"") else { return nil }
+    private static func scenario(_ file: String) throws(StackError) -> ServiceScenario {
         do throws(StackError) {
-            return try ServiceScenario(parsing: text)
+            return try ServiceScenario(parsing: try TextFile.read(file))
         } catch {
             throw StackError(.file, "\(file): \(error.message)")
         }
@@ -164,7 +169,8 @@ package struct ServiceConformance: Sendable {
             guard options.isVerbose else { return }
             for difference in report.lineDifferences { print("\(file): lines: \(difference)") }
             print("\(file): passed\(isLineByLine ? ", line by line too" : "")")
-        case .refusedAsListed: if options.isVerbose { print("\(file): refused as listed") }
+        case .refusedAsListed(let reason):
+            if options.isVerbose { print("\(file): refused as listed: \(reason)") }
         }
     }
 }

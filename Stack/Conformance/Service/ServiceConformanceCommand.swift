@@ -53,8 +53,9 @@ extension ConformanceCommand {
             Option(
                 "--expect-missing", "FILE",
                 help:
-                    "Scenarios that the service may refuse, one a line: name and construct. One refused and not "
-                    + "listed fails, and so does one listed and not refused."),
+                    "Scenarios that the service may refuse or need not be asked, one a line: name, and a part of what "
+                    + "the service says. One that is not listed, or for another reason, fails, and so does one listed "
+                    + "and not refused."),
             Option("--keep", help: "Keep configurations, logs and received lines, and say where."),
             Option(
                 "--verbose", help: "Print a line for each scenario that passes, and where its lines differ."),

@@ -26,13 +26,21 @@ package struct ServiceScenario: Sendable {
         }
         name = try Self.text(json, "name")
         syncConfig = try Self.text(json, "sync_config")
-        schema = try Self.texts(json["schema"] ?? .array([])) + Self.texts(json["seed"] ?? .array([]))
+        schema =
+            try Self.texts(json["schema"] ?? .array([]), "schema")
+            + Self.texts(json["seed"] ?? .array([]), "seed")
         service = json["service"] ?? .object([])
         guard let steps = json["steps"]?.arrayValue else { throw StackError(.file, "\"steps\" are missing") }
         var parsed: [ServiceStep] = []
-        for (index, step) in steps.enumerated() {
+        var opened: Set<String> = []
+        for (index, json) in steps.enumerated() {
             do throws(StackError) {
-                parsed.append(try Self.step(step))
+                let step = try Self.step(json)
+                if let unknown = Self.clients(of: step).first(where: { !opened.contains($0) }) {
+                    throw StackError(.file, "no client \(unknown) was opened")
+                }
+                if case .open(let opening) = step { opened.insert(opening.client) }
+                parsed.append(step)
             } catch {
                 throw StackError(.file, "step \(index): \(error.message)")
             }
@@ -61,6 +69,31 @@ package struct ServiceScenario: Sendable {
         service["api"]?["parameters"]?["max_concurrent_connections"]?.int64Value
     }
 
+    /// Whether its storage is compacted.
+    package var compacts: Bool { steps.contains { if case .compact = $0 { true } else { false } } }
+
+    /// Returns a name for the files of what a scenario names, which leads nowhere else.
+    package static func fileName(_ name: String) -> String {
+        String(
+            name.unicodeScalars.prefix(80).map { scalar -> Character in
+                switch scalar {
+                case "a"..."z", "A"..."Z", "0"..."9", "-", "_": Character(scalar)
+                default: "_"
+                }
+            })
+    }
+
+    /// The clients that a step needs.
+    private static func clients(of step: ServiceStep) -> [String] {
+        switch step {
+        case .open(let opening): [opening.positionsOf].compactMap { $0 }
+        case .settle(let lines): lines.keys.sorted()
+        case .waitEnd(let end): [end.client] + end.lines.keys.sorted()
+        case .close(let client): [client]
+        case .tx, .http, .pause, .stop, .restart, .compact: []
+        }
+    }
+
     private static func step(_ json: JSON) throws(StackError) -> ServiceStep {
         if let client = json["open"]?.stringValue {
             return .open(
@@ -70,7 +103,7 @@ package struct ServiceScenario: Sendable {
                     sent: json["sent"] ?? .object([]), positionsOf: json["positions_of"]?.stringValue,
                     positionsAdd: json["positions_add"]?.int64Value ?? 0))
         }
-        if let statements = json["tx"] { return .tx(try texts(statements)) }
+        if let statements = json["tx"] { return .tx(try texts(statements, "tx")) }
         if json["settle"] != nil { return .settle(try lines(json)) }
         if let client = json["close"]?.stringValue { return .close(client) }
         if let client = json["wait_end"]?.stringValue {
@@ -139,9 +172,10 @@ package struct ServiceScenario: Sendable {
         return text
     }
 
-    private static func texts(_ json: JSON) throws(StackError) -> [String] {
+    private static func texts(_ json: JSON, _ name: String) throws(StackError) -> [String] {
+        guard let elements = json.arrayValue else { throw StackError(.file, "\"\(name)\" is no list") }
         var texts: [String] = []
-        for element in json.arrayValue ?? [] {
+        for element in elements {
             guard let text = element.stringValue else { throw StackError(.file, "a statement is no text") }
             texts.append(text)
         }
