@@ -32,13 +32,14 @@ enum ConformanceCommand {
             A file of JSON lines: first {"now", "sets": [[JWK, …], …]}, then a line a token: {"set", "audiences", "maxAge", \
             "note", "token", "result"}, where "result" is what the real service's verifier said: {"user", "exp"}, or \
             {"code", "message"}. What it refused has to be refused here with the same code, and what it accepted accepted \
-            with the same user and end; but a token of which nothing is wrong but the way it is written (a padded \
-            signature, a member twice) may be refused.
+            with the same user and end; but a token that is written another way than usual (a padded signature, a member \
+            twice) may be refused for that. Those of which something else is wrong, too, are counted apart. Texts are \
+            compared where they are not those of a library.
 
               powersync-stack conformance tokens Tests/Fixtures/tokens/tokens.jsonl
             """,
         options: [
-            Option("--verbose", help: "Print a line for each token that is refused for its writing, too.")
+            Option("--verbose", help: "Print a line for each token, too, that is refused for its writing.")
         ], arguments: ["FILE"]
     ) { arguments in
         guard let path = arguments.arguments.first else {
