@@ -128,6 +128,7 @@ struct ReplicationRun {
         replicator.health.step(before: replicator.times.statement)
         if events.contains(where: { $0.table?.hasComposites == true }) {
             // The stream does not tell when fields are added, dropped or renamed.
+            try await unseen.wait(connection, replicator)
             let types = try await SourceCatalog(connection).types()
             events = events.map { $0.with(types) }
         }
