@@ -4,8 +4,6 @@ import PowerSyncSystem
 package struct LinkTimes: Sendable {
     /// How long a statement may say nothing; for COPY from one piece to the next.
     package var statement = Duration.seconds(10)
-    /// How long connecting may take.
-    package var connect = Duration.seconds(10)
     /// How often the source is told how far we are, and asked for a sign of life.
     package var status = Duration.seconds(5)
     /// How long the stream may be silent before the link is made again.

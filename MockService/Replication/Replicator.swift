@@ -81,7 +81,7 @@ struct Replicator {
     private func connecting(
         _ connect: () async throws -> PostgresConnection
     ) async throws -> PostgresConnection {
-        health.step(before: times.connect)
+        health.step(before: source.connectTimeout)
         let connection = try await connect()
         await connection.setPatience(times.statement)
         // Few statements follow, each of which has this patience.
