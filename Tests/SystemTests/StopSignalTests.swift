@@ -48,6 +48,8 @@ struct StopSignalTests {
         task.cancel()
         await task.value
         kill(getpid(), number)
+        // Another thread may take the signal, a moment after this call: the end has to come before this one's.
+        sleep(UInt32(TestOptions.deadline.components.seconds))
     }
 
     /// As under `nohup`.
