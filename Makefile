@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Arguments of the program that a target runs: make demo ARGS="--keep"
+# Arguments of the program that a target runs: make demo ARGS=--json
 ARGS ?=
 DEBUG := .build/debug
 
@@ -24,12 +24,12 @@ setup: ## Install missing system packages (the other targets do so themselves)
 	@Scripts/setup.sh
 
 demo: setup ## Run the whole stack once: devices, backend, service and Postgres in one story
-	@echo 'Building (some minutes after a fresh clone)…'
-	@swift build --product powersync-stack
+	@echo 'Building (some minutes after a fresh clone)…' >&2
+	@swift build --product powersync-stack >&2
 	@$(DEBUG)/powersync-stack demo $(ARGS)
 
 up: setup ## Run Postgres, backend and service until Ctrl-C, for an app of yours
-	@swift build --product powersync-stack
+	@swift build --product powersync-stack >&2
 	@exec $(DEBUG)/powersync-stack up $(ARGS)
 
 build: setup ## Build everything for debugging
@@ -60,7 +60,7 @@ format: ## Format all Swift files in place
 bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about ten minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
 
-fuzz: setup ## Feed what reads bytes from outside with mutated inputs, eight targets for five minutes each (ARGS=http for one)
+fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)
 
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
@@ -76,5 +76,4 @@ release: setup ## Build small, static executables into .build/dist
 	@Scripts/release.sh
 
 clean: ## Remove everything that was built
-	@swift package clean
-	@rm -rf .build/dist .build/lint-venv .build/lint.log .build/postgres-18 .build/test.log
+	@rm -rf .build

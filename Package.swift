@@ -84,7 +84,7 @@ let targets: [Target] = [
     library(
         "Backend", "Backend",
         ["HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "CommandLine", "System", "Wire"],
-        exclude: ["Executable"]),
+        exclude: ["Executable", "Apply/SPEC.md"]),
     library(
         "MockService", "MockService",
         [
@@ -136,8 +136,8 @@ let targets: [Target] = [
     tests(
         "Backend",
         [
-            "Backend", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres", "PostgresServer",
-            "PostgresTestSupport", "Crypto", "YAML", "CommandLine", "System", "Wire",
+            "Backend", "BackendCommand", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
+            "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "CommandLine", "System", "Wire",
         ]),
     tests(
         "MockService",
@@ -164,7 +164,7 @@ let targets: [Target] = [
 // libFuzzer brings its own main, so the target that it drives is there for `Scripts/fuzz.sh` alone.
 let isFuzzing = Context.environment["POWERSYNC_FUZZ"] == "1"
 let fuzzing = command(
-    "Fuzzing", "Tests/Fuzzing", ["Wire", "Postgres", "HTTP", "Crypto", "SQLite", "MockService"])
+    "Fuzzing", "Tests/Fuzzing", ["Wire", "Postgres", "HTTP", "Crypto", "SQLite", "MockService", "Backend"])
 
 // A debug build of everything takes minutes. `POWERSYNC_ONLY=SQLite swift test` builds that part, its tests
 // and what they stand on; several parts are separated by commas.

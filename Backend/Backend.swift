@@ -54,6 +54,9 @@ package final class Backend: Sendable {
     /// The port it listens on; 0 before the start.
     package var port: Int { running.withLock { $0?.server.port ?? 0 } }
 
+    /// Lets uploads in, while it is running.
+    package var admission: UploadAdmission? { running.withLock { $0?.routes.admission } }
+
     /// Answers a request as the server does, without a socket between; 503 while it is not running.
     ///
     /// - Parameters:
@@ -68,26 +71,44 @@ package final class Backend: Sendable {
         return await routes.answer(request, body)
     }
 
-    /// Loads the keys, brings the schema `psb` up to date, checks the table map and listens.
+    /// Forgets what the ledger no longer needs, as it does every hour by itself.
+    ///
+    /// - Returns: how many entries there were; 0 while it is not running.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    package func pruneLedger() async throws -> Int {
+        guard let pool = running.withLock({ $0?.pool }) else { return 0 }
+        return try await LedgerPruning(pool: pool, poller: poller, log: log).walk()
+    }
+
+    /// Loads the keys, brings the schema `psb` up to date where that is to be done, checks the table map and listens.
     ///
     /// - Throws: `BackendError` that says what to change; nothing is left running then.
     package func start() async throws {
         let keys = try loadKeys()
         let source = try tableSource()
         let pool = PostgresPool(
-            uri: configuration.databaseURI, size: configuration.poolSize,
+            uri: configuration.databaseURI, limits: configuration.poolLimits,
             parameters: configuration.connectionParameters, poller: poller)
         do {
             try await prepare(pool)
-            let schema = SchemaWatch(source: source, pool: pool, poller: poller, log: log)
-            try await schema.load()
-            try serve(pool, schema, keys)
+            let catalog = CatalogWatch(
+                source: source, pool: pool, poller: poller, log: log, interval: configuration.catalogInterval,
+                listener: CatalogListener(
+                    uri: configuration.databaseURI, parameters: configuration.connectionParameters,
+                    poller: poller, log: log, random: environment.random))
+            try await catalog.load()
+            try serve(pool, catalog, keys)
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
                 throw BackendError(.database, "the database refuses the start: \(error)", cause: error)
             }
             throw error
+        }
+        if configuration.hasOpenUploads {
+            log.warning(
+                "uploads are open: whoever reaches this backend writes as the development user",
+                ["backend.setting": "DEV_OPEN_UPLOADS"])
         }
         log.info("backend listens", ["backend.port": String(port)])
     }
@@ -103,8 +124,38 @@ package final class Backend: Sendable {
         running.phase.withLock { $0 = .draining }
         running.server.stop(grace: configuration.grace)
         await running.serving.value
+        await running.routes.readiness.close()
         await running.pool.close()
         log.info("backend stopped")
+    }
+
+    /// Opens the database as a start does, without listening, for what an operator does by hand.
+    ///
+    /// Uploads are applied whole: none is cut to pieces that nobody asked for.
+    ///
+    /// - Parameter body: what is done; must not keep the applier.
+    /// - Returns: what `body` returns.
+    /// - Throws: `BackendError`, `PostgresError`, what `body` throws.
+    package func withApplier<Value: Sendable>(_ body: (UploadApplier) async throws -> Value) async throws
+        -> Value
+    {
+        let source = try tableSource()
+        let pool = PostgresPool(
+            uri: configuration.databaseURI, size: configuration.poolSize,
+            parameters: configuration.connectionParameters, poller: poller)
+        do {
+            try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in
+                try await SchemaState(reading: $0).requireCurrent(hasCheckpoints: hasCheckpoints)
+            }
+            let catalog = CatalogWatch(source: source, pool: pool, poller: poller, log: log)
+            try await catalog.load()
+            let value = try await body(applier(pool, catalog, isolates: false))
+            await pool.close()
+            return value
+        } catch {
+            await pool.close()
+            throw error
+        }
     }
 
     // MARK: Start
@@ -119,7 +170,7 @@ package final class Backend: Sendable {
         }
     }
 
-    private func tableSource() throws -> SchemaWatch.Source {
+    private func tableSource() throws -> CatalogWatch.Source {
         switch configuration.tables {
         case .openSchema: return .open
         case .text(let yaml):
@@ -138,11 +189,11 @@ package final class Backend: Sendable {
     /// Waits for the database and prepares it.
     private func prepare(_ pool: PostgresPool) async throws {
         let deadline = ContinuousClock.now + configuration.startTimeout
-        let hasCheckpoints = configuration.hasCustomCheckpoints
+        let (hasCheckpoints, time) = (configuration.hasCustomCheckpoints, configuration.migrationTimeout)
         while true {
             do {
                 try await pool.withConnection { connection in
-                    try await BackendSchema.migrate(connection, hasCheckpoints: hasCheckpoints)
+                    try await BackendSchema.prepare(connection, hasCheckpoints: hasCheckpoints, within: time)
                 }
                 break
             } catch let error as PostgresError where DatabaseVerdict(error).kind == .retry && .now < deadline
@@ -151,36 +202,55 @@ package final class Backend: Sendable {
                 try await poller.sleep(until: .now + .milliseconds(200))
             }
         }
+        let missing = try await pool.withConnection { [settings = configuration.settings] in
+            try await settings.missing(on: $0)
+        }
+        if !missing.isEmpty {
+            log.warning(
+                "the connection has other settings than were asked for, as behind a pooler: each upload sets them itself",
+                ["backend.settings": missing.joined(separator: " ")])
+        }
         let isPublished = try await pool.withConnection { try await BackendSchema.isPublished($0) }
         if isPublished {
             log.warning("the publication powersync includes the schema psb: publish tables of public")
         }
     }
 
-    private func serve(_ pool: PostgresPool, _ schema: SchemaWatch, _ keys: SigningKeys) throws {
+    private func applier(_ pool: PostgresPool, _ catalog: CatalogWatch, isolates: Bool) -> UploadApplier {
+        UploadApplier(
+            tools: UploadTools(
+                pool: pool, catalog: catalog,
+                quota: DeadLetterQuota(
+                    policy: configuration.letters, pool: pool, patience: configuration.quotaTimeout,
+                    log: log),
+                settings: configuration.settings, policy: configuration.retries, environment: environment,
+                poller: poller, log: log),
+            continuesAfterFatalError: configuration.continuesAfterFatalError, isolatesLegacyBatches: isolates,
+            times: configuration.uploadTimes)
+    }
+
+    private func serve(_ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys) throws {
         let server: HTTPServer
         do {
             server = try HTTPServer(
-                configuration: HTTPServerConfiguration(host: configuration.host, port: configuration.port),
-                poller: poller)
+                configuration: configuration.server(environment), poller: poller)
         } catch {
             throw BackendError(.address, "\(error)", cause: error)
         }
         let phase = Lock(BackendRoutes.Phase.running)
         let routes = BackendRoutes(
             configuration: configuration,
-            applier: UploadApplier(
-                tools: UploadTools(
-                    pool: pool, schema: schema, policy: configuration.retries, environment: environment,
-                    poller: poller, log: log),
-                continuesAfterFatalError: configuration.continuesAfterFatalError,
-                isolatesLegacyBatches: configuration.isolatesLegacyBatches),
+            applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
             mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
-            readiness: Readiness(pool: pool, poller: poller), phase: phase)
+            readiness: Readiness(configuration: configuration, poller: poller), phase: phase)
         let pruning = LedgerPruning(pool: pool, poller: poller, log: log)
+        let letterPruning = DeadLetterPruning(
+            policy: configuration.letters, pool: pool, poller: poller, log: log)
         let serving = Task {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await pruning.run() }
+                group.addTask { await catalog.run() }
+                group.addTask { await letterPruning.run() }
                 await server.run { await routes.answer($0, $1) }
                 group.cancelAll()
             }

@@ -9,9 +9,8 @@ import PowerSyncSystem
 /// A sync service in this process: it replicates a Postgres database into buckets and streams them to
 /// clients.
 ///
-/// It is for development and tests and runs alone on its state file. Everything it promises clients survives
-/// the end of
-/// the process at any moment.
+/// It is for development and tests and runs alone on its state file. Everything it promises clients survives the end of
+/// the process at any moment, and that the state is made anew.
 package final class MockService: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
@@ -66,6 +65,9 @@ package final class MockService: Sendable {
     /// The port of the metrics; nil without, or before `start`.
     package var metricsPort: Int? { running.withLock { $0?.metricsServer?.port } }
 
+    /// The state, so that tests can keep its readers busy; nil while it is made anew.
+    package var store: ServiceStore? { parts.withLock { $0?.store } }
+
     /// The newest checkpoint that clients are served; nil before the first.
     package var checkpoint: StoredCheckpoint? { running.withLock { $0?.hub.current?.checkpoint } }
 
@@ -114,7 +116,8 @@ package final class MockService: Sendable {
         let lines = LineBudget(limit: configuration.maxLinesInFlightBytes)
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
             // First what can fail.
-            let replicators = try await replicators(config, state, hub, metrics, health)
+            let servers = LinkedServers()
+            let replicators = try await replicators(config, state, hub, servers, metrics, health)
             let pool = configuration.source.pool(patience: configuration.linkTimes.statement, poller)
             let streams = StreamHandler(
                 store: state.store, hub: hub, clock: clock, slots: slots, metrics: metrics, lines: lines,
@@ -122,7 +125,9 @@ package final class MockService: Sendable {
             return Parts(
                 store: state.store, pool: pool,
                 answering: ServiceRouter.State(
-                    writeCheckpoints: WriteCheckpoints(pool: pool, store: state.store, hub: hub),
+                    writeCheckpoints: WriteCheckpoints(
+                        pool: pool, callsAtOnce: configuration.source.poolSize, store: state.store, hub: hub,
+                        servers: servers, clock: clock, clients: configuration.maxClientsPerUser),
                     streams: streams),
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, hub: hub, store: state.store, clock: clock),
@@ -143,8 +148,10 @@ package final class MockService: Sendable {
         probeFiles?.clear()
         let replicating = Task {
             async let writing: Void? = probeFiles?.run()
+            async let purging: Void = purgeWriteCheckpoints()
             await replicate(state.file, opener, hub, make)
             _ = await writing
+            await purging
         }
         let serving = Task {
             await withTaskGroup(of: Void.self) { group in
@@ -153,7 +160,7 @@ package final class MockService: Sendable {
                     group.addTask {
                         await metricsServer.run { [self] request, _ in
                             let router = parts.withLock { $0?.metricsRouter }
-                            return await router?.handle(request) ?? HTTPResponse(status: 503)
+                            return router?.handle(request) ?? HTTPResponse(status: 503)
                         }
                     }
                 }
@@ -174,18 +181,19 @@ package final class MockService: Sendable {
     /// state has.
     private func replicators(
         _ config: CompiledSyncConfig, _ state: StateOpener.State, _ hub: CheckpointHub,
-        _ metrics: ServiceMetrics, _ health: ServiceHealth
+        _ servers: LinkedServers, _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) async throws -> [Replicator] {
         let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
         func replicator(
             _ config: CompiledSyncConfig, _ text: String, _ hash: String, formerStream: StreamNumber?
         ) -> Replicator {
-            Replicator(
-                source: configuration.source, store: state.store, hub: hub, poller: poller,
-                log: log.labelled("replication"), metrics: metrics, config: config, configText: text,
+            let log = log.labelled("replication")
+            return Replicator(
+                source: configuration.source, store: state.store, hub: hub, servers: servers,
+                poller: poller, log: log, metrics: metrics, config: config, configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
                 heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
-                random: clock.random)
+                random: clock.random, warnings: RowWarningLog(log))
         }
         var replicators = [replicator(config, configuration.syncConfig, hash, formerStream: nil)]
         guard let active = try await state.store.deploy(configHash: hash) else { return replicators }
@@ -230,8 +238,9 @@ package final class MockService: Sendable {
                 do {
                     try await poller.sleep(
                         until: .now + delay.next(after: StoreError.noStream, jitter: clock.random()))
-                    let state = try await isSetAside ? opener.open(file) : opener.replaced(file)
+                    if !isSetAside { try await opener.setAside(file) }
                     isSetAside = true
+                    let state = try await opener.open(file)
                     do {
                         let made = try await make(state)
                         parts.withLock { $0 = made }
@@ -246,6 +255,24 @@ package final class MockService: Sendable {
                         "the state cannot be made anew and this will be tried again", ["error": "\(error)"])
                 }
             } while parts.withLock { $0 == nil }
+        }
+    }
+
+    /// Deletes every hour, until the task is cancelled, what clients asked for longer ago than is kept.
+    private func purgeWriteCheckpoints() async {
+        while (try? await clock.sleep(clock.monotonic() + 3600)) != nil {
+            guard let writeCheckpoints = parts.withLock({ $0?.answering.writeCheckpoints }) else { continue }
+            do {
+                let count = try await writeCheckpoints.purge(
+                    keeping: configuration.checkpointRequestRetention)
+                if count > 0 { log.debug("deleted requested write checkpoints", ["count": "\(count)"]) }
+            } catch is CancellationError {
+                return
+            } catch {
+                log.warning(
+                    "requested write checkpoints cannot be deleted and this will be tried again",
+                    ["error": "\(error)"])
+            }
         }
     }
 

@@ -50,16 +50,22 @@ package enum MockServiceCommand {
             Variable("POWERSYNC_CONFIG_PATH", help: "The configuration file."),
             Variable(
                 "POWERSYNC_SYNC_CONFIG_B64", help: "The sync config, base64-encoded; wins over the file's."),
+            Variable("POWERSYNC_SYNC_RULES_B64", help: "The same under its name of former days."),
             Variable("PS_RUNNER_TYPE", help: "The same as -r."),
             Variable(
                 "POWERSYNC_STATE_PATH",
                 help: "The file for the state, if `storage` names none of type sqlite."),
+            Variable(
+                "SSL_CERT_FILE", help: "The authorities of the system, for a source without a `cacert`."),
             Variable("PS_…", help: "Values for !env in the configuration."),
         ],
         run: { arguments in try await run(arguments) })
 
     private static func run(_ arguments: ParsedArguments) async throws -> Int32 {
-        var environment = ProcessInfo.processInfo.environment
+        // A compose file leaves variables empty that nobody has set.
+        var environment = ProcessInfo.processInfo.environment.filter {
+            !($0.value.isEmpty && $0.key.hasPrefix("POWERSYNC_"))
+        }
         if let encoded = arguments.value("-sync64") { environment["POWERSYNC_SYNC_CONFIG_B64"] = encoded }
         let runner = arguments.value("-r") ?? environment["PS_RUNNER_TYPE"] ?? ""
         guard ["", "unified"].contains(runner) else {
@@ -69,12 +75,13 @@ package enum MockServiceCommand {
         let log = Log(label: "service", level: settings.logLevel, format: settings.logFormat)
         for note in settings.notes { log.info(note) }
         let signals = StopSignal.stream()
-        let poller = try Poller()
+        let poller = try orFatal { try Poller() }
         defer { poller.stop() }
         var configuration = settings.service
-        let certificates = try configuration.source.certificates?.inFiles()
+        let source = configuration.source
+        let certificates = try orFatal { try source.certificates?.inFiles() }
         defer { withExtendedLifetime(certificates) {} }
-        if let certificates { configuration.source = configuration.source.with(certificates) }
+        if let certificates { configuration.source = source.with(certificates) }
         let configured = configuration
         let service = MockService(configuration: configured, poller: poller, log: log)
         do {
@@ -119,6 +126,15 @@ package enum MockServiceCommand {
         CommandError(message, exitStatus: fatalStatus)
     }
 
+    /// What every start needs; without it there is none.
+    private static func orFatal<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            throw fatal("\(error)")
+        }
+    }
+
     private static func settings(
         _ arguments: ParsedArguments, _ environment: [String: String]
     ) throws -> ServiceSettings {
@@ -127,7 +143,7 @@ package enum MockServiceCommand {
         ] {
             guard let encoded else { continue }
             guard let text = Base64Text.decode(encoded) else { throw fatal("\(name) is no base64 of a text") }
-            return try read(text, name, folder: ".", environment)
+            return try read(text, name, file: nil, folder: ".", environment)
         }
         let file = arguments.value("-c") ?? environment["POWERSYNC_CONFIG_PATH"] ?? "powersync.yaml"
         let text: String
@@ -138,13 +154,13 @@ package enum MockServiceCommand {
                 "the configuration file '\(file)' cannot be read; name it with -c or POWERSYNC_CONFIG_PATH")
         }
         let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
-        return try read(text, file, folder: folder.isEmpty ? "/" : folder, environment)
+        return try read(text, file, file: file, folder: folder.isEmpty ? "/" : folder, environment)
     }
 
-    /// A file for the state, called like the configuration: beside it, or in the current folder if that one is not to be
-    /// written to, as in a container.
-    private static func statePath(configuration: String, folder: String) -> String? {
-        let file = configuration.split(separator: "/").last ?? "powersync"
+    /// A file for the state, called like that of the configuration: beside it, or in the current folder if that one is not to
+    /// be written to, as in a container.
+    private static func statePath(configuration: String?, folder: String) -> String? {
+        let file = (configuration ?? "powersync").split(separator: "/").last ?? "powersync"
         let name = file.lastIndex(of: ".").map { file[..<$0] } ?? file
         return [folder, "."].first { FileManager.default.isWritableFile(atPath: $0) }
             .map { "\($0)/\(name).state.sqlite" }
@@ -152,7 +168,7 @@ package enum MockServiceCommand {
 
     /// Paths in the configuration are relative to its own folder.
     private static func read(
-        _ text: String, _ name: String, folder: String, _ environment: [String: String]
+        _ text: String, _ name: String, file: String?, folder: String, _ environment: [String: String]
     ) throws -> ServiceSettings {
         do {
             return try ConfigurationReader.read(
@@ -163,7 +179,7 @@ package enum MockServiceCommand {
                         try String(
                             contentsOfFile: path.hasPrefix("/") ? path : "\(folder)/\(path)", encoding: .utf8)
                     },
-                    statePath: { statePath(configuration: name, folder: folder) },
+                    statePath: { statePath(configuration: file, folder: folder) },
                     systemAuthorities: {
                         SourceCertificates.systemAuthorities(environment) {
                             FileManager.default.fileExists(atPath: $0)

@@ -73,6 +73,11 @@ take_over_network() {
     fi
 }
 
+# Inside the namespaces, with which a mount goes that an interrupted debootstrap leaves.
+bootstrap() {
+    debootstrap --variant=minbase "$suite" "$1" "$mirror"
+}
+
 # Inside the namespaces: the base system, once.
 make_base() {
     local root=$1
@@ -149,7 +154,7 @@ base=${BASE_TARBALL:-$repository/.build/bare-debian-$suite.tar}
 self=$(realpath "$0")
 root=$(mktemp -d "${TMPDIR:-/var/tmp}/bare-debian.XXXXXXXX")
 chmod 755 "$root"
-trap 'rm -rf --one-file-system "$root" "$base.$$"' EXIT
+trap 'rm -rf --one-file-system "$root" "$root.log" "$base.$$"' EXIT
 
 # A process namespace ends with its first process, and a mount namespace with the last of them. As a job of its own it
 # has signals as after a login (a plain background process ignores SIGINT), and this script can end it.
@@ -176,12 +181,10 @@ trap interrupted INT TERM HUP
 if [ ! -e "$base" ]; then
     echo "bare-debian: making $base" >&2
     mkdir -p "$(dirname "$base")"
-    debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || {
+    in_namespace bootstrap "$root" >"$root.log" 2>&1 || {
         tail -n 20 "$root.log" >&2
-        rm -f "$root.log"
         fail 'debootstrap failed'
     }
-    rm -f "$root.log"
     in_namespace make_base "$root" >&2
     tar --create --file "$base.$$" --directory "$root" .
     mv "$base.$$" "$base"

@@ -102,16 +102,17 @@ install_with_apt() {
     )
     for need in "$@"; do packages+=("${debian[$need]}"); done
     echo "setup: installing ${packages[*]}" >&2
-    # A server of the distribution's own is not wanted, and is not made if this stands there first.
-    if [[ " $* " == *" postgres "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
-        "${as_root[@]}" mkdir -p /etc/postgresql-common/createcluster.d
-        echo 'create_main_cluster = false' |
-            "${as_root[@]}" tee /etc/postgresql-common/createcluster.d/no-main-cluster.conf >/dev/null
-    fi
-    local log
+    local log settings=
     log=$(mktemp)
-    # shellcheck disable=SC2064 # the name is meant as it is now
-    trap "rm -f '$log'" EXIT
+    # A server of the distribution's own is not wanted, and is not made if this stands there first. It goes again, because
+    # a Postgres that somebody installs later is to have one.
+    if [[ " $* " == *" postgres "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+        settings=/etc/postgresql-common/createcluster.d/no-main-cluster.conf
+        "${as_root[@]}" mkdir -p "${settings%/*}"
+        echo 'create_main_cluster = false' | "${as_root[@]}" tee "$settings" >/dev/null
+    fi
+    # shellcheck disable=SC2064 # the names are meant as they are now
+    trap "${as_root[*]} rm -f '$log' ${settings:+'$settings'}" EXIT
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet -o DPkg::Lock::Timeout=300)
     # A list of somebody else's that cannot be fetched does not matter if the packages can be installed.
     "${apt[@]}" update >"$log" 2>&1 </dev/null || echo "setup: apt-get update failed; trying to go on" >&2

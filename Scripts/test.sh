@@ -38,10 +38,21 @@ echo "The build took $SECONDS s."
 started=$SECONDS
 # All tests at once would starve each other on a small machine, and what they wait for would come too late.
 width=$((2 * $(getconf _NPROCESSORS_ONLN)))
+
+# How long the processors worked or waited, and how long a hypervisor had given them to somebody else instead.
+times() {
+    awk '$1 == "cpu" { for (i = 2; i <= 9; i++) all += $i; print all, $9 + 0 }' \
+        /proc/stat 2>/dev/null || echo 0 0
+}
+read -r all_before taken_before <<<"$(times)"
 status=0
 swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 |
     tee -a "$log" | awk "$quiet" || status=$?
+read -r all taken <<<"$(times)"
+share=0
+if [ "$all" -gt "$all_before" ]; then share=$((100 * (taken - taken_before) / (all - all_before))); fi
 echo "The tests took $((SECONDS - started)) s."
+if [ "$share" -ge 10 ]; then echo "Others took $share % of this machine's processors meanwhile." >&2; fi
 if [ "$status" -ne 0 ]; then
     echo "Tests failed; everything they said is in $log." >&2
     exit 1

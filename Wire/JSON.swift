@@ -48,9 +48,7 @@ package indirect enum JSON: Sendable, Hashable {
     /// The integer that a number spells exactly: digits, or a whole decimal such as `12.0` or `1e3`.
     package var int64Value: Int64? {
         guard case .number(let lexeme) = self else { return nil }
-        if let value = Int64(lexeme) { return value }
-        guard let double = Double(lexeme) else { return nil }
-        return Int64(exactly: double)
+        return Int64(lexeme) ?? WholeNumber.value(of: lexeme)
     }
 
     /// Whether this is `null`.

@@ -110,6 +110,12 @@ package struct JSONScanner {
 
     /// Reads a number and returns it as it is spelled.
     package mutating func number() throws(WireError) -> String {
+        let start = try passNumber()
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
+    /// Passes a number and returns where it begins.
+    mutating func passNumber() throws(WireError) -> Int {
         guard try peek() == .number else { throw malformed("a number") }
         let start = position
         if current == UInt8(ascii: "-") { position += 1 }
@@ -124,9 +130,10 @@ package struct JSONScanner {
             try digits()
         }
         guard position - start <= limits.numberBytes else {
-            throw WireError(.tooLarge, "a number has more than \(limits.numberBytes) bytes")
+            throw WireError(
+                .tooLarge, "a number has more than \(limits.numberBytes) bytes", limit: limits.numberBytes)
         }
-        return String(decoding: bytes[start..<position], as: UTF8.self)
+        return start
     }
 
     /// Reads a string and returns it unescaped.
@@ -137,7 +144,7 @@ package struct JSONScanner {
         switch try peek() {
         case .null: try word("null")
         case .bool: _ = try bool()
-        case .number: _ = try number()
+        case .number: _ = try passNumber()
         case .string: _ = try scannedText()
         case .array:
             try beginArray()
@@ -160,7 +167,7 @@ package struct JSONScanner {
     mutating func countValue() throws(WireError) {
         values += 1
         guard values <= limits.values else {
-            throw WireError(.tooLarge, "there are more than \(limits.values) values")
+            throw WireError(.tooLarge, "there are more than \(limits.values) values", limit: limits.values)
         }
     }
 
@@ -191,7 +198,9 @@ package struct JSONScanner {
         try pass(character)
         depth += 1
         guard depth <= limits.depth else {
-            throw WireError(.tooLarge, "arrays and objects are nested more than \(limits.depth) deep")
+            throw WireError(
+                .tooLarge, "arrays and objects are nested more than \(limits.depth) deep", limit: limits.depth
+            )
         }
     }
 

@@ -18,6 +18,30 @@ struct ScannedText {
         self.unescaped = unescaped
     }
 
+    /// How many bytes the text has, unescaped.
+    var count: Int { unescaped?.utf8.count ?? bytes.count }
+
+    /// At least as many values and lists as a text has that spells JSON or an array of Postgres; 0 for other texts.
+    var mostValues: Int {
+        guard var unescaped else { return Self.mostValues(of: bytes) }
+        return unescaped.withUTF8(Self.mostValues)
+    }
+
+    private static func mostValues(of bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        guard let first = bytes.first(where: { $0 != 0x20 && !(0x09...0x0D).contains($0) }),
+            first == UInt8(ascii: "[") || first == UInt8(ascii: "{")
+        else { return 0 }
+        // Each begins behind one of these.
+        var count = 0
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "{"), UInt8(ascii: ":"): count += 1
+            default: break
+            }
+        }
+        return count
+    }
+
     /// The text by itself.
     var string: String { unescaped ?? String(decoding: bytes, as: UTF8.self) }
 

@@ -1,24 +1,31 @@
 extension UploadRequest {
     /// Reads the body of an upload in whichever dialect it is, with the aliases of backend 1.3.
     ///
+    /// A body that has both lists, or one of them twice, is refused: whichever is read, the other would be swallowed.
+    ///
     /// - Parameter body: the parsed body.
-    /// - Throws: `WireError` with `.invalidField`, naming the place.
+    /// - Throws: `WireError` with `.unknownDialect`, `.orderViolation`, or `.invalidField`, naming the place.
     package init(json body: JSON) throws(WireError) {
+        let lists = (body.objectMembers ?? []).count { $0.name == "batch" || $0.name == "transactions" }
+        guard lists == 1 else {
+            throw .field(
+                "body", "a member \"batch\" or \"transactions\", and one alone", code: .unknownDialect)
+        }
         if let batch = body["batch"] {
             let operations = try UploadReader.list(batch, "batch", UploadReader.operation)
-            self.init(dialect: .batch, transactions: [UploadTransaction(operations: operations)])
+            self.init(
+                dialect: .batch, clientID: UploadReader.client(ofBatch: body, operations),
+                transactions: [UploadTransaction(operations: operations)])
             return
         }
-        guard let list = body["transactions"] else {
-            throw .field("body", "a member \"batch\" or \"transactions\"")
-        }
         let version = body["v"]
-        if let version, version.int64Value != 1 { throw .field("v", "1") }
-        let transactions = try UploadReader.list(list, "transactions", UploadReader.transaction)
+        if let version, version.int64Value != 1 { throw .field("v", "1", code: .unknownDialect) }
+        let transactions = try UploadReader.list(
+            body["transactions"] ?? .null, "transactions", UploadReader.transaction)
         guard !transactions.isEmpty else { throw .field("transactions", "at least one transaction") }
         self.init(
             dialect: version == nil ? .transactions : .versioned,
-            clientID: try UploadReader.text(body["client_id"], "client_id"),
+            clientID: try UploadReader.client(body),
             requestID: try UploadReader.text(body["request_id"], "request_id"), transactions: transactions)
         try checkOrder()
     }
@@ -28,7 +35,9 @@ extension UploadRequest {
         var last = Int64.min
         for operation in transactions.lazy.flatMap(\.operations) {
             guard let number = operation.opID else { continue }
-            guard number > last else { throw .field("op_id", "a number above the one before it") }
+            guard number > last else {
+                throw .field("op_id", "a number above the one before it", code: .orderViolation)
+            }
             last = number
         }
     }
@@ -58,8 +67,11 @@ private enum UploadReader {
     }
 
     static func transaction(_ value: JSON, _ path: String) throws(WireError) -> UploadTransaction {
-        guard value.objectMembers != nil else { throw .field(path, "an object") }
-        guard let crud = value["crud"] else { throw .field(path, "a member \"crud\"") }
+        guard let members = value.objectMembers else { throw .field(path, "an object") }
+        // Of two lists one would be swallowed.
+        guard members.count(where: { $0.name == "crud" }) == 1, let crud = value["crud"] else {
+            throw .field(path, "a member \"crud\", once")
+        }
         return UploadTransaction(
             id: try number(first(value, ["tx_id", "transaction_id", "transactionId"]), path + "/tx_id"),
             operations: try list(crud, path + "/crud", operation))
@@ -108,6 +120,21 @@ private enum UploadReader {
         guard let value, !value.isNull else { return nil }
         guard let text = value.stringValue else { throw .field(path, "a text") }
         return text
+    }
+
+    /// The id of the client's database; an empty text names none.
+    static func client(_ body: JSON) throws(WireError) -> String? {
+        guard let id = try text(body["client_id"], "client_id"), !id.isEmpty else { return nil }
+        return id
+    }
+
+    /// The same of a legacy batch, whose senders promise nothing: only where a repetition can be told by rising numbers.
+    static func client(ofBatch body: JSON, _ operations: [UploadOperation]) -> String? {
+        guard let id = body["client_id"]?.stringValue, (1...255).contains(id.utf8.count), !id.utf8.contains(0)
+        else { return nil }
+        let numbers = operations.compactMap(\.opID)
+        let isRising = zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }
+        return numbers.count == operations.count && isRising ? id : nil
     }
 
     static func number(_ value: JSON?, _ path: String) throws(WireError) -> Int64? {

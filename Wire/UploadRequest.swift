@@ -24,6 +24,8 @@ package struct UploadOperation: Sendable, Hashable {
     package var old: [JSONMember]?
     /// The app's own text.
     package var metadata: String?
+    /// What the sender called it, where that is none of the kinds: it is refused, whatever `kind` says.
+    package var unknownKind: String?
 
     /// Makes an operation of its fields.
     package init(
@@ -102,7 +104,9 @@ package struct UploadRequest: Sendable, Hashable {
     /// The request as the JSON object of its dialect.
     package var json: JSON {
         if dialect == .batch {
-            return .object([JSONMember("batch", .array(transactions.flatMap(\.operations).map(\.json)))])
+            let client = clientID.map { [JSONMember("client_id", .string($0))] } ?? []
+            let batch = JSONMember("batch", .array(transactions.flatMap(\.operations).map(\.json)))
+            return .object(client + [batch])
         }
         var members: [JSONMember] = []
         if dialect == .versioned {

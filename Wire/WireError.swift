@@ -18,23 +18,32 @@ package struct WireError: Error, Sendable, Equatable, CustomStringConvertible {
         package static let invalidField = Code(rawValue: "invalid-field")
         /// A line, number, nesting or text is larger than the limit that the reader set.
         package static let tooLarge = Code(rawValue: "too-large")
+        /// The transactions of an upload are more than its reader takes at once; fewer can be sent.
+        package static let tooManyTransactions = Code(rawValue: "too-many-transactions")
+        /// The body of an upload is of no dialect, or of two (backend 1.1).
+        package static let unknownDialect = Code(rawValue: "unknown-dialect")
+        /// The numbers of an upload's operations do not rise (backend 1.5).
+        package static let orderViolation = Code(rawValue: "order-violation")
     }
 
     /// What kind of rule was broken.
     package let code: Code
     /// One sentence for people, without values.
     package let message: String
+    /// The limit that something is over, where that is what is wrong.
+    package let limit: Int?
 
     /// Makes an error of its parts.
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, limit: Int? = nil) {
         self.code = code
         self.message = message
+        self.limit = limit
     }
 
     /// The message.
     package var description: String { message }
 
-    static func field(_ path: String, _ expected: String) -> WireError {
-        WireError(.invalidField, "\(path): expected \(expected)")
+    static func field(_ path: String, _ expected: String, code: Code = .invalidField) -> WireError {
+        WireError(code, "\(path): expected \(expected)")
     }
 }

@@ -25,6 +25,9 @@ package struct DatabaseVerdict: Sendable, Hashable {
     /// Whether the connection is of no more use.
     package let dropsConnection: Bool
 
+    /// The server is silent: what was sent may have been done, and waiting for more of the same helps nobody.
+    static let silence = DatabaseVerdict(.unavailable, "DATABASE_UNAVAILABLE", dropsConnection: true)
+
     private init(_ kind: Kind, _ code: String, dropsConnection: Bool = false) {
         self.kind = kind
         self.code = code
@@ -35,16 +38,18 @@ package struct DatabaseVerdict: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - sqlstate: the five characters; nil where the connection broke.
-    ///   - message: the primary message, which alone tells a refused row from a missing grant.
-    package init(sqlstate: String?, message: String) {
+    ///   - function: the function of the server that raised it: it tells a refused row from a missing grant, and no setting
+    ///     of language translates it.
+    package init(sqlstate: String?, function: String? = nil) {
         guard let sqlstate else {
             self.init(.retry, "DATABASE_UNAVAILABLE", dropsConnection: true)
             return
         }
-        self = DatabaseVerdict.exact(sqlstate, message) ?? DatabaseVerdict.byClass(String(sqlstate.prefix(2)))
+        self =
+            DatabaseVerdict.exact(sqlstate, function) ?? DatabaseVerdict.byClass(String(sqlstate.prefix(2)))
     }
 
-    private static func exact(_ sqlstate: String, _ message: String) -> DatabaseVerdict? {
+    private static func exact(_ sqlstate: String, _ function: String?) -> DatabaseVerdict? {
         switch sqlstate {
         case "0A000": DatabaseVerdict(.rejected, "UNSUPPORTED")
         case "23502": DatabaseVerdict(.rejected, "NOT_NULL_VIOLATION")
@@ -58,9 +63,9 @@ package struct DatabaseVerdict: Sendable, Hashable {
         case "40001", "40P01", "40003", "55P03": DatabaseVerdict(.retry, "CONTENTION")
         case "40002": DatabaseVerdict(.rejected, "CONSTRAINT_VIOLATION")
         case "42501":
-            message.contains("row-level security")
+            refusesRow(function)
                 ? DatabaseVerdict(.rejected, "UNAUTHORIZED") : DatabaseVerdict(.bug, "INTERNAL")
-        case "42P01", "42703", "42804", "42883": DatabaseVerdict(.drift, "SCHEMA_MISMATCH")
+        case "42P01", "42703", "42704", "42804", "42883": DatabaseVerdict(.drift, "SCHEMA_MISMATCH")
         case "428C9": DatabaseVerdict(.rejected, "READ_ONLY_COLUMN")
         case "55000", "55006": DatabaseVerdict(.bug, "INTERNAL")
         case "57014": DatabaseVerdict(.suspect, "TIMEOUT")
@@ -68,8 +73,17 @@ package struct DatabaseVerdict: Sendable, Hashable {
         case "P0002", "P0003", "P0004": DatabaseVerdict(.bug, "INTERNAL")
         case "XX000": DatabaseVerdict(.suspect, "UNCLASSIFIED_ERROR")
         case BackendSchema.otherOwner: DatabaseVerdict(.rejected, "UNAUTHORIZED")
+        case BackendSchema.letterNotOpen: DatabaseVerdict(.unavailable, BackendSchema.letterNotOpenCode)
         default: nil
         }
+    }
+
+    /// Whether 42501 is about a row: a policy's WITH CHECK or USING refused it, or a trigger raised the state itself.
+    ///
+    /// Everything else is the operator's to set right and says nothing about the row: a missing grant, or a role whose
+    /// `row_security` is off (`check_enable_rls`).
+    private static func refusesRow(_ function: String?) -> Bool {
+        function == "ExecWithCheckOptions" || function == "exec_stmt_raise"
     }
 
     private static func byClass(_ prefix: String) -> DatabaseVerdict {

@@ -2,10 +2,10 @@ import PowerSyncCrypto
 import PowerSyncPostgres
 import PowerSyncWire
 
-/// The entry of one transaction in the upload ledger, which makes every repetition an exact no-op (backend
+/// What an attempt says in the ledger that it has executed or rejected, so that every repetition is an exact no-op (backend
 /// 3.5).
 package struct LedgerClaim: Sendable, Hashable {
-    /// What the ledger says became of a transaction.
+    /// What the ledger says became of operations.
     package enum Verdict: Int, Sendable {
         /// Committed.
         case applied = 1
@@ -13,173 +13,140 @@ package struct LedgerClaim: Sendable, Hashable {
         case rejected = 2
     }
 
+    /// How the digests of an entry were made.
+    enum Hashing: Int {
+        /// Of the operation as it was spelled: entries of before the schema's second version.
+        case spelling = 1
+        /// Of what the operation means.
+        case meaning = 2
+    }
+
+    /// Who claims.
+    package enum Claimant: Sendable, Hashable {
+        /// A client's database, whose operations have ids: repetitions are known for ever.
+        case client(String)
+        /// One attempt, whose own retries alone are known; its name is a UUID.
+        case attempt(String)
+    }
+
     /// The token's subject.
     package let userID: String
-    /// The client's database; of senders without ids, the attempt itself.
-    package let clientID: String
-    /// The operations that the entry stands for.
+    /// Who claims.
+    package let claimant: Claimant
+    /// The operations.
     package let operations: [UploadOperation]
     /// The transaction's number on the client.
     package let txID: Int64?
-    /// Whether the sender gave ids, so that the entry also covers its repetitions.
-    ///
-    /// Without ids the entry only makes this server's own retries exact, such as after a lost reply to
-    /// COMMIT.
-    package let isDurable: Bool
-    /// Counts entries of one key with different content: a cloned or restored device.
-    package var generation = 0
-    /// Whether operations under another grouping are looked for.
-    package var checksOverlap: Bool
+    /// The highest id that the client has confirmed: it sends from the head of its queue.
+    package let confirmedOpID: Int64
+    private let attemptID: String
+    /// The number of the newest entry that was consulted.
+    package var considered: Int64 = 0
 
-    /// The prefix of `clientID` where the sender gave none.
-    static let attemptPrefix = "attempt:"
-
-    /// Makes the claim of a transaction.
+    /// Makes the claim of operations.
     ///
     /// - Parameters:
-    ///   - operations: those to execute.
+    ///   - operations: those to execute or to reject.
     ///   - txID: the transaction's number on the client.
     ///   - userID: the token's subject.
     ///   - clientID: the client's database, if it was sent.
-    ///   - attemptID: a name that no other upload has.
+    ///   - attemptID: a UUID that no other attempt has.
+    ///   - confirmedOpID: the highest id that the request confirms.
     package init(
-        _ operations: [UploadOperation], txID: Int64?, userID: String, clientID: String?, attemptID: String
+        _ operations: [UploadOperation], txID: Int64?, userID: String, clientID: String?, attemptID: String,
+        confirmedOpID: Int64 = 0
     ) {
         self.operations = operations
         self.txID = txID
         self.userID = userID
-        isDurable = clientID != nil && !operations.isEmpty && operations.allSatisfy { $0.opID != nil }
-        checksOverlap = isDurable
-        self.clientID = (isDurable ? clientID : nil) ?? LedgerClaim.attemptPrefix + attemptID
+        self.confirmedOpID = confirmedOpID
+        self.attemptID = attemptID
+        if let clientID, !operations.isEmpty, operations.allSatisfy({ $0.opID != nil }) {
+            claimant = .client(clientID)
+        } else {
+            claimant = .attempt(attemptID)
+        }
     }
 
-    /// The number of the first operation.
-    package var firstOpID: Int64 { (isDurable ? operations.first?.opID : nil) ?? 0 }
-    /// The number of the last operation.
-    package var lastOpID: Int64 { (isDurable ? operations.last?.opID : nil) ?? 0 }
-
-    /// The digest of the operations as sent, numbers as spelled, in hexadecimal digits.
-    package var bodyHash: String {
-        Hexadecimal.encode(Digest.sha256(JSON.array(operations.map(\.json)).utf8))
+    /// The same claim of some of the operations.
+    ///
+    /// - Parameter operations: which; not empty.
+    /// - Returns: the claim.
+    func of(_ operations: [UploadOperation]) -> LedgerClaim {
+        LedgerClaim(
+            operations, txID: txID, userID: userID, clientID: clientID, attemptID: attemptID,
+            confirmedOpID: confirmedOpID)
     }
 
-    /// For each operation its number and the first eight bytes of its digest, in hexadecimal digits.
-    package var operationHashes: String? {
-        guard isDurable else { return nil }
-        return operations.map(LedgerClaim.mark).joined()
+    /// The client's database, if repetitions are known by it.
+    package var clientID: String? {
+        if case .client(let id) = claimant { id } else { nil }
     }
 
-    /// An operation's number and the beginning of its digest: 32 hexadecimal digits.
-    package static func mark(_ operation: UploadOperation) -> String {
-        let number = UInt64(bitPattern: operation.opID ?? 0)
-        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
-        return Hexadecimal.encode(bytes + Digest.sha256(operation.json.utf8).prefix(8))
-    }
+    /// The id of the first operation, 0 without.
+    package var firstOpID: Int64 { operations.first?.opID ?? 0 }
+    /// The id of the last operation, 0 without.
+    package var lastOpID: Int64 { operations.last?.opID ?? 0 }
 
-    /// The statements that claim the entry: a plain INSERT, so that a repetition fails and nothing after it
-    /// runs.
+    /// The statement that enters it.
     ///
     /// - Parameters:
-    ///   - verdict: what will have become of the transaction when this commits.
-    ///   - result: the stored result of a rejection.
-    /// - Returns: one statement, or two where overlaps are looked for.
-    package func statements(_ verdict: Verdict, result: String? = nil) -> [PostgresStatement] {
-        var statements: [PostgresStatement] = []
-        if checksOverlap {
-            statements.append(
-                PostgresStatement(
-                    "SELECT psb.refuse_overlap($1::text, $2::text, $3::bigint, $4::bigint)",
-                    [userID, clientID, String(firstOpID), String(lastOpID)]))
-        }
-        statements.append(
+    ///   - verdict: what will have become of the operations when this commits.
+    ///   - result: the result to repeat.
+    /// - Returns: the statement; that of an attempt fails with 23505 if it has committed before. It also ends the count of
+    ///   the write's failures: without ids the next write of this content is another one.
+    package func entry(_ verdict: Verdict, result: String? = nil) -> PostgresStatement {
+        switch claimant {
+        case .attempt(let id):
             PostgresStatement(
                 """
-                INSERT INTO psb.upload_ledger (user_id, client_id, first_op_id, generation, last_op_id, tx_id,
-                    body_hash, op_hashes, verdict, result)
-                VALUES ($1::text, $2::text, $3::bigint, $4::integer, $5::bigint, $6::bigint,
-                    decode($7::text, 'hex'), decode($8::text, 'hex'), $9::smallint, $10::json)
+                WITH past AS (DELETE FROM psb.upload_attempts
+                    WHERE user_id = $4::text AND body_hash = decode($5::text, 'hex'))
+                INSERT INTO psb.commits (id, verdict, result) VALUES ($1::uuid, $2::smallint, $3::json)
+                """,
+                [id, String(verdict.rawValue), result, userID, contentHash])
+        case .client(let id):
+            PostgresStatement(
+                """
+                INSERT INTO psb.ledger (user_id, client_id, first_op_id, last_op_id, confirmed_op_id, tx_id, op_ids,
+                    op_hashes, hashing, verdict, result)
+                VALUES ($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint[],
+                    $8::bigint[], \(Hashing.meaning.rawValue), $9::smallint, $10::json)
                 """,
                 [
-                    userID, clientID, String(firstOpID), String(generation), String(lastOpID),
-                    txID.map { String($0) }, bodyHash, operationHashes, String(verdict.rawValue), result,
-                ]))
-        return statements
-    }
-
-    /// Asks for the entries of this key and of its neighbourhood.
-    package var entries: PostgresStatement {
-        PostgresStatement(
-            """
-            SELECT first_op_id::text, generation::text, encode(body_hash, 'hex'), verdict::text, result::text,
-                encode(op_hashes, 'hex')
-            FROM psb.upload_ledger WHERE user_id = $1::text AND client_id = $2::text AND first_op_id <= $4::bigint
-                AND first_op_id >= coalesce((SELECT max(first_op_id) FROM psb.upload_ledger WHERE user_id = $1::text
-                    AND client_id = $2::text AND first_op_id < $3::bigint), $3::bigint)
-            ORDER BY generation DESC
-            """, [userID, clientID, String(firstOpID), String(lastOpID)])
-    }
-}
-
-/// What a taken claim means for the transaction.
-package enum LedgerDecision: Sendable, Hashable {
-    /// The same transaction was seen: its verdict stands, with the stored result of a rejection.
-    case replay(LedgerClaim.Verdict, result: String?)
-    /// The key was used for something else: execute under this generation.
-    case generation(Int)
-    /// Some operations were seen in other groups: execute the rest.
-    case skip(Set<Int>)
-
-    /// One entry of the ledger.
-    package struct Entry: Sendable, Hashable {
-        /// The number of its first operation.
-        package let firstOpID: Int64
-        /// Its generation.
-        package let generation: Int
-        /// The digest of its operations.
-        package let bodyHash: String
-        /// What became of it.
-        package let verdict: LedgerClaim.Verdict
-        /// The stored result of a rejection.
-        package let result: String?
-        /// The marks of its operations.
-        package let marks: Set<String>
-
-        /// Makes an entry of its fields.
-        package init(
-            firstOpID: Int64, generation: Int, bodyHash: String, verdict: LedgerClaim.Verdict,
-            result: String? = nil,
-            marks: Set<String> = []
-        ) {
-            self.firstOpID = firstOpID
-            self.generation = generation
-            self.bodyHash = bodyHash
-            self.verdict = verdict
-            self.result = result
-            self.marks = marks
+                    userID, id, String(firstOpID), String(lastOpID), String(confirmedOpID),
+                    txID.map { String($0) }, ids, hashes(OperationDigest.meaning), String(verdict.rawValue),
+                    result,
+                ])
         }
     }
 
-    /// Decides what a taken claim means.
-    ///
-    /// - Parameters:
-    ///   - claim: the claim that failed.
-    ///   - entries: those of its key and neighbourhood.
-    package init(_ claim: LedgerClaim, entries: [Entry]) {
-        let same = entries.filter { $0.firstOpID == claim.firstOpID }
-        if let entry = same.first(where: { $0.bodyHash == claim.bodyHash }) {
-            self = .replay(entry.verdict, result: entry.result)
-            return
-        }
-        if claim.checksOverlap {
-            let marks = entries.reduce(into: Set<String>()) { $0.formUnion($1.marks) }
-            let seen = claim.operations.indices.filter {
-                marks.contains(LedgerClaim.mark(claim.operations[$0]))
-            }
-            if !seen.isEmpty || same.isEmpty {
-                self = .skip(Set(seen))
-                return
+    /// What `psb.open` needs to find entries that were not consulted; nils for an attempt.
+    package var range: [String?] {
+        guard let clientID else { return [nil, nil, nil, nil] }
+        return [clientID, String(firstOpID), String(lastOpID), String(considered)]
+    }
+
+    /// Names the write while its failures are counted, in hexadecimal digits: of which client the operations are, their ids,
+    /// as far as there are any, and what they mean.
+    var contentHash: String {
+        var bytes: [UInt8] = []
+        JSON.appendQuoted(clientID ?? "", to: &bytes)
+        for operation in operations {
+            for number in [operation.opID ?? 0, OperationDigest.meaning(operation)] {
+                withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
             }
         }
-        self = .generation((same.map(\.generation).max() ?? -1) + 1)
+        return Hexadecimal.encode(Digest.sha256(bytes))
+    }
+
+    /// The ids as an array of SQL.
+    var ids: String { numbers(operations.map { $0.opID ?? 0 }) }
+
+    /// The digests as an array of SQL.
+    func hashes(_ digest: (UploadOperation) -> Int64) -> String { numbers(operations.map(digest)) }
+
+    private func numbers(_ numbers: [Int64]) -> String {
+        "{" + numbers.map { String($0) }.joined(separator: ",") + "}"
     }
 }

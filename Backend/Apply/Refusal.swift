@@ -18,11 +18,14 @@ package struct Refusal: Error, Sendable, Hashable {
     package var rowID: String?
     /// The state that Postgres reported.
     package var sqlstate: String?
+    /// The name that is not there, if that is why.
+    package var unknown: CatalogKnowledge.Name?
 
     /// Makes a refusal of its fields.
     package init(
         code: String, message: String, index: Int? = nil, table: String? = nil, column: String? = nil,
-        constraint: String? = nil, rowID: String? = nil, sqlstate: String? = nil
+        constraint: String? = nil, rowID: String? = nil, sqlstate: String? = nil,
+        unknown: CatalogKnowledge.Name? = nil
     ) {
         self.code = code
         self.message = message
@@ -32,10 +35,8 @@ package struct Refusal: Error, Sendable, Hashable {
         self.constraint = constraint
         self.rowID = rowID
         self.sqlstate = sqlstate
+        self.unknown = unknown
     }
-
-    /// Whether the database may have learned the name since the catalog was read.
-    package var isUnknownName: Bool { code == "UNKNOWN_TABLE" || code == "UNKNOWN_COLUMN" }
 
     /// The refusal as part of a result.
     package var failure: UploadResult.Failure {
@@ -47,14 +48,5 @@ package struct Refusal: Error, Sendable, Hashable {
         }
         return UploadResult.Failure(
             operationIndex: index, errorCode: code, message: message, details: details)
-    }
-
-    /// The states of a refused transaction's operations: this one is rejected, its siblings are skipped.
-    package func states(of operations: [UploadOperation]) -> [UploadResult.Operation] {
-        operations.enumerated().map { position, operation in
-            UploadResult.Operation(
-                index: position, opID: operation.opID, status: position == index ? "rejected" : "skipped",
-                code: position == index ? code : nil)
-        }
     }
 }

@@ -16,6 +16,8 @@ package struct RetryPolicy: Sendable, Hashable {
     package var poisonAge = Duration.seconds(15 * 60)
     /// The time over which an unknown error must return.
     package var unknownAge = Duration.seconds(60 * 60)
+    /// The time without a failure of a write after which the next one is the first of another incident.
+    package var poisonGap = Duration.seconds(24 * 60 * 60)
     /// How long a missing table or column may be a migration on its way.
     package var driftGrace = Duration.seconds(10 * 60)
 
@@ -40,8 +42,8 @@ package struct RetryPolicy: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - code: that of the verdict.
-    ///   - attempts: how often it came.
-    ///   - age: since the first time.
+    ///   - attempts: how often it came in this incident.
+    ///   - age: since the first time in it.
     /// - Returns: true once it came often enough for long enough.
     package func isPoison(code: String, attempts: Int, age: Duration) -> Bool {
         attempts >= poisonAttempts && age >= (code == "TIMEOUT" ? poisonAge : unknownAge)

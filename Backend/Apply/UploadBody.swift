@@ -4,24 +4,14 @@ import PowerSyncWire
 /// unread.
 package struct UploadBody: Sendable {
     /// Limits published in the capabilities (backend 1.8).
-    package struct Limits: Sendable, Hashable {
-        /// The most transactions of a request.
-        package var transactions = 50
-        /// The most operations of a transaction, which a client cannot split.
-        package var operations = 50_000
-        /// How deep a body may nest: the operations, their data, and JSON columns within.
-        package var depth = 64
-
-        /// Makes the default limits.
-        package init() {}
-    }
+    package typealias Limits = UploadLimits
 
     /// The request.
     package let request: UploadRequest
     /// The operations of each transaction as they came, for the dead letters.
     package let payloads: [JSON]
-    /// Why a transaction is refused before any of it is looked at, one entry each.
-    package let refusals: [Refusal?]
+    /// Operations of each transaction that are refused before they are looked at, by their index.
+    package let refusals: [[Int: Refusal]]
 
     /// Reads a body in whichever dialect it is (backend 1.1).
     ///
@@ -30,7 +20,7 @@ package struct UploadBody: Sendable {
     ///   - limits: what is too large.
     /// - Throws: `Problem` for what no retry will cure: malformed, invalid, too large.
     package init(_ bytes: [UInt8], limits: Limits = Limits()) throws(Problem) {
-        try self.init(UploadBody.parse(bytes, limits), limits: limits)
+        try self.init(MeasuredBody(bytes, limits: limits))
     }
 
     /// Reads the body of `PUT`, `PATCH` or `DELETE /api/data`: one operation, its id within the data.
@@ -41,33 +31,54 @@ package struct UploadBody: Sendable {
     ///   - limits: what is too large.
     /// - Throws: `Problem` as above.
     package init(_ bytes: [UInt8], method: String, limits: Limits = Limits()) throws(Problem) {
-        guard case .object(let members) = try UploadBody.parse(bytes, limits) else {
+        try self.init(MeasuredBody(bytes, limits: limits), method: method)
+    }
+
+    /// Reads a body that is known to be within the limits.
+    ///
+    /// - Parameters:
+    ///   - measured: the body.
+    ///   - method: the HTTP method where that is the operation.
+    ///   - isReplay: whether a dead letter is sent again; nobody else may have the name of such a client.
+    /// - Throws: `Problem` for what is malformed or invalid.
+    package init(_ measured: MeasuredBody, method: String? = nil, isReplay: Bool = false) throws(Problem) {
+        let body = try measured.tree()
+        guard let method else {
+            try self.init(body)
+            if !isReplay, request.clientID?.utf8.starts(with: UploadContext.Replay.clientPrefix.utf8) == true
+            {
+                throw .invalidRequest(
+                    "client_id: expected a text that does not begin with \(UploadContext.Replay.clientPrefix)"
+                )
+            }
+            return
+        }
+        guard case .object(let members) = body else {
             throw .invalidRequest("expected an object with table and data")
         }
         let operation = JSON.object(members.filter { $0.name != "op" } + [JSONMember("op", .string(method))])
-        try self.init(.object([JSONMember("batch", .array([operation]))]), limits: limits)
+        try self.init(.object([JSONMember("batch", .array([operation]))]))
     }
 
-    private init(_ body: JSON, limits: Limits) throws(Problem) {
+    private init(_ body: JSON) throws(Problem) {
         guard body.objectMembers != nil else { throw .invalidRequest("expected an object") }
         let lists =
             body["batch"].map { [$0] } ?? body["transactions"]?.arrayValue?.map { $0["crud"] ?? .null } ?? []
-        guard lists.count <= limits.transactions else {
-            throw .tooLarge(
-                "at most \(limits.transactions) transactions in a request", limit: limits.transactions,
-                maxTransactions: limits.transactions)
-        }
-        for list in lists where (list.arrayValue?.count ?? 0) > limits.operations {
-            throw .tooLarge(
-                "at most \(limits.operations) operations in a transaction", limit: limits.operations)
-        }
-        let refusals = lists.map(UploadBody.unknownOperation)
+        let refusals = lists.map(UploadBody.unknownOperations)
+        var request: UploadRequest
         do {
-            let known = refusals.allSatisfy { $0 == nil } ? body : UploadBody.withKnownOperations(body)
+            let known = refusals.allSatisfy(\.isEmpty) ? body : UploadBody.withKnownOperations(body)
             request = try UploadRequest(json: known)
         } catch {
-            throw .invalidRequest(error.message)
+            throw Problem(error)
         }
+        for (number, refused) in refusals.enumerated() {
+            for index in refused.keys {
+                request.transactions[number].operations[index].unknownKind =
+                    lists[number].arrayValue?[index]["op"]?.stringValue
+            }
+        }
+        self.request = request
         if let client = request.clientID, client.utf8.count > 255 || client.utf8.contains(0) {
             throw .invalidRequest("client_id: expected a text of at most 255 bytes")
         }
@@ -75,25 +86,18 @@ package struct UploadBody: Sendable {
         payloads = lists
     }
 
-    private static func parse(_ bytes: [UInt8], _ limits: Limits) throws(Problem) -> JSON {
-        do {
-            return try JSON.parse(bytes, limits: JSONLimits(depth: limits.depth))
-        } catch {
-            throw .malformedJSON(error.message)
-        }
-    }
-
     /// An operation of another kind must neither be swallowed nor block the queue behind it.
-    private static func unknownOperation(_ list: JSON) -> Refusal? {
+    private static func unknownOperations(_ list: JSON) -> [Int: Refusal] {
+        var refusals: [Int: Refusal] = [:]
         for (index, operation) in (list.arrayValue ?? []).enumerated() {
             guard case .string(let kind) = operation["op"], UploadOperationKind(rawValue: kind) == nil else {
                 continue
             }
-            return Refusal(
+            refusals[index] = Refusal(
                 code: "UNKNOWN_OPERATION", message: "an operation is PUT, PATCH or DELETE", index: index,
                 table: operation["table"]?.stringValue, rowID: operation["id"]?.stringValue)
         }
-        return nil
+        return refusals
     }
 
     private static func withKnownOperations(_ body: JSON) -> JSON {

@@ -34,20 +34,6 @@ package struct UploadPlanner: Sendable {
         self.subject = subject
     }
 
-    /// Plans every operation of a transaction.
-    ///
-    /// - Parameter operations: in the client's order.
-    /// - Returns: the plans in the same order.
-    /// - Throws: `Refusal` of the first operation that can never be accepted.
-    package func plan(_ operations: [UploadOperation]) throws(Refusal) -> [PlannedOperation] {
-        var plans: [PlannedOperation] = []
-        plans.reserveCapacity(operations.count)
-        for (index, operation) in operations.enumerated() {
-            plans.append(try plan(operation, at: index))
-        }
-        return plans
-    }
-
     /// Plans one operation.
     ///
     /// - Parameters:
@@ -69,7 +55,9 @@ package struct UploadPlanner: Sendable {
 
     private func looked(up operation: UploadOperation, _ index: Int) throws(Refusal) -> PlannedOperation {
         guard let table = tables.tables[operation.table] else {
-            throw Refusal(code: "UNKNOWN_TABLE", message: "no such table may be written")
+            throw Refusal(
+                code: "UNKNOWN_TABLE", message: "no such table may be written",
+                unknown: CatalogKnowledge.Name(table: operation.table))
         }
         guard table.operations.contains(operation.kind) else {
             throw Refusal(
@@ -82,7 +70,18 @@ package struct UploadPlanner: Sendable {
         let id = try convert(.string(operation.id), table.id).text ?? ""
         var assignments = Assignments()
         if operation.kind != .delete { try assign(operation.data ?? [], id, table, &assignments) }
-        if operation.kind == .put, let owner = table.owner { try assignments.set(owner, ownerValue(owner)) }
+        if let owner = table.owner {
+            // Who cannot own rows of the table cannot change them either.
+            let value = try ownerValue(owner)
+            if owner.name == table.id.name {
+                guard ExactText(id) == ExactText(value) else {
+                    throw Refusal(
+                        code: "UNAUTHORIZED", message: "only the row of the token's subject may be written")
+                }
+            } else if operation.kind == .put {
+                assignments.set(owner, value)
+            }
+        }
         return PlannedOperation(
             index: index, kind: operation.kind, table: table, id: id, columns: assignments.columns,
             values: assignments.values, isAdjusted: assignments.isAdjusted)
@@ -102,12 +101,16 @@ package struct UploadPlanner: Sendable {
                 continue
             }
             guard let column = table.columns[name] else {
-                throw Refusal(code: "UNKNOWN_COLUMN", message: "no such column may be written")
+                throw Refusal(
+                    code: "UNKNOWN_COLUMN", message: "no such column may be written",
+                    unknown: CatalogKnowledge.Name(table: table.name, column: name))
             }
             if column == table.owner {
                 // The owner comes from the token; a claim to be somebody else changes nothing.
                 let sent = try? convert(value, column).text  // nil: not even a value of the column's type
-                if sent != (try ownerValue(column)) { assignments.isAdjusted = true }
+                if sent.map(ExactText.init) != ExactText(try ownerValue(column)) {
+                    assignments.isAdjusted = true
+                }
                 continue
             }
             switch column.writer {
@@ -138,7 +141,7 @@ package struct UploadPlanner: Sendable {
     }
 
     private func ownerValue(_ column: UploadColumn) throws(Refusal) -> String {
-        guard let text = try? ValueConversion.convert(.string(subject), as: column.kind).text else {
+        guard let text = ValueConversion.ownerText(subject, as: column.kind) else {
             throw Refusal(
                 code: "UNAUTHORIZED", message: "the token's subject cannot own rows of this table",
                 column: column.name)
@@ -148,7 +151,7 @@ package struct UploadPlanner: Sendable {
 
     private func convert(_ value: JSON, _ column: UploadColumn) throws(Refusal) -> ConvertedValue {
         do {
-            return try ValueConversion.convert(value, as: column.kind, jsonStrings: column.jsonStrings)
+            return try ValueConversion.convert(value, as: column.kind, options: column.options)
         } catch {
             throw Refusal(code: error.code, message: error.reason, column: column.name)
         }

@@ -21,17 +21,17 @@ package struct UploadRun: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - operations: in the client's order.
-    ///   - isRowWise: whether each run has one operation, so that a failure names it.
+    ///   - alone: the indices of those that have runs of their own, so that a failure names them.
     /// - Returns: the runs in order.
-    package static func runs(of operations: [PlannedOperation], isRowWise: Bool = false) -> [UploadRun] {
+    package static func runs(of operations: [PlannedOperation], alone: Set<Int> = []) -> [UploadRun] {
         var runs: [UploadRun] = []
         var current: [PlannedOperation] = []
         var ids: Set<String> = []
         for operation in operations where !operation.isEmpty {
             if let first = current.first {
                 let isJoined =
-                    !isRowWise && current.count < limit && joins(operation, first)
-                    && !ids.contains(operation.id)
+                    current.count < limit && joins(operation, first) && !ids.contains(operation.id)
+                    && !alone.contains(operation.index) && !alone.contains(first.index)
                 if !isJoined {
                     runs.append(UploadRun(operations: current))
                     current.removeAll()
@@ -48,7 +48,7 @@ package struct UploadRun: Sendable, Hashable {
     private static func joins(_ operation: PlannedOperation, _ first: PlannedOperation) -> Bool {
         // Where two spellings may be one id, only Postgres can tell whether an id repeats.
         first.kind == operation.kind && first.table.name == operation.table.name
-            && first.table.id.kind.hasCanonicalText
+            && first.table.id.hasCanonicalText
             && first.columns.map(\.name) == operation.columns.map(\.name)
     }
 }

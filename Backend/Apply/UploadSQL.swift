@@ -16,7 +16,7 @@ package struct UploadSQL: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - run: the run.
-    ///   - owner: the caller as a value of the table's owner column, if it has one.
+    ///   - owner: the caller as Postgres prints the table's owner column, if it has one.
     package init(_ run: UploadRun, owner: String?) {
         let writer = Writer(first: run.operations[0], owner: owner)
         if run.operations.count == 1 {
@@ -37,23 +37,34 @@ private struct Writer {
     let table: UploadTable
     let kind: UploadOperationKind
     let columns: [UploadColumn]
+    /// Columns that a new row must name and a PUT does not.
+    let missing: [UploadColumn]
     let owner: String?
 
     init(first: PlannedOperation, owner: String?) {
         table = first.table
         kind = first.kind
         columns = first.columns
-        self.owner = kind == .put ? nil : owner
+        missing =
+            first.kind == .put
+            ? first.table.required.filter { required in !first.columns.contains { $0.name == required.name } }
+            : []
+        // A PUT without columns leaves a row that is there alone, whose ever it is.
+        let isOwned = first.table.owner != nil && (first.kind != .put || !first.columns.isEmpty)
+        self.owner = isOwned ? owner : nil
     }
 
-    /// A PUT carries its owner among its values.
     var ownerParameters: [String?] { owner.map { [$0] } ?? [] }
 
     func row() -> String {
         let id = table.id.expression("$1")
         let values = columns.indices.map { columns[$0].expression("$\($0 + 2)") }
         switch kind {
-        case .put: return insert("VALUES (\(([id] + values).joined(separator: ", ")))") + returnsID
+        case .put where missing.isEmpty:
+            return insert("VALUES (\(([id] + values).joined(separator: ", ")))") + returnsID
+        case .put:
+            return insert("SELECT \(selected(id, values)) FROM (VALUES (1)) AS u(o)\(existing(id))")
+                + returnsID
         case .patch:
             return "UPDATE \(table.quoted) AS t SET \(assignments(values)) WHERE t.\(table.id.quoted) = \(id)"
                 + ownership(id) + returnsID
@@ -72,7 +83,7 @@ private struct Writer {
         let match = "t.\(table.id.quoted) = \(id)" + ownership(id)
         switch kind {
         case .put:
-            return insert("SELECT \(([id] + values).joined(separator: ", ")) FROM \(source) ORDER BY u.o")
+            return insert("SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o")
                 + returnsID
         case .patch:
             return "UPDATE \(table.quoted) AS t SET \(assignments(values)) FROM \(source) WHERE \(match)"
@@ -82,6 +93,22 @@ private struct Writer {
         }
     }
 
+    private func selected(_ id: String, _ values: [String]) -> String {
+        ([id] + values + missing.map { "e.\($0.quoted)" }).joined(separator: ", ")
+    }
+
+    /// The row that is there, for what the client left out of it.
+    ///
+    /// Postgres checks a proposed row before it looks for the one that is there, so a PUT that leaves a required column
+    /// alone would always be refused. With the value of the row that is there it passes, and what is set is what was sent.
+    /// Without a row the value is NULL and the column is to blame. The row is locked as the upsert would lock it: were it
+    /// deleted in between, a new one would have values of the old.
+    private func existing(_ id: String) -> String {
+        guard !missing.isEmpty else { return "" }
+        return " LEFT JOIN LATERAL (SELECT \(missing.map { "r.\($0.quoted)" }.joined(separator: ", "))"
+            + " FROM \(table.quoted) AS r WHERE r.\(table.id.quoted) = \(id) FOR NO KEY UPDATE) AS e ON true"
+    }
+
     private var returnsID: String { " RETURNING t.\(table.id.quoted)::text" }
 
     private func assignments(_ values: [String]) -> String {
@@ -89,13 +116,19 @@ private struct Writer {
     }
 
     private func insert(_ rows: String) -> String {
-        let names = ([table.id] + columns).map(\.quoted).joined(separator: ", ")
+        let names = ([table.id] + columns + missing).map(\.quoted).joined(separator: ", ")
         let sets = columns.map { "\($0.quoted) = excluded.\($0.quoted)" }.joined(separator: ", ")
         let target = "INSERT INTO \(table.quoted) AS t (\(names)) \(rows) ON CONFLICT (\(table.id.quoted))"
         guard !columns.isEmpty else { return target + " DO NOTHING" }
-        guard let owner = table.owner?.quoted else { return target + " DO UPDATE SET \(sets)" }
+        guard let owner = table.owner else { return target + " DO UPDATE SET \(sets)" }
         return target + " DO UPDATE SET \(sets)"
-            + " WHERE CASE WHEN t.\(owner) = excluded.\(owner) THEN true ELSE \(BackendSchema.refusal) END"
+            + " WHERE CASE WHEN \(isTheirs(owner)) THEN true ELSE \(BackendSchema.refusal) END"
+    }
+
+    /// Whether a row is the caller's, byte for byte: the type's own comparison, or the column's collation, may take two
+    /// subjects for one (backend 2.9).
+    private func isTheirs(_ owner: UploadColumn) -> String {
+        "t.\(owner.quoted)::text COLLATE pg_catalog.\"C\" = $\(columns.count + 2)::text"
     }
 
     /// Another's row is an error, not a row left out: the transaction must not be half applied (backend 7,
@@ -105,9 +138,8 @@ private struct Writer {
     /// CASE fixes the order of evaluation: the refusal must not run for rows that only the scan has seen.
     private func ownership(_ id: String) -> String {
         guard let owner = table.owner, self.owner != nil else { return "" }
-        let parameter = columns.count + 2
         return " AND CASE WHEN t.\(table.id.quoted) IS DISTINCT FROM \(id) THEN false"
-            + " WHEN t.\(owner.quoted) = \(owner.expression("$\(parameter)")) THEN true"
+            + " WHEN \(isTheirs(owner)) THEN true"
             + " ELSE \(BackendSchema.refusal) END"
     }
 }

@@ -7,20 +7,16 @@ package enum UploadStates {
     ///
     /// - Parameters:
     ///   - operations: all operations of the transaction.
-    ///   - replayed: the indices that were not executed again.
     ///   - plans: those executed.
     ///   - runs: the statements.
     ///   - touched: what each statement returned in its only column.
     /// - Returns: one state for each operation.
     package static func states(
-        of operations: [UploadOperation], replayed: Set<Int> = [], plans: [PlannedOperation],
-        runs: [UploadRun],
-        touched: [[String]]
+        of operations: [UploadOperation], plans: [PlannedOperation], runs: [UploadRun], touched: [[String]]
     ) -> [UploadResult.Operation] {
         var states = operations.enumerated().map { index, operation in
             UploadResult.Operation(
-                index: index, opID: operation.opID, status: replayed.contains(index) ? "replayed" : "noop",
-                code: replayed.contains(index) ? nil : "NO_CHANGES")
+                index: index, opID: operation.opID, status: "noop", code: "NO_CHANGES")
         }
         for (run, texts) in zip(runs, touched) {
             let hit = Set(texts)

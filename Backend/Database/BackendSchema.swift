@@ -6,15 +6,24 @@ package enum BackendSchema {
     static let refusal = "psb.refuse_other_owner()"
     /// The state with which `refusal` ends a transaction.
     static let otherOwner = "PSB01"
-    /// The state of a claim whose operations overlap another's.
+    /// The state of a claim with entries in its range that were not consulted.
     static let overlap = "PSB02"
+    /// The state of a transaction whose plan was made with another catalog.
+    static let otherCatalog = "PSB03"
 
     // JSON is kept as json, not jsonb: jsonb refuses \u0000 and huge exponents, which are what a dead letter
     // may hold.
 
     /// The steps from an empty database to the present schema; each runs once, in order.
     static let migrations: [String] = [
-        """
+        firstMigration, secondMigration, thirdMigration, fourthMigration, fullerDigest,
+    ]
+
+    /// The version of the schema that this backend works with.
+    package static var version: Int { migrations.count }
+
+    /// What the first backends made.
+    package static let firstMigration = """
         CREATE TABLE psb.upload_ledger (
             user_id text NOT NULL, client_id text NOT NULL, first_op_id bigint NOT NULL,
             generation integer NOT NULL DEFAULT 0, last_op_id bigint NOT NULL, tx_id bigint,
@@ -52,56 +61,125 @@ package enum BackendSchema {
             END IF;
         END $$;
         """
-    ]
 
-    /// Brings the schema up to date; several backends may start at once.
+    /// The ledger by operations, and the catalog as something to compare with.
     ///
-    /// - Parameters:
-    ///   - connection: outside a transaction.
-    ///   - hasCheckpoints: whether the table of custom checkpoints is wanted too (backend 5.2).
-    /// - Throws: `BackendError` with `.database` where the role lacks a right, `PostgresError` for the rest.
-    static func migrate(_ connection: PostgresConnection, hasCheckpoints: Bool) async throws {
-        do {
-            // The limits are those of uploads. The lock is held to the end of the transaction; 0x505342 is "PSB".
-            try await connection.script(
-                """
-                BEGIN; SET LOCAL statement_timeout = '5min'; SET LOCAL lock_timeout = '1min';
-                SELECT pg_advisory_xact_lock(\(0x505342))
-                """)
-            try await step(connection, hasCheckpoints)
-            try await connection.script("COMMIT")
-        } catch let error as PostgresError where error.sqlstate == "42501" {
-            throw BackendError(
-                .database,
-                "the database role may not create the schema psb: GRANT CREATE ON DATABASE … TO it, or start the "
-                    + "backend once as a role that may", cause: error)
-        }
-    }
+    /// Backends of before write to the tables of before: they are told to go, with a state that makes them answer 503.
+    private static let secondMigration = """
+        LOCK TABLE psb.upload_ledger IN ACCESS EXCLUSIVE MODE;
+        CREATE TABLE psb.ledger (
+            user_id text NOT NULL, client_id text NOT NULL, first_op_id bigint NOT NULL, last_op_id bigint NOT NULL,
+            id bigint GENERATED ALWAYS AS IDENTITY, confirmed_op_id bigint NOT NULL, tx_id bigint,
+            op_ids bigint[] NOT NULL, op_hashes bigint[] NOT NULL, hashing smallint NOT NULL, verdict smallint NOT NULL,
+            result json, created_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (user_id, client_id, last_op_id, id));
+        CREATE INDEX ledger_created_at ON psb.ledger (created_at, id);
+        CREATE TABLE psb.commits (id uuid PRIMARY KEY, verdict smallint NOT NULL, result json,
+            created_at timestamptz NOT NULL DEFAULT now());
+        CREATE INDEX commits_created_at ON psb.commits (created_at);
+        INSERT INTO psb.ledger (user_id, client_id, first_op_id, last_op_id, confirmed_op_id, tx_id, op_ids, op_hashes,
+                hashing, verdict, result, created_at)
+            SELECT l.user_id, l.client_id, l.first_op_id, l.last_op_id, l.first_op_id - 1, l.tx_id, m.ids, m.hashes, 1,
+                l.verdict, l.result, l.created_at
+            FROM psb.upload_ledger l CROSS JOIN LATERAL (
+                SELECT array_agg(('x' || encode(substring(l.op_hashes FROM 16 * n + 1 FOR 8), 'hex'))::bit(64)::bigint
+                        ORDER BY n) AS ids,
+                    array_agg(('x' || encode(substring(l.op_hashes FROM 16 * n + 9 FOR 8), 'hex'))::bit(64)::bigint
+                        ORDER BY n) AS hashes
+                FROM generate_series(0, length(l.op_hashes) / 16 - 1) AS n) m
+            WHERE l.op_hashes IS NOT NULL AND m.ids IS NOT NULL ORDER BY l.created_at, l.first_op_id, l.generation;
+        TRUNCATE psb.upload_ledger;
+        CREATE FUNCTION psb.refuse_older_backend() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION 'this backend is older than the schema psb of its database: replace it'
+                USING ERRCODE = '57P03';
+        END $$;
+        CREATE TRIGGER refuse_older_backend BEFORE INSERT ON psb.upload_ledger
+            FOR EACH STATEMENT EXECUTE FUNCTION psb.refuse_older_backend();
+        CREATE OR REPLACE FUNCTION psb.refuse_overlap(owner text, device text, first_op bigint, last_op bigint)
+        RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+        BEGIN
+            RAISE EXCEPTION 'this backend is older than the schema psb of its database: replace it'
+                USING ERRCODE = '57P03';
+        END $$;
+        CREATE FUNCTION psb.table_digest(schema_name text, table_name text) RETURNS text LANGUAGE sql STABLE AS $$
+            SELECT pg_catalog.md5(pg_catalog.concat_ws('|', c.relkind,
+                (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(',', a.attnum, a.attname, a.atttypid, a.atttypmod,
+                        a.attgenerated, a.attidentity, a.attnotnull, a.atthasdef), ';' ORDER BY a.attnum)
+                    FROM pg_catalog.pg_attribute a
+                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+                (SELECT pg_catalog.string_agg(i.indkey::text, ';' ORDER BY i.indkey::text) FROM pg_catalog.pg_index i
+                    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+                        AND i.indpred IS NULL)))
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = schema_name AND c.relname = table_name
+        $$;
+        CREATE FUNCTION psb.open(claims text, subject text, schemas text[], tables text[], digests text[],
+            device text, first_op bigint, last_op bigint, considered bigint)
+        RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+        BEGIN
+            PERFORM pg_catalog.set_config('request.jwt.claims', claims, true),
+                pg_catalog.set_config('request.jwt.claim.sub', subject, true),
+                pg_catalog.set_config('app.user_id', subject, true);
+            IF EXISTS (SELECT FROM unnest(schemas, tables, digests) AS e(schema_name, table_name, digest)
+                WHERE psb.table_digest(e.schema_name, e.table_name) IS DISTINCT FROM e.digest)
+            THEN
+                RAISE EXCEPTION 'the catalog is not the one of the plan' USING ERRCODE = 'PSB03';
+            END IF;
+            IF device IS NULL THEN RETURN; END IF;
+            -- The length keeps "a" with "b c" and "a b" with "c" apart: nobody may hold the lock of another user.
+            PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
+                pg_catalog.concat(pg_catalog.length(subject), ' ', subject, ' ', device), 0));
+            IF EXISTS (SELECT FROM psb.ledger l WHERE l.user_id = subject AND l.client_id = device
+                AND l.last_op_id >= first_op AND l.first_op_id <= last_op AND l.id > considered)
+            THEN
+                RAISE EXCEPTION 'the ledger has entries that were not consulted' USING ERRCODE = 'PSB02';
+            END IF;
+        END $$;
+        """
 
-    private static func step(_ connection: PostgresConnection, _ hasCheckpoints: Bool) async throws {
-        let known = try await connection.query("SELECT to_regclass('psb.schema_migrations')::text")
-        if known[0, 0] == nil {
-            try await connection.script(
-                """
-                CREATE SCHEMA IF NOT EXISTS psb;
-                CREATE TABLE psb.schema_migrations (version integer PRIMARY KEY,
-                    applied_at timestamptz NOT NULL DEFAULT now())
-                """)
-        }
-        let done = try await connection.query(
-            "SELECT coalesce(max(version), 0)::text FROM psb.schema_migrations")
-        let version = done[0, 0].flatMap { Int($0) } ?? 0
-        for (index, migration) in migrations.enumerated().dropFirst(version) {
-            try await connection.script(migration)
-            _ = try await connection.query(
-                "INSERT INTO psb.schema_migrations (version) VALUES ($1::integer)", [String(index + 1)])
-        }
-        guard hasCheckpoints else { return }
-        try await connection.script(
-            """
-            CREATE TABLE IF NOT EXISTS public.checkpoints (user_id text NOT NULL, client_id text NOT NULL,
-                checkpoint bigint NOT NULL, PRIMARY KEY (user_id, client_id))
-            """)
+    /// What looking at the open letters of one user and removing old letters find by an index.
+    private static let thirdMigration = """
+        CREATE INDEX dead_letters_open ON psb.dead_letters (user_id) WHERE state = 'open';
+        CREATE INDEX dead_letters_occurred_at ON psb.dead_letters (occurred_at);
+        """
+
+    /// The digest of a table tells all that a plan spells or counts on: the names of types beside their numbers, what a new
+    /// row must name (as `CatalogSQL.columns` says), collations, and which columns of a unique index are its key.
+    private static let fullerDigest = """
+        CREATE OR REPLACE FUNCTION psb.table_digest(schema_name text, table_name text) RETURNS text LANGUAGE sql STABLE
+        AS $$
+            SELECT pg_catalog.md5(pg_catalog.concat_ws('|', c.relkind,
+                (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(',', a.attnum, a.attname, a.atttypid, a.atttypmod,
+                        a.attcollation, a.attgenerated, a.attidentity, a.attnotnull, a.atthasdef, s.nspname, y.typname,
+                        CASE WHEN a.attnotnull AND NOT a.atthasdef THEN y.typdefault IS NULL
+                            AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
+                            AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT') END), ';' ORDER BY a.attnum)
+                    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
+                    JOIN pg_catalog.pg_namespace s ON s.oid = y.typnamespace
+                    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+                (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(':', i.indnkeyatts, i.indkey), ';'
+                        ORDER BY i.indnkeyatts, i.indkey::text)
+                    FROM pg_catalog.pg_index i
+                    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+                        AND i.indpred IS NULL)))
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = schema_name AND c.relname = table_name
+        $$;
+        """
+
+    /// Returns the SQL that says whether a table is the one of custom checkpoints as `SchemaMigration` makes it.
+    ///
+    /// - Parameter table: an expression for its oid.
+    /// - Returns: an expression.
+    static func isOwnCheckpoints(_ table: String) -> String {
+        """
+        (SELECT string_agg(concat_ws(' ', a.attnum, a.attname, a.atttypid::regtype), ', ' ORDER BY a.attnum)
+            FROM pg_catalog.pg_attribute a WHERE a.attrelid = \(table) AND a.attnum > 0 AND NOT a.attisdropped)
+                = '1 user_id text, 2 client_id text, 3 checkpoint bigint'
+            AND EXISTS (SELECT FROM pg_catalog.pg_index i
+                WHERE i.indrelid = \(table) AND i.indisprimary AND i.indkey::text = '1 2')
+        """
     }
 
     /// Whether the publication replicates what is kept here; the service would read every ledger entry for

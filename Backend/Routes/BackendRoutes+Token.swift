@@ -16,7 +16,8 @@ extension BackendRoutes {
             try MediaType.requireJSON(request.fields)
             let json: JSON
             do {
-                json = try JSON.parse(try await body.collect(limit: min(configuration.bodyLimit, 64 << 10)))
+                json = try JSON.parse(
+                    try await body.collect(limit: min(configuration.bodyLimit, BackendRoutes.smallBody)))
             } catch let error as WireError {
                 throw Problem.malformedJSON(error.message)
             }

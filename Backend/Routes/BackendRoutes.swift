@@ -34,12 +34,19 @@ package struct BackendRoutes: Sendable {
         }
     }
 
+    /// The most bytes of a body that is no upload: what every connection may hold.
+    static let smallBody = 16 << 10
+
     let configuration: BackendConfiguration
     let applier: UploadApplier
     let mint: TokenMint
     let readiness: Readiness
     let phase: Lock<Phase>
+    let admission: UploadAdmission
+    var quota: DeadLetterQuota { applier.tools.quota }
     private let cors: CORSPolicy
+    /// Nil where a request counts for nothing without a token that this backend gives to nobody.
+    private let hosts: HostPolicy?
 
     /// Makes the routes of their parts.
     package init(
@@ -51,11 +58,21 @@ package struct BackendRoutes: Sendable {
         self.mint = mint
         self.readiness = readiness
         self.phase = phase
-        cors = CORSPolicy(origins: configuration.corsOrigins)
+        let tools = applier.tools
+        admission = UploadAdmission(configuration, poller: tools.poller)
+        // Who hands tokens to everybody keeps no page of this machine from asking for one.
+        cors = CORSPolicy(
+            origins: configuration.corsOrigins,
+            allowsLoopback: configuration.hasDevelopmentTokens && configuration.corsOrigins.isEmpty)
+        hosts =
+            configuration.hasDevelopmentTokens || configuration.hasOpenUploads
+            ? HostPolicy(
+                names: configuration.developmentHosts,
+                urls: [configuration.powersyncURL] + configuration.corsOrigins) : nil
     }
 
     private var log: Log { applier.tools.log }
-    private var environment: BackendEnvironment { applier.tools.environment }
+    var environment: BackendEnvironment { applier.tools.environment }
 
     /// Answers a request.
     ///
@@ -65,8 +82,9 @@ package struct BackendRoutes: Sendable {
     /// - Returns: the answer.
     package func answer(_ request: HTTPRequest, _ body: any HTTPRequestBody) async -> HTTPResponse {
         let start = ContinuousClock.now
-        let requestID =
-            request.fields["x-request-id"].flatMap(BackendRoutes.acceptable) ?? environment.uniqueName()
+        let sentID = request.fields["x-request-id"].flatMap(BackendRoutes.acceptable)
+        // An upload may have another name for itself, which it finds in its answer.
+        var requestID = sentID ?? environment.uniqueName()
         var routeName = "none"
         var answer: Answer
         do {
@@ -74,7 +92,7 @@ package struct BackendRoutes: Sendable {
                 method: request.method, path: request.path, hasCheckpoints: configuration.hasCustomCheckpoints
             )
             routeName = route.name
-            answer = try await perform(route, request, body, requestID)
+            answer = try await perform(route, request, body, &requestID)
         } catch {
             let problem = ErrorResponse.problem(
                 for: error, bodyLimit: configuration.bodyLimit, retryAfter: 1 + Int(environment.random() * 4))
@@ -83,11 +101,12 @@ package struct BackendRoutes: Sendable {
             }
             answer = Answer(problem.response(requestID: requestID), ["problem": problem.code])
         }
-        answer.response.fields["x-request-id"] = requestID
+        answer.response.fields["x-request-id"] = sentID ?? requestID
         answer.response.fields["x-content-type-options"] = "nosniff"
         cors.apply(to: &answer.response, for: request)
         var metadata = answer.metadata
         metadata["request.id"] = requestID
+        if let sentID, sentID != requestID { metadata["request.header_id"] = sentID }
         metadata["http.method"] = request.method
         metadata["http.route"] = routeName
         metadata["http.status"] = String(answer.response.status)
@@ -97,7 +116,7 @@ package struct BackendRoutes: Sendable {
     }
 
     private func perform(
-        _ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: String
+        _ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: inout String
     ) async throws -> Answer {
         switch route {
         case .greeting: return Answer(.object([JSONMember("message", .string("powersync-backend"))]))
@@ -108,13 +127,15 @@ package struct BackendRoutes: Sendable {
         case .preflight: return Answer(HTTPResponse(status: 200, fields: ["content-length": "0"]))
         case .token, .upload, .operation, .checkpoint, .checkpointRequest: break
         }
+        // What comes before gives nothing away, and balancers and services ask for it under names of their own.
+        guard hosts?.allows(request.fields["host"]) ?? true else { throw Problem.hostNotAllowed }
         guard phase.withLock({ $0 != .draining }) else {
             throw Problem.unavailable("draining", "The backend is stopping", retryAfter: 1)
         }
         switch route {
         case .token: return try await token(request, body)
         case .checkpoint, .checkpointRequest: return try await checkpoint(route, request, body)
-        default: return try await upload(route, request, body, requestID)
+        default: return try await upload(route, request, body, &requestID)
         }
     }
 
@@ -122,10 +143,13 @@ package struct BackendRoutes: Sendable {
         guard phase.withLock({ $0 == .running }) else {
             throw Problem.unavailable("draining", "The backend is stopping", retryAfter: 1)
         }
-        guard await readiness.isDatabaseReachable() else {
-            throw Problem.unavailable("database-unavailable", "Database unavailable", retryAfter: 1)
+        let (slug, title) = ("database-unavailable", "Database unavailable")
+        switch await readiness.answer() {
+        case .ready: return Answer(.object([JSONMember("status", .string("ready"))]))
+        case .unfit:
+            throw Problem.unavailable(slug, title, code: "DATABASE_MISCONFIGURED", retryAfter: 1)
+        case .away: throw Problem.unavailable(slug, title, retryAfter: 1)
         }
-        return Answer(.object([JSONMember("status", .string("ready"))]))
     }
 
     /// What clients and contract tests may count on (backend 1.4, 1.8).
@@ -141,7 +165,12 @@ package struct BackendRoutes: Sendable {
                     JSONMember("body_bytes", .integer(configuration.bodyLimit)),
                     JSONMember("transactions_per_request", .integer(limits.transactions)),
                     JSONMember("operations_per_transaction", .integer(limits.operations)),
+                    JSONMember("operations_per_request", .integer(limits.requestOperations)),
                     JSONMember("operations_per_request_hint", .integer(1_000)),
+                    JSONMember("values_per_request", .integer(limits.values)),
+                    JSONMember("body_seconds", .integer(configuration.bodyTimeout.components.seconds)),
+                    JSONMember("body_bytes_per_second", .integer(configuration.bodyBytesPerSecond)),
+                    JSONMember("uploads_per_user", .integer(configuration.uploadsPerUser)),
                     JSONMember("text_bytes", .integer(ValueConversion.textLimit)),
                     JSONMember("json_depth", .integer(ValueConversion.jsonDepth)),
                     JSONMember("id_bytes", .integer(255)),
@@ -155,7 +184,7 @@ package struct BackendRoutes: Sendable {
     }
 
     /// A name that a caller gave its request, if it is fit for a log and a header.
-    private static func acceptable(_ id: String) -> String? {
+    static func acceptable(_ id: String) -> String? {
         let isFit =
             (1...64).contains(id.utf8.count)
             && id.utf8.allSatisfy { byte in

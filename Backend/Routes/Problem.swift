@@ -44,9 +44,21 @@ package struct Problem: Error, Sendable, Hashable {
 
     /// The body is JSON, but no upload.
     package static func invalidRequest(_ detail: String) -> Problem {
-        Problem(
-            400, detail.hasPrefix("op_id:") ? "order-violation" : "invalid-request", "Invalid request",
-            detail: detail)
+        Problem(400, "invalid-request", "Invalid request", detail: detail)
+    }
+
+    /// What the reader of a body says about it.
+    package init(_ error: WireError) {
+        switch error.code {
+        case .malformedJSON: self = .malformedJSON(error.message)
+        case .orderViolation:
+            self.init(400, "order-violation", "Invalid request", detail: error.message)
+        case .unknownDialect: self.init(400, "unknown-dialect", "Unknown dialect", detail: error.message)
+        case .tooLarge: self = .tooLarge(error.message, limit: error.limit ?? 0)
+        case .tooManyTransactions:
+            self = .tooLarge(error.message, limit: error.limit ?? 0, maxTransactions: error.limit)
+        default: self = .invalidRequest(error.message)
+        }
     }
 
     /// There is no valid token.
@@ -63,6 +75,14 @@ package struct Problem: Error, Sendable, Hashable {
             : "Bearer realm=\"powersync\""
         return problem
     }
+
+    /// The request names the backend as nobody should who does not mean to attack it, while it is open for development.
+    package static let hostNotAllowed = Problem(
+        403, "host-not-allowed", "Host not allowed",
+        detail:
+            "with DEV_TOKENS or DEV_OPEN_UPLOADS this backend answers to localhost, to addresses and to the hosts of "
+            + "POWERSYNC_URL and CORS_ORIGINS alone; list the name of this request in DEV_HOSTS if it is meant"
+    )
 
     /// There is no such route.
     package static let noSuchRoute = Problem(404, "no-such-route", "No such route")
@@ -90,6 +110,40 @@ package struct Problem: Error, Sendable, Hashable {
     /// The body is of another type.
     package static let unsupportedMediaType = Problem(
         415, "unsupported-media-type", "Unsupported media type", detail: "expected application/json in UTF-8")
+
+    /// The user asks for too much at once.
+    ///
+    /// - Parameters:
+    ///   - detail: of what.
+    ///   - code: the code, where it says more than the slug.
+    ///   - retryAfter: seconds after which to come again.
+    /// - Returns: the problem.
+    package static func rateLimited(_ detail: String, code: String? = nil, retryAfter: Int) -> Problem {
+        var problem = Problem(
+            429, "rate-limited", "Too many requests", code: code, detail: detail, isRetryable: true)
+        problem.retryAfter = retryAfter
+        return problem
+    }
+
+    /// What the HTTP server answers by itself, before there is a route.
+    ///
+    /// - Parameters:
+    ///   - status: the status.
+    ///   - detail: what is wrong.
+    ///   - retryAfter: seconds after which to come again, where that may help.
+    package init(serverStatus status: Int, detail: String, retryAfter: Int) {
+        switch status {
+        case 408: self = .requestTimeout
+        case 413, 414, 431: self.init(status, "too-large", "Too large")
+        case 417: self.init(status, "expectation-failed", "Expectation failed")
+        case 500: self = .internal
+        case 501: self.init(status, "not-implemented", "Not implemented")
+        case 503: self = .unavailable("overloaded", "Overloaded", retryAfter: retryAfter)
+        case 505: self.init(status, "version-not-supported", "Version not supported")
+        default: self.init(status, "invalid-request", "Invalid request")
+        }
+        self.detail = detail
+    }
 
     /// A mistake of the backend.
     package static let `internal` = Problem(500, "internal", "Internal error", isRetryable: true)

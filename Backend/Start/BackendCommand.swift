@@ -15,30 +15,42 @@ import PowerSyncWire
     import Foundation
 #endif
 
-/// The command `backend`: runs the backend with the configuration of the environment.
+/// The command `backend`: runs the backend with the configuration of the environment, and sees to what it keeps.
 package enum BackendCommand {
     /// The command as one of several.
     package static let command = named("backend")
 
     /// Returns the command under another name.
     ///
-    /// - Parameter name: that of the executable that runs it alone.
+    /// - Parameters:
+    ///   - name: that of the executable that runs it alone.
+    ///   - environment: the environment in which the commands for operators run.
+    ///   - output: gets what these print.
     /// - Returns: the command.
-    package static func named(_ name: String) -> Command {
-        Command(
+    package static func named(
+        _ name: String,
+        environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment },
+        output: @escaping @Sendable (String) -> Void = { StandardOutput.print($0) }
+    ) -> Command {
+        let session = OperatorSession(environment: environment, output: output)
+        return Command(
             name, abstract: "Apply uploads to Postgres and mint tokens.",
             subcommands: [
                 Command(
                     "start", abstract: "Run the backend until it is told to stop.",
                     discussion: """
-                        Creates the schema psb in the database at the first start. When it is ready it prints one \
-                        line, {"backend":"http://127.0.0.1:6060"}; its log goes to standard error. SIGTERM or SIGINT \
-                        stops it in order, a second one at once. Secrets may also be in a file named by <NAME>_FILE.
+                        Creates the schema psb in the database at the first start, and brings it up to date, if the \
+                        role of DATABASE_URI may; else \(name) migrate does so, as another role. When it is ready it \
+                        prints one line, {"backend":"http://127.0.0.1:6060"}; its log goes to standard error. SIGTERM \
+                        or SIGINT stops it in order, a second one at once. Secrets may also be in a file named by \
+                        <NAME>_FILE.
 
                           DATABASE_URI=postgres://localhost/app POWERSYNC_URL=http://localhost:8080 \\
                           DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true \(name) start
                         """,
-                    variables: variables, run: { _ in try await start() })
+                    variables: variables, run: { _ in try await start() }),
+                MigrateCommand.command(session), LettersCommand.command(session),
+                EraseCommand.command(session),
             ])
     }
 
@@ -55,7 +67,21 @@ package enum BackendCommand {
         Variable("JWT_ISSUER", help: "Who makes the tokens; checked in uploads too."),
         Variable("JWT_TTL", help: "How long a token lives, 60s to 24h; 10m by default."),
         Variable("DEV_TOKENS", help: "Mint a token for anybody by ?user_id=. Development alone."),
-        Variable("DEV_USER", help: "The user of a development token asked for without one."),
+        Variable(
+            "DEV_OPEN_UPLOADS",
+            help:
+                "Take an upload without a token as one of DEV_USER, as demo apps send it. Development alone."),
+        Variable(
+            "DEV_HOSTS",
+            help:
+                "With DEV_TOKENS or DEV_OPEN_UPLOADS: names by which requests may call the backend, separated by commas, "
+                + "beside localhost, addresses, and the hosts of POWERSYNC_URL and CORS_ORIGINS. Any other is answered 403, "
+                + "for a page of anywhere can have its own name lead here."),
+        Variable(
+            "DEV_USER",
+            help:
+                "The user of a development token asked for without one, and of open uploads; dev-user by default."
+        ),
         Variable(
             "UPLOAD_ACCEPTS_SYNC_TOKEN", help: "Whether tokens for the service may upload; true by default."),
         Variable("UPLOAD_AUDIENCE", help: "Audiences of tokens that may upload besides."),
@@ -65,10 +91,45 @@ package enum BackendCommand {
             "LEGACY_BATCH_MODE", help: "atomic or isolate: refuse a bad batch whole, or cut out what is bad."),
         Variable(
             "CHECKPOINT_MODE", help: "managed or custom: whether the routes of custom checkpoints are there."),
-        Variable("CORS_ORIGINS", help: "Web pages that may call, separated by commas; none by default."),
+        Variable(
+            "CORS_ORIGINS",
+            help: "Web pages that may call, separated by commas; none by default, with DEV_TOKENS those of "
+                + "http://localhost and http://127.0.0.1 on any port."),
         Variable("MAX_BODY_BYTES", help: "The most bytes of a body; 16 MiB by default."),
-        Variable("POOL_SIZE", help: "The most connections to the database; 8 by default."),
+        Variable(
+            "UPLOAD_MEMORY_BYTES",
+            help:
+                "About the most memory of all uploads in work, a quarter of it for their bodies, which is at least "
+                + "MAX_BODY_BYTES; 256 MiB by default. What comes beyond waits; who has waited 20 s in all, for a place, "
+                + "a turn and memory, is answered 503."),
+        Variable(
+            "BODY_TIMEOUT, BODY_BYTES_PER_SECOND",
+            help:
+                "How long a body may take to arrive, and how slow its link may be: it has this time and that of its "
+                + "bytes at this pace; 30s and 65536 by default. One that cannot end in time is answered 408 early."
+        ),
+        Variable(
+            "UPLOADS_PER_USER, UPLOADS_WAITING_PER_USER",
+            help:
+                "How many uploads of a user are in work at a time, and how many more arrive and wait before the next is "
+                + "answered 429; 1 and 64 by default."),
+        Variable(
+            "DEAD_LETTER_ROWS, DEAD_LETTER_BYTES",
+            help:
+                "How many refused uploads of a user are kept, and their bytes, before all uploads of this user are "
+                + "answered 429; 10000 and 100000000 by default. letters list says which there are."),
+        Variable("DEAD_LETTER_RETENTION", help: "How long refused uploads are kept; 30d by default."),
+        Variable(
+            "POOL_SIZE",
+            help:
+                "The most connections to the database, 8 by default; two more ask whether it answers, and listen."
+        ),
         Variable("STATEMENT_TIMEOUT_MS, LOCK_TIMEOUT_MS", help: "10000 and 3000 by default."),
+        MigrateCommand.timeout,
+        Variable(
+            "SCHEMA_DRIFT_GRACE",
+            help: "How long uploads that name a table or column that is gone are answered 503, as during a "
+                + "migration, before they are rejected; 10m by default."),
         Variable("DRAIN_DELAY", help: "How long the backend says that it leaves before it does."),
         Variable("ENV", help: "production refuses everything that is for development."),
         Variable("LOG_LEVEL, LOG_FORMAT", help: "trace to error; text or json."),

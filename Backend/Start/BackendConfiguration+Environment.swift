@@ -17,11 +17,7 @@ extension BackendConfiguration {
         if let type = try reader.text("DATABASE_TYPE"), type != "postgres" {
             throw .setting("DATABASE_TYPE", "must be postgres")
         }
-        let whole = try reader.secret("DATABASE_URI")
-        let parts = try reader.discreteDatabase()
-        guard let databaseURI = whole ?? parts else {
-            throw .setting("DATABASE_URI", "is missing: postgres://user:password@host:5432/database")
-        }
+        let databaseURI = try reader.databaseURI()
         guard let powersyncURL = try reader.text("POWERSYNC_URL") else {
             throw .setting("POWERSYNC_URL", "is missing: where clients find the sync service")
         }
@@ -38,6 +34,12 @@ extension BackendConfiguration {
         tokenLifetime = try reader.duration("JWT_TTL", 60...86_400) ?? tokenLifetime
         hasDevelopmentTokens = try reader.flag("DEV_TOKENS") ?? false
         developmentUser = try reader.text("DEV_USER") ?? developmentUser
+        hasOpenUploads = try reader.flag("DEV_OPEN_UPLOADS") ?? false
+        developmentHosts = try reader.list("DEV_HOSTS")
+        guard developmentHosts.allSatisfy({ HostPolicy.name($0) != nil }) else {
+            throw .setting(
+                "DEV_HOSTS", "must be names of hosts, separated by commas, such as backend,mac.local")
+        }
         acceptsSyncTokens = try reader.flag("UPLOAD_ACCEPTS_SYNC_TOKEN") ?? true
         uploadAudiences = try reader.list("UPLOAD_AUDIENCE")
         continuesAfterFatalError = try reader.choice("BATCH_ON_FATAL_ERROR", ["stop", "skip"]) == "skip"
@@ -45,14 +47,55 @@ extension BackendConfiguration {
         hasCustomCheckpoints = try reader.choice("CHECKPOINT_MODE", ["managed", "custom"]) == "custom"
         corsOrigins = try reader.list("CORS_ORIGINS")
         bodyLimit = try reader.number("MAX_BODY_BYTES", 1_024...(1 << 30)) ?? bodyLimit
+        try readBounds(reader)
         poolSize = try reader.number("POOL_SIZE", 1...1_000) ?? poolSize
         statementTimeout = try reader.milliseconds("STATEMENT_TIMEOUT_MS") ?? statementTimeout
         lockTimeout = try reader.milliseconds("LOCK_TIMEOUT_MS") ?? lockTimeout
+        migrationTimeout = try reader.migrationTimeout() ?? migrationTimeout
+        retries.driftGrace = try reader.duration("SCHEMA_DRIFT_GRACE", 0...86_400) ?? retries.driftGrace
         drainDelay =
             try reader.duration("DRAIN_DELAY", 0...600) ?? (isProduction ? .seconds(5) : .zero)
         try readKeys(reader)
         try readTables(reader)
         try check(isProduction: isProduction, isOpen: tables == .openSchema)
+    }
+
+    /// Reads the URI of the database alone, for commands that need no more.
+    ///
+    /// - Parameters:
+    ///   - variables: the environment.
+    ///   - readFile: reads the file that `<NAME>_FILE` names.
+    /// - Returns: the URI.
+    /// - Throws: `BackendError` with `.configuration`.
+    package static func databaseURI(
+        environment variables: [String: String], readFile: @escaping (String) throws -> String
+    ) throws(BackendError) -> String {
+        try EnvironmentReader(variables: variables, readFile: readFile).databaseURI()
+    }
+
+    /// Reads how long a migration may take, for the command that does nothing else.
+    ///
+    /// - Parameters:
+    ///   - variables: the environment.
+    ///   - readFile: reads the file that `<NAME>_FILE` names.
+    /// - Returns: the time; nil if the environment does not say.
+    /// - Throws: `BackendError` with `.configuration`.
+    package static func migrationTimeout(
+        environment variables: [String: String], readFile: @escaping (String) throws -> String
+    ) throws(BackendError) -> Duration? {
+        try EnvironmentReader(variables: variables, readFile: readFile).migrationTimeout()
+    }
+
+    private mutating func readBounds(_ reader: EnvironmentReader) throws(BackendError) {
+        uploadMemory = try reader.number("UPLOAD_MEMORY_BYTES", (16 << 20)...(1 << 40)) ?? uploadMemory
+        bodyTimeout = try reader.duration("BODY_TIMEOUT", 1...3_600) ?? bodyTimeout
+        bodyBytesPerSecond =
+            try reader.number("BODY_BYTES_PER_SECOND", 1_024...(1 << 30)) ?? bodyBytesPerSecond
+        uploadsPerUser = try reader.number("UPLOADS_PER_USER", 1...1_000) ?? uploadsPerUser
+        uploadsWaiting = try reader.number("UPLOADS_WAITING_PER_USER", 0...10_000) ?? uploadsWaiting
+        letters.rows = try reader.number("DEAD_LETTER_ROWS", 1...1_000_000_000) ?? letters.rows
+        letters.bytes = try reader.number("DEAD_LETTER_BYTES", 1...(1 << 50)) ?? letters.bytes
+        letters.kept = try reader.duration("DEAD_LETTER_RETENTION", 60...315_360_000) ?? letters.kept
     }
 
     private mutating func readKeys(_ reader: EnvironmentReader) throws(BackendError) {
@@ -90,8 +133,15 @@ extension BackendConfiguration {
             throw .setting(
                 "UPLOAD_AUDIENCE", "is missing, and sync tokens are not accepted: nobody could upload")
         }
+        if bodyLimit > bodyMemory {
+            throw .setting(
+                "MAX_BODY_BYTES",
+                "is \(bodyLimit), and all bodies together have a quarter of UPLOAD_MEMORY_BYTES, \(bodyMemory): "
+                    + "lower it, or raise UPLOAD_MEMORY_BYTES to at least \(4 * bodyLimit)")
+        }
         guard isProduction else { return }
         if hasDevelopmentTokens { throw .setting("DEV_TOKENS", "is refused with ENV=production") }
+        if hasOpenUploads { throw .setting("DEV_OPEN_UPLOADS", "is refused with ENV=production") }
         if keys == .ephemeral { throw .setting("DEV_EPHEMERAL_KEYS", "is refused with ENV=production") }
         if isOpen { throw .setting("DEV_OPEN_SCHEMA", "is refused with ENV=production") }
         if corsOrigins.contains("*") {
@@ -126,6 +176,19 @@ private struct EnvironmentReader {
         } catch {
             throw BackendError(.configuration, "\(name)_FILE cannot be read: \(path)", cause: error)
         }
+    }
+
+    func databaseURI() throws(BackendError) -> String {
+        let whole = try secret("DATABASE_URI")
+        let parts = try discreteDatabase()
+        guard let uri = whole ?? parts else {
+            throw .setting("DATABASE_URI", "is missing: postgres://user:password@host:5432/database")
+        }
+        return uri
+    }
+
+    func migrationTimeout() throws(BackendError) -> Duration? {
+        try duration("MIGRATION_TIMEOUT", 1...86_400)
     }
 
     func flag(_ name: String) throws(BackendError) -> Bool? {
@@ -163,10 +226,10 @@ private struct EnvironmentReader {
         try number(name, 1...3_600_000).map { .milliseconds($0) }
     }
 
-    /// Reads seconds, or a number with s, m or h.
+    /// Reads seconds, or a number with s, m, h or d.
     func duration(_ name: String, _ range: ClosedRange<Int>) throws(BackendError) -> Duration? {
         guard let value = try text(name) else { return nil }
-        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600]
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         let unit = value.last.flatMap { units[$0] }
         let digits = unit == nil ? Substring(value) : value.dropLast()
         let (seconds, isTooLarge) = (Int(digits) ?? -1).multipliedReportingOverflow(by: unit ?? 1)
@@ -174,7 +237,7 @@ private struct EnvironmentReader {
             throw .setting(
                 name,
                 "must be from \(range.lowerBound) to \(range.upperBound) "
-                    + "seconds, or a number with s, m or h")
+                    + "seconds, or a number with s, m, h or d")
         }
         return .seconds(seconds)
     }

@@ -1,3 +1,6 @@
+import PowerSyncPostgres
+import PowerSyncWire
+
 /// Everything that an operator decides (backend 6.3).
 package struct BackendConfiguration: Sendable, Hashable {
     /// Which tables uploads may write.
@@ -32,6 +35,11 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var hasDevelopmentTokens = false
     /// The user of a development token that was asked for without one.
     package var developmentUser = "dev-user"
+    /// Whether an upload without a token counts as one of `developmentUser`: for development alone.
+    package var hasOpenUploads = false
+    /// Names under which requests may come while one of these two is on, beside those of this machine and of `powersyncURL`
+    /// and `corsOrigins`.
+    package var developmentHosts: [String] = []
     /// Whether the token for the sync service is also good for uploads.
     package var acceptsSyncTokens = true
     /// Whom tokens for uploads are for, where sync tokens are not accepted.
@@ -46,8 +54,29 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var corsOrigins: [String] = []
     /// The most bytes of a body.
     package var bodyLimit = 16 << 20
-    /// The most connections to the database.
+    /// How long a body may take to arrive, beside the time that its bytes take at `bodyBytesPerSecond` (backend 7,
+    /// number 11).
+    package var bodyTimeout = Duration.seconds(30)
+    /// How slow a link may be: one of a phone must get a full body through.
+    package var bodyBytesPerSecond = 64 << 10
+    /// About how much memory all uploads in work may take; a quarter is for their bodies as they come.
+    package var uploadMemory = 256 << 20
+    /// How many uploads of one user are in work at a time (backend 8.2).
+    package var uploadsPerUser = 1
+    /// How many more of one user may wait for their turn.
+    package var uploadsWaiting = 64
+    /// How long an upload waits in all, for its turn and for memory, before its client is asked to come again (backend 1.8).
+    package var admissionTimeout = Duration.seconds(20)
+    /// How many dead letters there may be, and for how long.
+    package var letters = DeadLetterPolicy()
+    /// How long an upload waits to hear how many its user has; it goes on without (backend 1.8).
+    package var quotaTimeout = Duration.seconds(1)
+    /// How often the catalog is looked at where nobody says that it has changed (backend 8.5).
+    package var catalogInterval = Duration.seconds(30)
+    /// The most connections to the database, beside the one of the probe and the one that listens.
     package var poolSize = 8
+    /// How long the database may take to answer a probe (backend 8.3).
+    package var probeTimeout = Duration.seconds(1)
     /// How long a statement may take.
     package var statementTimeout = Duration.seconds(10)
     /// How long a statement may wait for a lock.
@@ -58,6 +87,10 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var grace = Duration.seconds(25)
     /// How long the start waits for the database.
     package var startTimeout = Duration.seconds(15)
+    /// How long the start may take to bring the schema `psb` up to date, or wait for another backend that does.
+    package var migrationTimeout = Duration.seconds(600)
+    /// How long applying an upload may take.
+    package var uploadTimes = UploadApplier.Times()
     /// How failing transactions are tried again.
     package var retries = RetryPolicy()
     /// What is too large.
@@ -81,24 +114,36 @@ package struct BackendConfiguration: Sendable, Hashable {
         acceptsSyncTokens ? tokenAudiences + uploadAudiences : uploadAudiences
     }
 
-    /// The parameters of every connection: what makes values mean the same everywhere (backend 2.4, 8.2).
+    /// The settings of every transaction that writes.
+    package var settings: SessionSettings {
+        SessionSettings(statementTimeout: statementTimeout, lockTimeout: lockTimeout)
+    }
+
+    /// The parameters of every connection: its settings, and how the system notices that the server is gone (backend 8.2).
     ///
-    /// Names of the backend's own statements are all qualified; the schema `public` stays visible because the
-    /// triggers of applications count on it.
+    /// What `databaseURI` says of the link itself holds.
     package var connectionParameters: [String: String] {
-        let settings: [(String, String)] = [
-            ("TimeZone", "UTC"), ("DateStyle", "ISO,MDY"), ("IntervalStyle", "iso_8601"),
-            ("extra_float_digits", "1"),
-            ("standard_conforming_strings", "on"), ("search_path", "pg_catalog,public,pg_temp"),
-            ("synchronous_commit", "on"), ("statement_timeout", String(statementTimeout.milliseconds)),
-            ("lock_timeout", String(lockTimeout.milliseconds)),
-            ("idle_in_transaction_session_timeout", "15000"),
-        ]
-        return [
-            "options": settings.map { "-c \($0.0)=\($0.1)" }.joined(separator: " "),
+        // A text that is malformed is refused when it is connected to.
+        let named = (try? ConnectionOptions.named(in: databaseURI)) ?? [:]
+        return BackendConfiguration.link.filter { named[$0.key] == nil }.merging([
+            "options": settings.options,
             "client_encoding": "UTF8",
             "application_name": "powersync-backend",
-        ]
+        ]) { _, last in last }
+    }
+
+    /// After half a minute of silence the peer is asked three times, and what was sent must be acknowledged in ten seconds.
+    private static let link = [
+        "keepalives": "1", "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3",
+        "tcp_user_timeout": "10000",
+    ]
+
+    /// How many connections there are, and how long they are waited for (backend 8.2).
+    package var poolLimits: PostgresPool.Limits {
+        var limits = PostgresPool.Limits(size: poolSize)
+        // A server that is there ends a statement before this.
+        limits.patience = statementTimeout + .milliseconds(500)
+        return limits
     }
 }
 

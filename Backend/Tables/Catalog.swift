@@ -13,16 +13,23 @@ package struct Catalog: Sendable, Hashable {
         package var modifier: Int
         /// Whether the database computes the value and refuses any other.
         package var isGenerated: Bool
+        /// Whether a new row must name the column and the backend may: NOT NULL without a default.
+        package var isRequired: Bool
+        /// Whether the column's collation takes no two texts for one.
+        package var isDeterministic: Bool
 
         /// Makes a column of its fields.
         package init(
-            name: String, type: String, typeOID: UInt32, modifier: Int = -1, isGenerated: Bool = false
+            name: String, type: String, typeOID: UInt32, modifier: Int = -1, isGenerated: Bool = false,
+            isRequired: Bool = false, isDeterministic: Bool = true
         ) {
             self.name = name
             self.type = type
             self.typeOID = typeOID
             self.modifier = modifier
             self.isGenerated = isGenerated
+            self.isRequired = isRequired
+            self.isDeterministic = isDeterministic
         }
     }
 
@@ -34,6 +41,14 @@ package struct Catalog: Sendable, Hashable {
         package var uniqueColumns: Set<String> = []
         /// Whether this is a view, whose keys are those of the tables below it.
         package var isView = false
+        /// Whether a PUT can be an upsert: a view must be one that Postgres writes through to its table by itself.
+        package var takesUpserts = true
+        /// Whether it can be locked as it is: an ordinary or partitioned table.
+        package var isLockable = true
+        /// Whether the backend's role may lock it: a right on the whole table, not on columns alone.
+        package var mayBeLocked = true
+        /// What `psb.table_digest` says of it: another text as soon as anything here is another.
+        package var digest: String?
 
         /// Makes an empty table.
         package init() {}
@@ -96,7 +111,7 @@ package struct Catalog: Sendable, Hashable {
         switch type.kind {
         case "d": return kind(type.base, modifier: type.modifier)
         case "e": return .label
-        case "r", "m": return .range
+        case "r", "m": return .range(of: Catalog.bound(type.name))
         case "b" where type.element != 0 && type.name.hasPrefix("_"):
             let element = kind(type.element, modifier: modifier)
             return element == .unsupported ? .unsupported : .array(element)
@@ -111,11 +126,13 @@ package struct Catalog: Sendable, Hashable {
         case "int2": .integer(bits: 16)
         case "int4": .integer(bits: 32)
         case "int8": .integer(bits: 64)
-        // The modifier of numeric(p, s) is ((p << 16) | s) + 4.
-        case "numeric": .numeric(scale: modifier < 4 ? nil : (modifier - 4) & 0x7FF)
+        // The modifier of numeric(p, s) is ((p << 16) | s) + 4; s has eleven bits, the first of them its sign.
+        case "numeric": .numeric(scale: modifier < 4 ? nil : ((modifier - 4) & 0x7FF ^ 0x400) - 0x400)
         case "float4", "float8": .real
-        case "varchar", "bpchar": .text(limit: modifier < 4 ? nil : modifier - 4)
-        case "text", "name": .text(limit: nil)
+        case "varchar": .text(limit: modifier < 4 ? nil : modifier - 4)
+        case "bpchar": .paddedText(length: modifier < 4 ? nil : modifier - 4)
+        case "text": .text(limit: nil)
+        case "name": .name
         case "json", "jsonb": .json
         case "bytea": .bytes
         case "timestamptz": .instant
@@ -124,8 +141,23 @@ package struct Catalog: Sendable, Hashable {
         case "time", "timetz": .time
         case "interval": .interval
         case "uuid": .uuid
-        case "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit", "citext": .textForm
+        case "bit", "varbit": .bits
+        case "inet", "cidr", "macaddr", "macaddr8": .address
+        case "citext": .textForm
         default: .unsupported
+        }
+    }
+
+    /// What the bounds of Postgres' own ranges are; teams may define others.
+    private static func bound(_ name: String) -> ColumnKind? {
+        switch name {
+        case "int4range", "int4multirange": .integer(bits: 32)
+        case "int8range", "int8multirange": .integer(bits: 64)
+        case "numrange", "nummultirange": .numeric(scale: nil)
+        case "tsrange", "tsmultirange": .timestamp
+        case "tstzrange", "tstzmultirange": .instant
+        case "daterange", "datemultirange": .date
+        default: nil
         }
     }
 }

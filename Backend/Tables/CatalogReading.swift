@@ -1,12 +1,24 @@
 import PowerSyncPostgres
 
 extension Catalog {
-    /// Reads the catalog of the connection's database, in three queries.
+    /// Reads the catalog of the connection's database, in four queries of one moment.
     ///
-    /// - Parameter connection: the connection, outside a transaction.
+    /// - Parameter connection: the connection, outside a transaction; its database has the schema psb.
     /// - Throws: `PostgresError`.
     package init(reading connection: PostgresConnection) async throws {
         self.init()
+        // Which types are named with their schema is the setting's to say: as where the names are used (`SessionSettings`).
+        try await connection.script(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, public, pg_temp"
+        )
+        try await readTypes(connection)
+        try await readTables(connection)
+        try await readDigests(connection)
+        try await readPublication(connection)
+        try await connection.script("COMMIT")
+    }
+
+    private mutating func readTypes(_ connection: PostgresConnection) async throws {
         let types = try await connection.query(CatalogSQL.types)
         for row in 0..<types.rowCount {
             guard let oid = types[row, 0].flatMap({ UInt32($0) }), let name = types[row, 1] else { continue }
@@ -15,6 +27,9 @@ extension Catalog {
                 base: types[row, 4].flatMap { UInt32($0) } ?? 0,
                 modifier: types[row, 5].flatMap { Int($0) } ?? -1)
         }
+    }
+
+    private mutating func readTables(_ connection: PostgresConnection) async throws {
         let columns = try await connection.query(CatalogSQL.columns)
         for row in 0..<columns.rowCount {
             guard let schema = columns[row, 0], let table = columns[row, 1], let name = columns[row, 3],
@@ -22,13 +37,28 @@ extension Catalog {
             else { continue }
             var entry = tables[Name(schema: schema, table: table)] ?? Table()
             entry.isView = columns[row, 2] == "v"
+            entry.takesUpserts = columns[row, 11] == "t"
+            entry.mayBeLocked = columns[row, 12] == "t"
+            entry.isLockable = columns[row, 2] == "r" || columns[row, 2] == "p"
             entry.columns.append(
                 Column(
                     name: name, type: type, typeOID: oid, modifier: columns[row, 6].flatMap { Int($0) } ?? -1,
-                    isGenerated: columns[row, 7] == "t"))
+                    isGenerated: columns[row, 7] == "t", isRequired: columns[row, 9] == "t",
+                    isDeterministic: columns[row, 10] != "f"))
             if columns[row, 8] == "t" { entry.uniqueColumns.insert(name) }
             tables[Name(schema: schema, table: table)] = entry
         }
+    }
+
+    private mutating func readDigests(_ connection: PostgresConnection) async throws {
+        let digests = try await connection.query(CatalogSQL.digests)
+        for row in 0..<digests.rowCount {
+            guard let schema = digests[row, 0], let table = digests[row, 1] else { continue }
+            tables[Name(schema: schema, table: table)]?.digest = digests[row, 2]
+        }
+    }
+
+    private mutating func readPublication(_ connection: PostgresConnection) async throws {
         let published = try await connection.query(CatalogSQL.published)
         guard published.rowCount > 0 else { return }
         self.published = (0..<published.rowCount).compactMap { row in
@@ -47,17 +77,34 @@ enum CatalogSQL {
         """
 
     /// A unique index counts if an upsert can name it: one column, no predicate, not deferrable.
+    ///
+    /// A view takes upserts if UPDATE (4) and INSERT (8) go through it, and no trigger does INSERT (4) INSTEAD OF (64) it.
     static let columns = """
         SELECT n.nspname, c.relname, c.relkind::text, a.attname, pg_catalog.format_type(a.atttypid, -1),
             a.atttypid::oid::text, a.atttypmod::text, a.attgenerated <> '' OR a.attidentity = 'a',
             EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid
-                AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
+                AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
+            a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
+                AND (SELECT y.typdefault IS NULL FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid)
+                AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
+                AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT'),
+            (SELECT o.collisdeterministic FROM pg_catalog.pg_collation o WHERE o.oid = a.attcollation),
+            c.relkind <> 'v' OR pg_catalog.pg_relation_is_updatable(c.oid, false) & 12 = 12
+                AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgtype & 68 = 68),
+            pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
         FROM pg_catalog.pg_attribute a
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'f') AND a.attnum > 0 AND NOT a.attisdropped
             AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'psb') AND n.nspname NOT LIKE 'pg\\_%'
         ORDER BY n.nspname, c.relname, a.attnum
+        """
+
+    static let digests = """
+        SELECT n.nspname, c.relname, psb.table_digest(n.nspname, c.relname)
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p', 'v', 'f')
+            AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'psb') AND n.nspname NOT LIKE 'pg\\_%'
         """
 
     /// One row of NULLs where the publication exists without tables.

@@ -28,10 +28,25 @@ package enum ColumnWriter: String, Sendable, Hashable {
 ///   todos:                 # the client's name
 ///     table: public.todos  # this is the default
 ///     id: id               # so is this
-///     owner: owner_id      # optional: rows belong to the token's subject
+///     owner: owner_id      # optional: rows belong to the token's subject; may be the column of the id
 ///     ops: [PUT, PATCH, DELETE]
-///     columns: { created_at: { write: server }, secret: { write: never } }
+///     columns:
+///       created_at: { write: server }  # or never, or client
+///       tags: { json_strings: keep }   # a text is stored as one; parse: as the JSON that it holds
+///       photo: { encoding: hex }       # or base64
+///       due: { infinity: accept, epoch: ms, empty: null }
 /// ```
+///
+/// Of a column:
+/// - `write`: the client (the default), the server, or nobody.
+/// - `json_strings`, for json and jsonb: `parse`, the default, stores what a text says and refuses one that is no JSON;
+///   `keep` stores the text itself.
+/// - `encoding`, for bytea: how a text without `\x` in front spells bytes, `base64` (the default) or `hex`.
+/// - `infinity`, for moments and numbers: `accept` lets `infinity`, `-infinity` and a number's `NaN` pass, and takes
+///   `9999-12-31 23:59:59Z` and `0000-01-01 00:00:00Z`, which the sync service prints for them, as what they stand for;
+///   `refuse` is the default.
+/// - `epoch`, for moments: a number counts seconds (`s`) or milliseconds (`ms`) since 1970; without, numbers are refused.
+/// - `empty`: `null` stores NULL for an empty text; `keep`, the default, takes it as any other text.
 package struct TableMap: Sendable, Hashable {
     /// One column of the map.
     package struct Column: Sendable, Hashable {
@@ -39,8 +54,8 @@ package struct TableMap: Sendable, Hashable {
         package var name: Located
         /// Who writes it; nil leaves it to the column's type.
         package var writer: ColumnWriter?
-        /// What a text in a JSON column means.
-        package var jsonStrings = JSONStrings.parse
+        /// What is said about its values.
+        package var options = ValueOptions()
     }
 
     /// One table of the map.
@@ -155,14 +170,32 @@ private struct TableMapReader {
                 }
                 column.writer = writer
             case "json_strings":
-                guard let strings = JSONStrings(rawValue: word) else {
-                    throw error(value, "expected parse or keep")
-                }
-                column.jsonStrings = strings
-            default: throw unknown(key, ["write", "json_strings"])
+                column.options.jsonStrings = try choice(
+                    word, value, ["parse": .parse, "keep": .keep], "parse or keep")
+            case "encoding":
+                column.options.encoding = try choice(
+                    word, value, ["base64": .base64, "hex": .hex], "base64 or hex")
+            case "infinity":
+                column.options.hasInfinity = try choice(
+                    word, value, ["accept": true, "refuse": false], "accept or refuse")
+            case "epoch":
+                column.options.epoch = try choice(
+                    word, value, ["s": EpochUnit.seconds, "ms": EpochUnit.milliseconds], "s or ms")
+            case "empty":
+                column.options.emptyIsNull = try choice(
+                    word, value, ["null": true, "keep": false], "null or keep")
+            default:
+                throw unknown(key, ["write", "json_strings", "encoding", "infinity", "epoch", "empty"])
             }
         }
         return column
+    }
+
+    private func choice<Value>(
+        _ word: String, _ node: YAMLNode, _ choices: [String: Value], _ expected: String
+    ) throws(BackendError) -> Value {
+        guard let value = choices[word] else { throw error(node, "expected \(expected)") }
+        return value
     }
 
     private func members(

@@ -11,17 +11,19 @@ package struct UploadColumn: Sendable, Hashable {
     package let kind: ColumnKind
     /// Who writes it.
     package let writer: ColumnWriter
-    /// What a text in a JSON column means.
-    package let jsonStrings: JSONStrings
+    /// What the table map says about its values.
+    package let options: ValueOptions
+    /// Whether a new row must name the column.
+    package let isRequired: Bool
+    /// Whether two values are equal exactly if their texts after conversion are, so that rows can be told apart by them
+    /// before Postgres has seen them.
+    package let hasCanonicalText: Bool
 
     /// The name as an identifier of SQL.
     package var quoted: String { quoteIdentifier(name) }
 
     /// Returns the SQL that makes a value of this column of a text.
-    package func expression(_ text: String) -> String {
-        // Cast straight to timestamp, an offset would be dropped and the wall time kept (backend 2.4).
-        kind == .timestamp ? "(\(text)::timestamptz AT TIME ZONE 'UTC')" : "\(text)::\(type)"
-    }
+    package func expression(_ text: String) -> String { "\(text)::\(type)" }
 }
 
 /// A table that uploads may write: an entry of the table map with what the catalog says about it.
@@ -32,6 +34,8 @@ package struct UploadTable: Sendable, Hashable {
     package let name: String
     /// Schema and table as SQL.
     package let quoted: String
+    /// Schema and table in the catalog, with what was read of them.
+    package let source: CatalogEntry
     /// The column of the client's id.
     package let id: UploadColumn
     /// The column of the subject whose row it is.
@@ -40,12 +44,47 @@ package struct UploadTable: Sendable, Hashable {
     package let operations: Set<UploadOperationKind>
     /// The columns by the client's name, that of the id included.
     package let columns: [String: UploadColumn]
+    /// The columns beside the id that a new row must name, by their names.
+    package let required: [UploadColumn]
+
+    init(
+        name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
+        operations: Set<UploadOperationKind>, columns: [String: UploadColumn]
+    ) {
+        self.name = name
+        self.quoted = quoted
+        self.source = source
+        self.id = id
+        self.owner = owner
+        self.operations = operations
+        self.columns = columns
+        required = columns.values.filter { $0.isRequired && $0.name != id.name }.sorted { $0.name < $1.name }
+    }
+}
+
+/// A table of the catalog as it was when a plan was made; a transaction compares it with what is there.
+package struct CatalogEntry: Sendable, Hashable {
+    /// The name.
+    package let name: Catalog.Name
+    /// What `psb.table_digest` said; nil where there was no such table.
+    package let digest: String?
+    /// Whether a transaction can keep it as it is by a lock.
+    package let isLockable: Bool
+
+    /// Makes an entry of its fields.
+    package init(name: Catalog.Name, digest: String?, isLockable: Bool) {
+        self.name = name
+        self.digest = digest
+        self.isLockable = isLockable
+    }
 }
 
 /// The tables that uploads may write, by the client's name, with what the start should warn about.
 package struct UploadTables: Sendable, Hashable {
     /// The tables.
     package var tables: [String: UploadTable] = [:]
+    /// Tables of the map that the database does not have now, by the client's name.
+    package var missing: [String: CatalogEntry] = [:]
     /// What an operator should know.
     package var warnings: [String] = []
 
@@ -58,41 +97,83 @@ package struct UploadTables: Sendable, Hashable {
     ///   - map: the map.
     ///   - source: the name of its file, for errors.
     ///   - catalog: the database.
+    ///   - isRunning: whether what the database lacks is left out, as while it is being changed; else it is refused.
     /// - Throws: `BackendError` with `.tableMap` if the map names something that the database does not have.
-    package init(map: TableMap, source: String, catalog: Catalog) throws(BackendError) {
+    package init(
+        map: TableMap, source: String, catalog: Catalog, isRunning: Bool = false
+    ) throws(BackendError) {
         for entry in map.tables {
             let name = Catalog.Name(schema: entry.schema, table: entry.table.text)
-            func fail(_ place: Located, _ message: String) -> BackendError {
-                BackendError(.tableMap, "\(source) line \(place.line), column \(place.column): \(message)")
-            }
-            guard let table = catalog.tables[name] else {
-                throw fail(entry.table, "the database has no table \(name.schema).\(name.table)")
-            }
-            let known = Set(table.columns.map(\.name))
-            for place in [entry.id] + (entry.owner.map { [$0] } ?? []) + entry.columns.map(\.name)
-            where !known.contains(place.text) {
-                throw fail(place, "\(name.schema).\(name.table) has no column \(place.text)")
-            }
-            guard table.isView || table.uniqueColumns.contains(entry.id.text) else {
-                throw fail(entry.id, "\(entry.id.text) needs a primary key or unique index of its own")
+            let table: Catalog.Table
+            do throws(BackendError) {
+                table = try UploadTables.table(of: entry, name, source, catalog, isRunning: isRunning)
+            } catch  where isRunning {
+                missing[entry.name.text] = CatalogEntry(
+                    name: name, digest: catalog.tables[name]?.digest, isLockable: false)
+                continue
             }
             let options = Dictionary(entry.columns.map { ($0.name.text, $0) }) { _, last in last }
             let columns = table.columns.map { UploadColumn($0, options[$0.name], in: catalog) }
             let byName = Dictionary(columns.map { ($0.name, $0) }) { _, last in last }
             guard let id = byName[entry.id.text] else { continue }
+            for option in entry.columns {
+                guard let column = byName[option.name.text] else { continue }
+                for member in option.options.useless(for: column.kind) {
+                    warnings.append(
+                        "\(source) line \(option.name.line), column \(option.name.column): \(member) says nothing "
+                            + "about a column of type \(column.type)")
+                }
+            }
             tables[entry.name.text] = UploadTable(
-                name: entry.name.text, quoted: name.quoted, id: id,
+                name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
                 owner: entry.owner.flatMap { byName[$0.text] },
                 operations: entry.operations, columns: byName)
         }
     }
 
+    /// The catalog's table of an entry of the map, with all that the entry needs to write rows.
+    private static func table(
+        of entry: TableMap.Table, _ name: Catalog.Name, _ source: String, _ catalog: Catalog, isRunning: Bool
+    ) throws(BackendError) -> Catalog.Table {
+        func fail(_ place: Located, _ message: String) -> BackendError {
+            BackendError(.tableMap, "\(source) line \(place.line), column \(place.column): \(message)")
+        }
+        guard let table = catalog.tables[name] else {
+            throw fail(entry.table, "the database has no table \(name.schema).\(name.table)")
+        }
+        let known = Set(table.columns.map(\.name))
+        let options = isRunning ? [] : entry.columns.map(\.name)
+        for place in [entry.id] + (entry.owner.map { [$0] } ?? []) + options where !known.contains(place.text)
+        {
+            throw fail(place, "\(name.schema).\(name.table) has no column \(place.text)")
+        }
+        guard table.isView || table.uniqueColumns.contains(entry.id.text) else {
+            throw fail(entry.id, "\(entry.id.text) needs a primary key or unique index of its own")
+        }
+        guard isRunning || !table.isLockable || table.mayBeLocked else {
+            throw fail(
+                entry.table,
+                "the database role may not lock \(name.schema).\(name.table): GRANT INSERT, UPDATE or DELETE on the whole "
+                    + "table, rights on its columns do not suffice")
+        }
+        guard isRunning || table.takesUpserts || !entry.operations.contains(.put) else {
+            throw fail(
+                entry.table,
+                "\(name.schema).\(name.table) is a view that takes no upserts: leave PUT out of its ops, or let its "
+                    + "clients write another table")
+        }
+        return table
+    }
+
     /// Opens every table of the publication `powersync` in the schema `public`: for development alone.
     ///
-    /// - Parameter catalog: the database.
+    /// - Parameters:
+    ///   - catalog: the database.
+    ///   - isRunning: whether a database without the publication, or one without tables, has no tables now; else it is
+    ///     refused.
     /// - Throws: `BackendError` with `.tableMap` if there is no such publication or no table in it.
-    package init(openSchemaOf catalog: Catalog) throws(BackendError) {
-        guard let published = catalog.published else {
+    package init(openSchemaOf catalog: Catalog, isRunning: Bool = false) throws(BackendError) {
+        guard let published = catalog.published ?? (isRunning ? [] : nil) else {
             throw BackendError(
                 .tableMap, "DEV_OPEN_SCHEMA needs the publication: CREATE PUBLICATION powersync FOR TABLE …")
         }
@@ -107,21 +188,19 @@ package struct UploadTables: Sendable, Hashable {
             let byName = Dictionary(columns.map { ($0.name, $0) }) { _, last in last }
             guard let id = byName["id"] else { continue }
             tables[name.table] = UploadTable(
-                name: name.table, quoted: name.quoted, id: id, owner: nil,
+                name: name.table, quoted: name.quoted, source: CatalogEntry(name, table), id: id, owner: nil,
                 operations: [.put, .patch, .delete],
                 columns: byName)
         }
-        guard !tables.isEmpty else {
+        guard !tables.isEmpty || isRunning else {
             throw BackendError(.tableMap, "the publication powersync has no table with a unique column id")
         }
     }
+}
 
-    /// Whether everything that could be written before can still be written.
-    package func covers(_ earlier: UploadTables) -> Bool {
-        earlier.tables.allSatisfy { name, table in
-            guard let now = tables[name] else { return false }
-            return table.columns.keys.allSatisfy { now.columns[$0] != nil }
-        }
+extension CatalogEntry {
+    init(_ name: Catalog.Name, _ table: Catalog.Table) {
+        self.init(name: name, digest: table.digest, isLockable: table.isLockable)
     }
 }
 
@@ -137,6 +216,7 @@ extension UploadColumn {
         self.init(
             name: column.name, type: column.type, kind: kind,
             writer: column.isGenerated ? .never : options?.writer ?? (isWritable ? .client : .never),
-            jsonStrings: options?.jsonStrings ?? .parse)
+            options: options?.options ?? ValueOptions(), isRequired: column.isRequired,
+            hasCanonicalText: kind.hasCanonicalText && column.isDeterministic)
     }
 }

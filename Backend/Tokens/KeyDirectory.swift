@@ -54,7 +54,9 @@ package struct KeyDirectory: Sendable {
     /// not.
     private func create(_ algorithm: SignatureAlgorithm) throws {
         let key = try JSONWebKey.generate(algorithm)
-        let hidden = path + "/.new-\(getpid())"
+        // The number of the process is no name: in a container each start has the same, and one that was killed here has left
+        // its file.
+        let hidden = path + "/.new-" + String(UInt64.random(in: .min ... .max), radix: 16)
         let descriptor = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw POSIXFailure(call: "open", number: errno) }
         defer { unlink(hidden) }

@@ -59,6 +59,8 @@ package struct ClaimsPolicy: Sendable, Hashable {
     package var issuer: String?
     /// How far two clocks may differ.
     package var tolerance = 60.0
+    /// The most bytes of a subject, which the ledger must be able to find by an index.
+    package var longestSubject = 1_024
     /// The longest life of a token; the sync service refuses longer ones.
     package var longestLife = 86_400.0
 
@@ -80,6 +82,9 @@ package struct ClaimsPolicy: Sendable, Hashable {
             return "the token is not valid yet"
         }
         if claims.expiresAt - claims.issuedAt > longestLife { return "the token lives too long" }
+        if claims.subject.utf8.count > longestSubject {
+            return "the token's subject is longer than \(longestSubject) bytes"
+        }
         if audiences.isDisjoint(with: claims.audiences) { return "the token is for another audience" }
         if let issuer, claims.issuer != issuer { return "the token is of another issuer" }
         return nil

@@ -4,15 +4,19 @@ package indirect enum ColumnKind: Sendable, Hashable {
     case boolean
     /// Whole numbers of 16, 32 or 64 bits.
     case integer(bits: Int)
-    /// Decimals; the scale is nil where the column has none.
+    /// Decimals; the scale is nil where the column has none, and below zero where it rounds to tens or hundreds.
     case numeric(scale: Int?)
     /// Binary floating point.
     case real
     /// Texts; the limit in characters is nil where the column has none.
     case text(limit: Int?)
+    /// Names as the catalog has them, of at most 63 bytes: Postgres cuts longer ones without a word.
+    case name
+    /// Texts that are filled up with blanks; the length is nil where the column has none.
+    case paddedText(length: Int?)
     /// json and jsonb.
     case json
-    /// bytea, carried as `\x…` or base64.
+    /// bytea, carried as `\x…`, base64 or hexadecimal digits.
     case bytes
     /// timestamp with time zone.
     case instant
@@ -28,20 +32,26 @@ package indirect enum ColumnKind: Sendable, Hashable {
     case uuid
     /// A label of an enumeration.
     case label
-    /// A type whose values are written as text and checked by Postgres alone: inet, bit strings.
+    /// A bit string.
+    case bits
+    /// An address of a network or a device.
+    case address
+    /// A type whose values are written as text and checked by Postgres alone: citext.
     case textForm
-    /// A range or a multirange, of numbers too.
-    case range
+    /// A range or a multirange of such values; nil where the catalog does not tell of which.
+    case range(of: ColumnKind?)
     /// An array.
     case array(ColumnKind)
     /// A type that is written only where the table map says so.
     case unsupported
 
-    /// Whether two ids are equal exactly if their texts after conversion are, so that rows can be told apart
-    /// before Postgres has seen them.
+    /// Whether of some texts only Postgres can tell if they are values of the type.
+    var isKnownToPostgresAlone: Bool { self == .unsupported || self == .range(of: nil) }
+
+    /// Whether two values are equal exactly if their texts after conversion are, where the collation tells all texts apart.
     package var hasCanonicalText: Bool {
         switch self {
-        case .integer, .uuid: true
+        case .integer, .uuid, .name: true
         case .text(let limit): limit == nil
         default: false
         }

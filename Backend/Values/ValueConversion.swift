@@ -1,45 +1,14 @@
 import PowerSyncWire
 
-/// What to do with a text that is sent for a JSON column (backend 2.4).
-package enum JSONStrings: String, Sendable, Hashable {
-    /// Store what the text says; the default, since clients hold JSON as texts.
-    case parse
-    /// Store the text itself, as the demo backends do.
-    case keep
-}
-
-/// The text form of a value as Postgres reads it.
-package struct ConvertedValue: Sendable, Hashable {
-    /// The text; nil is NULL.
-    package let text: String?
-    /// Whether the stored value will differ from the one sent.
-    package let isAdjusted: Bool
-    /// At least as many bytes as Postgres prints of the value, which can be far more than the text has: `1e400`.
-    package let printedLength: Int
-
-    /// Makes a value of its parts.
-    package init(_ text: String?, isAdjusted: Bool = false, printedLength: Int? = nil) {
-        self.text = text
-        self.isAdjusted = isAdjusted
-        self.printedLength = printedLength ?? text?.utf8.count ?? 0
-    }
-}
-
-/// Why a value cannot be stored in its column; the reason holds no value.
-package struct ValueRefusal: Error, Sendable, Hashable {
-    /// `INVALID_DATA`, `NUL_CHARACTER` or `TOO_LARGE`.
-    package let code: String
-    /// What was expected.
-    package let reason: String
-}
-
 /// Turns the JSON values of an upload into texts that Postgres casts to the column's type (backend 2.4).
 package enum ValueConversion {
-    /// The longest text (backend 1.8).
+    /// The longest text, as it is sent and as Postgres prints it (backend 1.8).
     package static let textLimit = 10 << 20
     /// The most bytes that Postgres may print of a row: beyond a gibibyte it prints nothing any more, and everybody who reads
     /// the row fails, replication too.
     package static let rowLimit = 15 << 20
+    /// The most bytes of a value of the type `name`.
+    private static let nameLimit = 63
     /// How deep a JSON column may nest; the sync service replicates no deeper (backend 1.8).
     package static let jsonDepth = 20
 
@@ -48,50 +17,69 @@ package enum ValueConversion {
     /// - Parameters:
     ///   - value: as it came, numbers as spelled.
     ///   - kind: how the column's values are read.
-    ///   - jsonStrings: for JSON columns.
+    ///   - options: what the table map says about the column.
     /// - Returns: the text for Postgres.
     /// - Throws: `ValueRefusal`, without the value.
     package static func convert(
-        _ value: JSON, as kind: ColumnKind, jsonStrings: JSONStrings = .parse
+        _ value: JSON, as kind: ColumnKind, options: ValueOptions = ValueOptions()
     ) throws(ValueRefusal) -> ConvertedValue {
-        if case .null = value { return ConvertedValue(nil) }
-        if case .string(let text) = value { try check(text) }
+        switch value {
+        case .null: return ConvertedValue(nil)
+        case .string("") where options.emptyIsNull: return ConvertedValue(nil, isAdjusted: true)
+        case .string(let text): try check(text)
+        default: break
+        }
+        let converted = try converted(value, kind, options)
+        guard converted.printedLength <= textLimit else { throw .tooLong }
+        return converted
+    }
+
+    private static func converted(
+        _ value: JSON, _ kind: ColumnKind, _ options: ValueOptions
+    ) throws(ValueRefusal) -> ConvertedValue {
         switch kind {
         case .boolean: return ConvertedValue(try boolean(value))
         case .integer(let bits): return ConvertedValue(try integer(value, bits: bits))
-        case .numeric(let scale): return try numeric(value, scale: scale)
-        case .real: return ConvertedValue(try real(value))
+        case .numeric(let scale): return try numeric(value, scale: scale, options)
+        case .real: return ConvertedValue(try real(value, options), printedLength: PrintedLength.real)
         case .text(let limit): return try text(value, limit: limit)
-        case .json: return try json(value, jsonStrings)
-        case .bytes: return ConvertedValue(try bytes(value))
-        case .instant, .timestamp: return ConvertedValue(try dateTime(value).text)
-        case .date:
-            let (_, parsed) = try dateTime(value)
-            return ConvertedValue(parsed.date, isAdjusted: parsed.hasTime)
+        case .name:
+            let converted = try text(value, limit: nil)
+            guard (converted.text?.utf8.count ?? 0) <= nameLimit else {
+                throw .invalid("a text of at most \(nameLimit) bytes")
+            }
+            return converted
+        case .paddedText(let length):
+            let converted = try text(value, limit: length)
+            // A character has up to four bytes, a blank has one.
+            return ConvertedValue(
+                converted.text, isAdjusted: converted.isAdjusted,
+                printedLength: converted.printedLength + (length ?? 0))
+        case .json: return try json(value, options.jsonStrings)
+        case .bytes: return ConvertedValue(try bytes(value, options.encoding))
+        case .instant, .timestamp, .date: return try moment(value, kind, options)
         case .time:
             guard case .string(let text) = value, DateTimeText.isTime(text) else {
                 throw .invalid("a time of day")
             }
-            return ConvertedValue(text)
-        case .interval: return ConvertedValue(try interval(value))
-        case .uuid: return ConvertedValue(try uuid(value))
-        case .label, .textForm, .unsupported: return ConvertedValue(try plainText(value))
-        case .range:
+            return ConvertedValue(text, printedLength: PrintedLength.time)
+        case .interval: return ConvertedValue(try interval(value), printedLength: PrintedLength.interval)
+        case .uuid: return ConvertedValue(try uuid(value), printedLength: PrintedLength.uuid)
+        case .bits: return try bits(value)
+        case .address:
+            return ConvertedValue(try plainText(value), printedLength: PrintedLength.address)
+        case .label, .textForm: return ConvertedValue(try plainText(value))
+        case .unsupported:
             let text = try plainText(value)
-            try checkNumbers(inText: text)
-            return ConvertedValue(text)
-        case .array(let element): return try array(value, of: element, jsonStrings)
+            return ConvertedValue(text, printedLength: text.utf8.count * PrintedLength.unknownFactor)
+        case .range(let bound): return try range(value, of: bound, options)
+        case .array(let element): return try array(value, of: element, options)
         }
     }
 
-    private static func check(_ text: String) throws(ValueRefusal) {
-        guard text.utf8.count <= textLimit else {
-            throw ValueRefusal(code: "TOO_LARGE", reason: "a text of at most \(textLimit) bytes")
-        }
-        // libpq passes texts that end at the first NUL: the rest would be lost without a word.
-        guard !text.utf8.contains(0) else {
-            throw ValueRefusal(code: "NUL_CHARACTER", reason: "a text without the character U+0000")
-        }
+    static func check(_ text: String) throws(ValueRefusal) {
+        guard text.utf8.count <= textLimit else { throw .tooLong }
+        guard !text.utf8.contains(0) else { throw .nulCharacter }
     }
 
     private static func boolean(_ value: JSON) throws(ValueRefusal) -> String {
@@ -103,7 +91,7 @@ package enum ValueConversion {
             case 1: return "true"
             default: break
             }
-        case .string(let text):
+        case .string(let text) where text.utf8.count <= DecimalText.limit:
             switch trimmed(text).lowercased() {
             case "1", "t", "true", "y", "yes", "on": return "true"
             case "0", "f", "false", "n", "no", "off": return "false"
@@ -125,18 +113,37 @@ package enum ValueConversion {
         return String(number)
     }
 
-    private static func numeric(_ value: JSON, scale: Int?) throws(ValueRefusal) -> ConvertedValue {
-        guard let lexeme = lexeme(value), let number = DecimalText(lexeme) else { throw .invalid("a number") }
+    private static func numeric(
+        _ value: JSON, scale: Int?, _ options: ValueOptions
+    ) throws(ValueRefusal) -> ConvertedValue {
+        guard let lexeme = lexeme(value) else { throw .invalid("a number") }
+        if options.hasInfinity, let word = notFinite(lexeme) { return ConvertedValue(word) }
+        guard let number = DecimalText(lexeme) else {
+            throw DecimalText.isBeyondLimits(lexeme) ? .tooLargeNumber : .invalid("a number")
+        }
         return ConvertedValue(
             lexeme, isAdjusted: scale.map(number.exceeds(scale:)) ?? false,
-            printedLength: number.printedLength)
+            // A scale fills up with zeros.
+            printedLength: number.printedLength + max(0, scale ?? 0) + 1)
     }
 
-    private static func real(_ value: JSON) throws(ValueRefusal) -> String {
-        guard let lexeme = lexeme(value), DecimalText(lexeme) != nil, let double = Double(lexeme),
-            double.isFinite
-        else { throw .invalid("a finite number") }
+    private static func real(_ value: JSON, _ options: ValueOptions) throws(ValueRefusal) -> String {
+        guard let lexeme = lexeme(value) else { throw .invalid("a finite number") }
+        if options.hasInfinity, let word = notFinite(lexeme) { return word }
+        guard DecimalText(lexeme) != nil, let double = Double(lexeme), double.isFinite else {
+            throw .invalid("a finite number")
+        }
         return lexeme
+    }
+
+    private static func notFinite(_ text: String) -> String? {
+        guard text.utf8.count <= 9 else { return nil }
+        switch text.lowercased() {
+        case "nan": return "NaN"
+        case "infinity", "+infinity": return "Infinity"
+        case "-infinity": return "-Infinity"
+        default: return nil
+        }
     }
 
     private static func text(_ value: JSON, limit: Int?) throws(ValueRefusal) -> ConvertedValue {
@@ -148,7 +155,9 @@ package enum ValueConversion {
             try check(text)
         default: text = try plainText(value)
         }
-        guard let limit, text.unicodeScalars.count > limit else { return ConvertedValue(text) }
+        guard let limit, text.utf8.count > limit, text.unicodeScalars.count > limit else {
+            return ConvertedValue(text)
+        }
         // varchar(n) drops blanks beyond its length without an error, all else is refused.
         guard text.unicodeScalars.dropFirst(limit).allSatisfy({ $0 == " " }) else {
             throw .invalid("a text of at most \(limit) characters")
@@ -165,23 +174,24 @@ package enum ValueConversion {
         }
     }
 
-    private static func dateTime(_ value: JSON) throws(ValueRefusal) -> (text: String, parsed: DateTimeText) {
-        guard case .string(let text) = value, let parsed = DateTimeText(trimmed(text)) else {
-            throw .invalid("a date in ISO 8601")
-        }
-        return (trimmed(text), parsed)
-    }
-
     private static func interval(_ value: JSON) throws(ValueRefusal) -> String {
         switch value {
-        case .string(let text) where text.utf8.count <= 100: return text
+        // Endless ones came with Postgres 17.
+        case .string(let text) where text.utf8.count <= 100 && !text.lowercased().contains("inf"): return text
         case .number(let lexeme) where DecimalText(lexeme) != nil: return lexeme + " seconds"
         default: throw .invalid("a length of time")
         }
     }
 
+    private static func bits(_ value: JSON) throws(ValueRefusal) -> ConvertedValue {
+        let text = try plainText(value)
+        // A digit after x stands for four bits.
+        return ConvertedValue(
+            text, printedLength: text.utf8.count * (text.lowercased().hasPrefix("x") ? 4 : 1))
+    }
+
     private static func uuid(_ value: JSON) throws(ValueRefusal) -> String {
-        guard case .string(let text) = value else { throw .invalid("a UUID") }
+        guard case .string(let text) = value, text.utf8.count <= 100 else { throw .invalid("a UUID") }
         var digits = trimmed(text).lowercased()[...]
         if digits.hasPrefix("{"), digits.hasSuffix("}") { digits = digits.dropFirst().dropLast() }
         let groups = digits.split(separator: "-", omittingEmptySubsequences: false)
@@ -189,13 +199,15 @@ package enum ValueConversion {
             throw .invalid("a UUID")
         }
         let hex = Array(groups.joined())
-        guard hex.count == 32, hex.allSatisfy(\.isHexDigit) else { throw .invalid("a UUID") }
+        guard hex.count == 32, hex.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+            throw .invalid("a UUID")
+        }
         return [hex[..<8], hex[8..<12], hex[12..<16], hex[16..<20], hex[20...]].map { String($0) }
             .joined(separator: "-")
     }
 
     /// The spelling of a number, whether it came as a number or as a text.
-    private static func lexeme(_ value: JSON) -> String? {
+    static func lexeme(_ value: JSON) -> String? {
         switch value {
         case .number(let lexeme): lexeme
         case .string(let text): trimmed(text)
@@ -213,14 +225,18 @@ package enum ValueConversion {
     }
 }
 
-extension ValueRefusal {
-    static func invalid(_ expected: String) -> ValueRefusal {
-        ValueRefusal(code: "INVALID_DATA", reason: "expected " + expected)
-    }
-
-    /// Postgres prints every digit that the exponent stands for.
-    static let tooLargeNumber = ValueRefusal(
-        code: "TOO_LARGE",
-        reason:
-            "expected numbers of at most \(DecimalText.limit) characters and exponents of at most that size")
+/// At least as many bytes as Postgres prints of values whose texts may be shorter.
+private enum PrintedLength {
+    /// `-2.2250738585072014e-308`.
+    static let real = 24
+    /// `10:20:30.123456-15:59:59`.
+    static let time = 24
+    /// `@ 178000000 years 11 mons 31 days 23 hours 59 mins 59.999999 secs ago`, and more.
+    static let interval = 100
+    /// With dashes.
+    static let uuid = 36
+    /// An address of IPv6 that ends in one of IPv4, with its network.
+    static let address = 50
+    /// A guess at types whose texts only they know, such as quoted lexemes.
+    static let unknownFactor = 4
 }

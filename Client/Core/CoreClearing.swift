@@ -17,8 +17,10 @@ package enum CoreClearing {
         let core = try CoreExtension.of(connection)
         try core.requireTransaction()
         if flags & softly == 0 {
-            try connection.run("DELETE FROM ps_oplog")
-            try connection.run("DELETE FROM ps_buckets")
+            try connection.withoutNotice {
+                try connection.run("DELETE FROM ps_oplog")
+                try connection.run("DELETE FROM ps_buckets")
+            }
         } else {
             try requireNoIteration(core)
             try resetAppliedOperations(connection)
@@ -33,9 +35,9 @@ package enum CoreClearing {
         for table in try DataTable.all(on: connection)
         where !table.isLocal || flags & includingLocalTables != 0 {
             let name = SQLText.identifier(table.internalName)
-            // SQLite tells no hook of rows that go all at once, so one goes first.
+            // The first row tells watchers; all others go at once.
             try connection.run("DELETE FROM \(name) WHERE rowid IN (SELECT rowid FROM \(name) LIMIT 1)")
-            try connection.run("DELETE FROM \(name)")
+            try connection.withoutNotice { try connection.run("DELETE FROM \(name)") }
         }
         try core.applyingSync {
             for table in core.rawTables {

@@ -64,8 +64,7 @@ package enum CoreMigrations {
 
     /// Repairs keys of early JavaScript SDKs, once for each file that has operations (client-core 5.5).
     private static func removeKeyQuotes(_ connection: SQLiteConnection) throws {
-        let marker = "powersync_js_migrated_subkeys"
-        let isDone = try connection.one("SELECT 1 FROM ps_kv WHERE key = ?", [.text(marker)]) { _ in true }
+        let isDone = try connection.one("SELECT 1 FROM ps_kv WHERE key = ?", [.text(keyMark)]) { _ in true }
         let hasOperations = try connection.one("SELECT 1 FROM ps_oplog LIMIT 1") { _ in true }
         guard isDone == nil, hasOperations != nil else { return }
         try connection.run(
@@ -73,8 +72,22 @@ package enum CoreMigrations {
             UPDATE ps_oplog SET key = powersync_remove_duplicate_key_encoding(key) \
             WHERE key GLOB '*"' AND powersync_remove_duplicate_key_encoding(key) IS NOT NULL
             """)
-        try connection.run("INSERT INTO ps_kv(key, value) VALUES (?, '1')", [.text(marker)])
+        try markKeys(connection)
     }
+
+    /// Tells official JavaScript SDKs that the keys of this file are right.
+    ///
+    /// Without the mark the first one to open the file "repairs" the keys of all operations, which makes them NULL, and a
+    /// row that the service deletes comes back. The database sets it before the first operation comes; the core alone
+    /// does not, as the official one does not.
+    ///
+    /// - Parameter connection: The writer, migrated, in a transaction.
+    /// - Throws: SQLite's errors.
+    static func markKeys(_ connection: SQLiteConnection) throws {
+        try connection.run("INSERT OR IGNORE INTO ps_kv(key, value) VALUES (?, '1')", [.text(keyMark)])
+    }
+
+    private static let keyMark = "powersync_js_migrated_subkeys"
 }
 
 /// One step between two versions of the internal tables.

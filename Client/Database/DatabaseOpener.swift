@@ -76,7 +76,7 @@ struct DatabaseOpener: Sendable {
         case .memory: path = ":memory:"
         case .file(let file):
             path = file
-            try prepareDirectory(of: file)
+            try Self.prepareFile(file)
         }
         let statements = initialStatements
         return try await SQLitePool.open(path: path, readers: Self.readerCount) { connection, isWriter in
@@ -85,29 +85,29 @@ struct DatabaseOpener: Sendable {
     }
 
     /// Creates the directory and the file for the user alone, unless they are there.
-    private func prepareDirectory(of path: String) throws {
-        let manager = FileManager.default
+    ///
+    /// - Parameter path: the file.
+    /// - Throws: `SQLiteError` with `.cannotOpen`.
+    static func prepareFile(_ path: String) throws {
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
         do {
-            try manager.createDirectory(
+            try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
             throw cannotOpen(path)
         }
-        guard !manager.fileExists(atPath: path) else { return }
-        guard manager.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
-            throw cannotOpen(path)
-        }
+        // Where it is there already, SQLite says best what is wrong with it.
+        guard makeFile(path) || FileManager.default.fileExists(atPath: path) else { throw cannotOpen(path) }
     }
 
-    private func cannotOpen(_ path: String) -> SQLiteError {
+    private static func cannotOpen(_ path: String) -> SQLiteError {
         SQLiteError(code: .cannotOpen, message: "Could not open database \(path)")
     }
 
     private func shown(_ error: any Error) -> any Error {
         guard let error = error as? SQLiteError else { return error }
         guard error.code == .cannotOpen, case .file(let path) = location else { return PowerSyncError(error) }
-        return PowerSyncError(cannotOpen(path))
+        return PowerSyncError(Self.cannotOpen(path))
     }
 
     /// A key without a cipher would leave the file readable for all without a word (client-api 2.14).
@@ -141,4 +141,14 @@ struct DatabaseOpener: Sendable {
         }
         connection.setBusyTimeout(busyTimeout)
     }
+}
+
+/// Makes an empty file for the user alone unless it is there; false if it cannot be opened for writing.
+///
+/// In one call, in which nothing is truncated: another process may make and fill the file at the same moment.
+private func makeFile(_ path: String) -> Bool {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return false }
+    close(descriptor)
+    return true
 }

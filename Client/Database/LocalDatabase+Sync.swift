@@ -41,6 +41,7 @@ extension LocalDatabase {
             try await pool.write { connection in
                 try connection.transaction {
                     try connection.run("SELECT powersync_clear(?1)", [.integer(flags)])
+                    try CoreMigrations.markKeys(connection)
                 }
             }
         }

@@ -84,7 +84,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     private func open() async throws -> SQLitePool {
         let opener = DatabaseOpener(
-            location: try location.get(), initialStatements: initialStatements, logger: logger)
+            location: try location.get(), initialStatements: initialStatements, logger: logger,
+            retry: environment.opening)
         let pool = try await group.pool(opener)
         try await apply(schema, to: pool)
         try await refreshStatus(pool, resetting: false)
@@ -104,6 +105,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
             try await pool.all { writer, readers in
                 try writer.transaction {
                     try writer.run("SELECT powersync_init()")
+                    try CoreMigrations.markKeys(writer)
                     try writer.run("SELECT powersync_replace_schema(?1)", [.text(json)])
                 }
                 // Each reader has to notice that its idea of the schema is old.

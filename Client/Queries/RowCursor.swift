@@ -6,12 +6,10 @@ final class RowCursor: SqlCursor {
     private var row: SQLiteRow?
     private(set) lazy var columnNames: [String: Int] = Dictionary(
         zip(statement.columnNames, 0...), uniquingKeysWith: { _, last in last })
-    let columnCount: Int
+    // Asked for when there is a row: the first step prepares the statement again if the schema has changed.
+    private(set) lazy var columnCount = statement.columnCount
 
-    init(_ statement: SQLiteStatement) {
-        self.statement = statement
-        columnCount = statement.columnCount
-    }
+    init(_ statement: SQLiteStatement) { self.statement = statement }
 
     /// Lets a mapper read the row that the statement has just found.
     func map<T>(_ mapper: (any SqlCursor) throws -> T) throws -> T {

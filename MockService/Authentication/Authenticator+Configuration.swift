@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncHTTPClient
+import PowerSyncSystem
 
 extension Authenticator {
     /// Makes an authenticator of all keys that a configuration names (service 2.3).
@@ -14,6 +15,8 @@ extension Authenticator {
         _ configuration: MockServiceConfiguration, _ client: HTTPClient, clock: ServiceClock, log: Log
     ) {
         let rejected = configuration.rejectedKeyAddresses
+        // Whoever has an address can have it asked every second, with a token that nobody has signed.
+        let failures = Lock<[String: RepeatedFailures]>([:])
         let fetch: RemoteKeys.Fetch = { uri, timeout in
             // Redirects are not followed, so that they lead nowhere else.
             var request = HTTPClientRequest(url: uri)
@@ -27,9 +30,11 @@ extension Authenticator {
                 }
                 return response.body
             } catch let error as HTTPClientError where error.code == .rejectedAddress {
-                log.warning(
-                    "keys are not fetched: their address is in a rejected range",
-                    ["jwks.host": Self.host(of: uri)])
+                let host = Self.host(of: uri)
+                if failures.withLock({ $0[host, default: RepeatedFailures()].isNew("rejected", at: .now) }) {
+                    log.warning(
+                        "keys are not fetched: their address is in a rejected range", ["jwks.host": host])
+                }
                 throw AuthorizationError.rejectedAddress
             }
         }

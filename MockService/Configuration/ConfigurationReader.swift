@@ -120,7 +120,7 @@ package struct ConfigurationReader {
             service.heartbeat = .seconds(seconds)
         }
         if let seconds = try number(connection["snapshot_socket_timeout"], in: 1...3600) {
-            service.linkTimes.statement = .seconds(seconds)
+            service.linkTimes.reading = .seconds(seconds)
         }
     }
 
@@ -142,7 +142,9 @@ package struct ConfigurationReader {
         for key in ["max_parameter_query_results", "bucket_count_cache_ttl_minutes"] {
             _ = try number(parameters[key], in: limits)
         }
-        _ = try number(parameters["checkpoint_request_retention_minutes"], in: limits)
+        if let minutes = try number(parameters["checkpoint_request_retention_minutes"], in: limits) {
+            service.checkpointRequestRetention = .seconds(60 * minutes)
+        }
     }
 
     /// How the probes can be asked; `use_legacy` is both ways.
@@ -204,8 +206,12 @@ package struct ConfigurationReader {
     ///
     /// A database that the real service keeps its state in is accepted and not used.
     private func statePath(_ root: YAMLNode) throws(YAMLError) -> (path: String, notes: [String]) {
-        let storage = root["storage"]
+        let storage = try map(root["storage"])
         let type = try text(storage?["type"])
+        // What stands beside it would mean nothing, and the state lie elsewhere.
+        if let storage, type == nil, storage.pairs?.isEmpty == false {
+            throw storage.error("'storage' needs a 'type': sqlite, with a path, or that of the real service")
+        }
         if let storage, type == "sqlite", let path = try text(storage["path"]) {
             guard !path.isEmpty else {
                 throw storage.error("'storage.path' is empty: the file for the state")
@@ -229,7 +235,7 @@ package struct ConfigurationReader {
     private func syncConfig(_ root: YAMLNode) throws(YAMLError) -> (text: String, name: String) {
         // The second is the name of former days.
         for name in ["POWERSYNC_SYNC_CONFIG_B64", "POWERSYNC_SYNC_RULES_B64"] {
-            guard let encoded = inputs.environment[name] else { continue }
+            guard let encoded = inputs.environment[name], !encoded.isEmpty else { continue }
             guard let text = Base64Text.decode(encoded) else {
                 throw YAMLError("\(name) is no base64 of a text", line: 1, column: 1)
             }

@@ -39,6 +39,10 @@ package struct MockServiceConfiguration: Sendable {
     package var maxConcurrentConnections = 200
     /// Requests for write checkpoints that may be in work, and that may wait.
     package var checkpointRequests = RequestPlaces.Limits(active: 100, waiting: 100)
+    /// Clients of one user of which write checkpoints are kept: each that is given has to be known for ever.
+    package var maxClientsPerUser = 10_000
+    /// How long write checkpoints are kept that clients named.
+    package var checkpointRequestRetention = Duration.seconds(3600)
     /// The most bytes of lines that all streams hold at once; at the limit they wait in turn.
     package var maxLinesInFlightBytes = 64 << 20
     /// How long a client may take less than 64 KiB of an answer while more of it waits.

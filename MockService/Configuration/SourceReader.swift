@@ -1,5 +1,6 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncYAML
 
 /// Reads how the source database is reached (service 8).
@@ -21,16 +22,13 @@ struct SourceReader {
         try reader.refuseOthers(than: Self.keys, in: node, of: "a connection")
         let uri = try self.uri(node)
         let named = try self.named(uri, node)
-        let certificates = try certificates(node, named)
-        var parameters: [String: String] = [:]
-        let mode = try mode(node, named)
         // What the URI says of TLS stands; without either, certificates are checked, as the real service does.
-        if named["sslmode"] == nil { parameters["sslmode"] = mode ?? "verify-full" }
-        if mode == "verify-ca", certificates.authorities == nil {
-            throw (node["sslmode"] ?? node).error("[PSYNC_S1104] 'sslmode' verify-ca needs a 'cacert'")
-        }
-        if parameters["sslmode"]?.hasPrefix("verify") == true, certificates.authorities == nil,
-            named["sslrootcert"] == nil, let system = reader.inputs.systemAuthorities()
+        let mode = try mode(node, named) ?? "verify-full"
+        let certificates = try certificates(node, named, mode)
+        var parameters: [String: String] = [:]
+        if named["sslmode"] == nil { parameters["sslmode"] = mode }
+        if mode == "verify-full", certificates.authorities == nil, !hasOwnAuthorities(named),
+            let system = reader.inputs.systemAuthorities()
         {
             parameters["sslrootcert"] = system
         }
@@ -38,11 +36,11 @@ struct SourceReader {
             uri: uri, parameters: parameters,
             certificates: certificates == SourceCertificates() ? nil : certificates)
         source.addresses.rejected = try reader.ranges(node["reject_ip_ranges"])
-        source.addresses.serverName = try serverName(
-            node, named["sslmode"] ?? mode ?? "verify-full")
+        source.addresses.serverName = try serverName(node, mode)
         if let size = try reader.number(node["max_pool_size"], in: 1...1000) { source.poolSize = size }
         if let seconds = try reader.number(node["connect_timeout"], in: 1...3600) {
             source.connectTimeout = .seconds(seconds)
+            source.clientConnectTimeout = .seconds(seconds)
         }
         return (source, named)
     }
@@ -50,13 +48,22 @@ struct SourceReader {
     // MARK: Where it is
 
     private func uri(_ node: YAMLNode) throws(YAMLError) -> String {
-        if let uri = try reader.text(node["uri"]) { return uri }
+        if let uri = try reader.text(node["uri"]) {
+            // To libpq that is the database of the user on this machine.
+            guard uri.contains(where: { !$0.isWhitespace }) else {
+                throw (node["uri"] ?? node).error("[PSYNC_S1109] the connection URI is empty")
+            }
+            return uri
+        }
         guard let host = try reader.text(node["hostname"]), let database = try reader.text(node["database"])
         else {
             let code = node["hostname"] == nil ? "PSYNC_S1106" : "PSYNC_S1105"
             throw node.error(
                 "[\(code)] the connection needs a 'uri', or 'hostname', 'username', 'password' and 'database'"
             )
+        }
+        guard !database.isEmpty else {
+            throw (node["database"] ?? node).error("[PSYNC_S1105] 'database' is empty")
         }
         let isSixth = host.contains(":")
         guard Self.isHost(host) else {
@@ -78,9 +85,11 @@ struct SourceReader {
 
     /// Whether a text is one name, or one address: anything else would be read as several, or as the folder of a socket.
     private static func isHost(_ text: String) -> Bool {
-        (1...253).contains(text.utf8.count)
+        // With a colon it is an address of version 6, or a name with a port.
+        if text.utf8.contains(0x3A) { return IPAddress(text) != nil }
+        return (1...253).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
-                (0x30...0x3A).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
                     || [0x2D, 0x2E, 0x5F].contains(byte)
             }
     }
@@ -94,14 +103,22 @@ struct SourceReader {
         } catch {
             throw place.error("[PSYNC_S1109] \(error.message)")
         }
-        for port in (named["port"] ?? "").split(separator: ",") {
+        let environment = reader.inputs.environment.filter { !$0.value.isEmpty }
+        let ports = named["port"] ?? environment["PGPORT"]
+        for port in (ports ?? "").split(separator: ",") {
             guard Int(port).map({ Self.ports.contains($0) }) == true else {
                 throw place.error("[PSYNC_S1110] the port is not one from 1024 to 65535")
             }
         }
         guard node["uri"] != nil else { return named }
+        // Without one libpq takes the name of the user; a service file may have one.
+        let database = named["dbname"].flatMap { $0.isEmpty ? nil : $0 }
+        guard database ?? environment["PGDATABASE"] ?? environment["PGSERVICE"] ?? named["service"] != nil
+        else {
+            throw place.error("[PSYNC_S1105] the connection URI names no database")
+        }
         let meanings: [(String, String?)] = [
-            ("hostname", named["host"]), ("port", named["port"] ?? "5432"), ("username", named["user"]),
+            ("hostname", named["host"]), ("port", ports ?? "5432"), ("username", named["user"]),
             ("password", named["password"]), ("database", named["dbname"]),
         ]
         for (key, meaning) in meanings {
@@ -113,8 +130,9 @@ struct SourceReader {
 
     // MARK: How it is encrypted
 
+    /// The mode that is effective, whoever names it.
     private func mode(_ node: YAMLNode, _ named: [String: String]) throws(YAMLError) -> String? {
-        guard let mode = try reader.text(node["sslmode"]) else { return nil }
+        guard let mode = try reader.text(node["sslmode"]) else { return named["sslmode"] }
         let place = node["sslmode"] ?? node
         guard ["verify-full", "verify-ca", "disable"].contains(mode) else {
             throw place.error("'sslmode' is verify-full, verify-ca or disable")
@@ -123,8 +141,18 @@ struct SourceReader {
         throw place.error("'sslmode' is \(mode) here and \(other) in the URI")
     }
 
+    /// Whether libpq finds authorities by itself: those of its environment, and of a service file, are more its user's than
+    /// the system's.
+    private func hasOwnAuthorities(_ named: [String: String]) -> Bool {
+        let environment = reader.inputs.environment
+        return [
+            named["sslrootcert"], named["service"], environment["PGSSLROOTCERT"], environment["PGSERVICE"],
+        ]
+        .contains { $0?.isEmpty == false }
+    }
+
     private func certificates(
-        _ node: YAMLNode, _ named: [String: String]
+        _ node: YAMLNode, _ named: [String: String], _ mode: String
     ) throws(YAMLError) -> SourceCertificates {
         let certificates = try SourceCertificates(
             authorities: reader.text(node["cacert"]), certificate: reader.text(node["client_certificate"]),
@@ -139,6 +167,13 @@ struct SourceReader {
             ("client_private_key", "sslkey", certificates.key),
         ] where text != nil && named[keyword] != nil {
             throw (node[key] ?? node).error("'\(key)' is here and '\(keyword)' in the URI: one of them")
+        }
+        if certificates.authorities != nil, ["disable", "allow", "prefer"].contains(mode) {
+            throw (node["cacert"] ?? node).error("'cacert' means nothing to 'sslmode' \(mode)")
+        }
+        if mode == "verify-ca", certificates.authorities == nil, !hasOwnAuthorities(named) {
+            throw (node["sslmode"] ?? node["uri"] ?? node).error(
+                "[PSYNC_S1104] 'sslmode' verify-ca needs a 'cacert'")
         }
         return certificates
     }

@@ -55,6 +55,41 @@ package indirect enum PostgresType: Sendable, Hashable {
         }
     }
 
+    /// Names and types of the fields, each name with its length in front; empty without fields.
+    var fieldsText: String {
+        switch self {
+        case .composite(let fields):
+            "("
+                + fields.map {
+                    "\($0.name.utf8.count):\($0.name) \($0.type.hasFields ? $0.type.fieldsText : $0.type.kind)"
+                }.joined(separator: ",") + ")"
+        case .array(let element, _): element.hasFields ? "[\(element.fieldsText)]" : ""
+        case .range(let bound), .multirange(let bound): bound.hasFields ? "<\(bound.fieldsText)>" : ""
+        default: ""
+        }
+    }
+
+    /// What values are converted as, in a word.
+    private var kind: String {
+        switch self {
+        case .text: "text"
+        case .boolean: "boolean"
+        case .integer: "integer"
+        case .real: "real"
+        case .bytes: "bytes"
+        case .json: "json"
+        case .date: "date"
+        case .time: "time"
+        case .timestamp: "timestamp"
+        case .timestampWithZone: "timestampWithZone"
+        case .logPosition: "logPosition"
+        case .array(let element, _): "[\(element.kind)]"
+        case .composite: "composite"
+        case .range(let bound): "range of \(bound.kind)"
+        case .multirange(let bound): "multirange of \(bound.kind)"
+        }
+    }
+
     /// The type of a name in `pg_catalog` whose kind is a base type.
     package static func base(named name: String) -> PostgresType {
         switch name {

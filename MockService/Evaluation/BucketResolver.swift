@@ -24,6 +24,8 @@ package struct Resolution: Sendable, Equatable {
     package var buckets: [ResolvedBucket] = []
     /// The streams that the first checkpoint describes.
     package var streams: [StreamDescription] = []
+    /// Whether the names of the buckets are longer than allowed, and not all of them are here.
+    package var isCut = false
 
     /// Makes an empty resolution.
     package init() {}
@@ -46,12 +48,19 @@ package struct BucketResolver: Sendable {
 
     /// Resolves a request.
     ///
+    /// Each subscription may name another bucket with the same long parameter of the connection, so a small request can
+    /// ask for names without bound.
+    ///
     /// - Parameters:
     ///   - request: The body of the request.
     ///   - token: The payload of its token.
+    ///   - limit: The bytes of all names that are made, also of those that name one bucket.
     /// - Returns: Buckets and streams.
-    package func resolve(_ request: SyncStreamRequest, token: JSON) -> Resolution {
+    package func resolve(
+        _ request: SyncStreamRequest, token: JSON, nameBytes limit: Int = .max
+    ) -> Resolution {
         var resolution = Resolution()
+        var room = limit
         var places: [ExactText: Int] = [:]
         let connection = ConnectionParameters(request.parameters)
         let includesDefaults = request.streams?.includeDefaults ?? true
@@ -64,9 +73,15 @@ package struct BucketResolver: Sendable {
             let index = resolution.streams.count
             func add(_ parameters: JSON?, _ reason: SubscriptionReason, _ priority: Int, _ subscription: Int?)
             {
+                guard !resolution.isCut else { return }
                 let values = RequestValues(token: token, connection: connection, subscription: parameters)
                 do throws(EvaluationError) {
-                    for name in try names(stream, values) {
+                    let found = try names(stream, values, &room)
+                    guard room >= 0 else {
+                        resolution.isCut = true
+                        return
+                    }
+                    for name in found {
                         let place = places[ExactText(name)] ?? resolution.buckets.count
                         if place == resolution.buckets.count {
                             places[ExactText(name)] = place
@@ -94,9 +109,10 @@ package struct BucketResolver: Sendable {
         return resolution
     }
 
-    /// The names of one subscription's buckets; all or none.
-    private func names(_ stream: CompiledStream, _ values: RequestValues) throws(EvaluationError) -> [String]
-    {
+    /// The names of one subscription's buckets; all or none, also where there is no room for them.
+    private func names(
+        _ stream: CompiledStream, _ values: RequestValues, _ room: inout Int
+    ) throws(EvaluationError) -> [String] {
         let evaluator = ExpressionEvaluator.request(values)
         var names: [String] = []
         for variant in stream.variants {
@@ -104,7 +120,10 @@ package struct BucketResolver: Sendable {
             for gate in variant.gates where try !evaluator.holds(gate) { isOpen = false }
             guard isOpen, let keys = try keys(variant, evaluator) else { continue }
             let source = config.sources[variant.source].name
-            if let name = BucketName.make(source: source, values: keys) { names.append(prefix + name) }
+            guard let name = BucketName.make(source: source, values: keys) else { continue }
+            room -= prefix.utf8.count + name.utf8.count
+            guard room >= 0 else { return [] }
+            names.append(prefix + name)
         }
         return names
     }

@@ -62,13 +62,13 @@ enum ErrorResponse {
             ])
     }
 
-    static func tooManyBuckets(_ count: Int, limit: Int) -> HTTPResponse {
+    static func tooManyBuckets(_ number: String) -> HTTPResponse {
         // This one body lacks the status, and the answer has the field of streams, as recorded.
         let answer = make(
             500,
             [
                 JSONMember("code", .string("PSYNC_S2305")),
-                JSONMember("description", .string("Too many buckets: \(count) (limit of \(limit))")),
+                JSONMember("description", .string("Too many buckets: \(number)")),
                 JSONMember("name", .string("ServiceError")),
             ])
         var fields = answer.fields
@@ -76,16 +76,15 @@ enum ErrorResponse {
         return HTTPResponse(status: answer.status, fields: fields, body: answer.body)
     }
 
-    /// Something that was not foreseen; the cause goes to the log.
-    static func unexpected() -> HTTPResponse {
-        make(
-            500,
-            [
-                JSONMember("code", .string("PSYNC_S2001")), JSONMember("severity", .string("error")),
-                JSONMember("status", .integer(500)),
-                JSONMember("description", .string("Something went wrong")),
-                JSONMember("name", .string("InternalServerError")),
-            ])
+    /// Something that was not foreseen; a cause that is not named here goes to the log.
+    static func unexpected(_ cause: String? = nil) -> HTTPResponse {
+        var members = [
+            JSONMember("code", .string("PSYNC_S2001")), JSONMember("severity", .string("error")),
+            JSONMember("status", .integer(500)), JSONMember("description", .string("Something went wrong")),
+        ]
+        if let cause { members.append(JSONMember("details", .string(cause))) }
+        members.append(JSONMember("name", .string("InternalServerError")))
+        return make(500, members)
     }
 }
 

@@ -42,27 +42,41 @@ struct ProbeFiles: Sendable {
 
     /// Writes files until the task is cancelled, and removes them then.
     func run() async {
-        var failure: String?
+        var last: String?
         repeat {
-            do {
-                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-                for (probe, name) in [("startup", "startup"), ("readiness", "ready"), ("liveness", "poll")] {
-                    if let response = answer("/probes/\(probe)"), response.status == 200 {
-                        try write(name, response.body)
-                    } else if name == "ready" {
-                        // That of the liveness grows old.
-                        try remove(name)
-                    }
-                }
-                failure = nil
-            } catch {
-                let text = "\(error)"
-                if failure != text { log.error("a probe's file cannot be written", ["error": text]) }
-                failure = text
+            let failure = write()
+            if let failure, failure != last {
+                log.error("a probe's file cannot be written", ["error": failure])
             }
+            last = failure
             // Only cancelling the task ends the wait early, and the loop with it.
         } while (try? await poller.sleep(until: .now + Self.interval)) != nil
         clear()
+    }
+
+    /// Writes what there is to tell, each file whatever becomes of the others, and returns what went wrong first.
+    private func write() -> String? {
+        var failure: String?
+        func attempt(_ body: () throws -> Void) {
+            do {
+                try body()
+            } catch {
+                failure = failure ?? "\(error)"
+            }
+        }
+        attempt {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        }
+        // What is true no more goes first.
+        for (probe, name) in [("readiness", "ready"), ("startup", "startup"), ("liveness", "poll")] {
+            if let response = answer("/probes/\(probe)"), response.status == 200 {
+                attempt { try write(name, response.body) }
+            } else if name == "ready" {
+                // That of the liveness grows old.
+                attempt { try remove(name) }
+            }
+        }
+        return failure
     }
 
     private func path(_ name: String) -> String { "\(folder)/\(name)" }

@@ -3,9 +3,9 @@ import PowerSyncPostgres
 import PowerSyncSystem
 
 /// Counts what the service does, for Prometheus (service 10.3).
-final class ServiceMetrics: Sendable {
+package final class ServiceMetrics: Sendable {
     /// What only grows.
-    struct Counters: Sendable {
+    package struct Counters: Sendable {
         /// Bytes of lines before compression.
         var syncedBytes = 0
         /// Bytes of lines as they were sent.
@@ -20,49 +20,60 @@ final class ServiceMetrics: Sendable {
         var replicatedTransactions = 0
         /// Batches that were written.
         var replicatedChunks = 0
-        /// When the transaction was committed that is being replicated, in seconds since 1970; nil if there is none.
-        var replicatingSince: Double?
+        /// When the transactions were committed that are being replicated, in seconds since 1970; one for each link, of
+        /// which there are two while one configuration takes the other's place.
+        private(set) var replicatingSince: [String: Double] = [:]
 
         /// From 1970 to 2000, from where Postgres counts.
         private static let secondsTo2000 = 946_684_800.0
 
-        /// Notes a message of the replication stream.
-        mutating func note(_ message: PgOutputMessage, bytes: Int) {
+        /// Notes a message of the replication stream of a link.
+        package mutating func note(_ message: PgOutputMessage, bytes: Int, of link: String) {
             replicatedBytes += bytes
             switch message {
-            case .begin(_, let time, _): replicatingSince = Double(time) / 1_000_000 + Self.secondsTo2000
+            case .begin(_, let time, _):
+                replicatingSince[link] = Double(time) / 1_000_000 + Self.secondsTo2000
             case .commit: replicatedTransactions += 1
             default: break
             }
         }
 
-        /// Notes a batch that was written.
-        mutating func note(_ events: [ReplicationEvent]) {
+        /// Notes a batch that a link has written.
+        package mutating func note(_ events: [ReplicationEvent], of link: String) {
             replicatedChunks += 1
             for event in events {
                 switch event {
                 case .change: replicatedRows += 1
-                case .truncate: break
-                case .committed: replicatingSince = nil
+                case .truncate, .told, .identityIsOver: break
+                case .committed: isUpToDate(link)
                 }
             }
         }
+
+        /// Notes that a link has nothing to write, or is over.
+        package mutating func isUpToDate(_ link: String) { replicatingSince[link] = nil }
     }
 
     /// What is measured when somebody asks.
-    struct Gauges: Sendable {
+    package struct Gauges: Sendable {
         /// Open streams.
         var connections = 0
         /// Open streams that have yet to send something of the newest checkpoint.
         var sessionsBehind = 0
         /// The size of the state file.
         var storedBytes: Int64 = 0
+
+        /// Begins with zeros.
+        package init() {}
     }
 
     private let counters = Lock(Counters())
 
+    /// Begins with zeros.
+    package init() {}
+
     /// Changes counters.
-    func count(_ change: (inout Counters) -> Void) { counters.withLock { change(&$0) } }
+    package func count(_ change: (inout Counters) -> Void) { counters.withLock { change(&$0) } }
 
     /// The page for Prometheus, in its text format.
     ///
@@ -70,9 +81,9 @@ final class ServiceMetrics: Sendable {
     ///   - gauges: What was measured now.
     ///   - now: Seconds since 1970.
     /// - Returns: Lines of names, kinds and values.
-    func text(_ gauges: Gauges, now: Double) -> String {
+    package func text(_ gauges: Gauges, now: Double) -> String {
         let counters = counters.withLock { $0 }
-        let lag = counters.replicatingSince.map { max(0, now - $0) } ?? 0
+        let lag = counters.replicatingSince.values.min().map { max(0, now - $0) } ?? 0
         let metrics: [(name: String, kind: String, help: String, value: String)] = [
             (
                 "data_synced_bytes_total", "counter", "Bytes of lines to clients before compression",
@@ -90,26 +101,33 @@ final class ServiceMetrics: Sendable {
                 "\(gauges.sessionsBehind)"
             ),
             (
-                "data_replicated_bytes_total", "counter", "Bytes of the replication stream",
+                "data_replicated_bytes_total", "counter",
+                "Bytes of each replication stream: two while one configuration takes the other's place",
                 "\(counters.replicatedBytes)"
             ),
             (
-                "rows_replicated_total", "counter", "Changes of rows that the configuration uses",
+                "rows_replicated_total", "counter",
+                "Changes of rows that the configuration uses, in each replication stream",
                 "\(counters.replicatedRows)"
             ),
             (
-                "transactions_replicated_total", "counter", "Commits, also without such rows",
+                "transactions_replicated_total", "counter",
+                "Commits, also without such rows, in each replication stream",
                 "\(counters.replicatedTransactions)"
             ),
             ("chunks_replicated_total", "counter", "Batches written", "\(counters.replicatedChunks)"),
             (
-                "replication_lag_seconds", "gauge", "Age of the commit that is being replicated",
+                "replication_lag_seconds", "gauge", "Age of the oldest commit that is being replicated",
                 NumberText.javaScript(lag)
             ),
             (
                 "operation_storage_size_bytes", "gauge", "Size of the state file, which holds everything",
                 "\(gauges.storedBytes)"
             ),
+            (
+                "replication_storage_size_bytes", "gauge", "None: held in operation_storage_size_bytes", "0"
+            ),
+            ("parameter_storage_size_bytes", "gauge", "None: held in operation_storage_size_bytes", "0"),
         ]
         return metrics.map { metric in
             let name = "powersync_\(metric.name)"
@@ -127,7 +145,7 @@ struct MetricsRouter: Sendable {
     let clock: ServiceClock
 
     /// Answers one request.
-    func handle(_ request: HTTPRequest) async -> HTTPResponse {
+    func handle(_ request: HTTPRequest) -> HTTPResponse {
         guard request.path == "/metrics", request.method == "GET" || request.method == "HEAD" else {
             return HTTPResponse(
                 status: 404, fields: ["content-type": "text/plain; charset=utf-8"],
@@ -136,11 +154,7 @@ struct MetricsRouter: Sendable {
         var gauges = ServiceMetrics.Gauges()
         gauges.connections = slots.count
         gauges.sessionsBehind = slots.behind(hub.current?.sequence ?? 0)
-        do {
-            gauges.storedBytes = try await store.size()
-        } catch {
-            return HTTPResponse(status: 503)
-        }
+        gauges.storedBytes = store.size()
         return HTTPResponse(
             status: 200, fields: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],
             body: .bytes(Array(metrics.text(gauges, now: clock.now()).utf8)))

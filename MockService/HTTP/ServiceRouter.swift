@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncHTTP
+import PowerSyncSystem
 import PowerSyncWire
 
 /// Answers requests (service 1.2).
@@ -21,6 +22,7 @@ struct ServiceRouter: Sendable {
     /// The state of now; nil while it is made anew.
     let state: @Sendable () -> State?
     let log: Log
+    private let refusals = Lock(RepeatedFailures())
 
     /// The most bytes of a client's id, of which every one that asks for a write checkpoint is kept; SDKs send 36.
     private static let clientIDLimit = 256
@@ -123,6 +125,14 @@ struct ServiceRouter: Sendable {
             return refusal.response
         } catch is RequestPlaces.Full {
             return HTTPResponse(status: 429)
+        } catch let error as TooManyClients {
+            if refusals.withLock({ $0.isNew("clients", at: .now) }) {
+                log.warning(
+                    "a user has so many clients that a new one gets no write checkpoint",
+                    ["limit": "\(error.limit)"])
+            }
+            return ErrorResponse.service(
+                429, "PSYNC_S2001", "Too many clients of this user (limit of \(error.limit))")
         } catch is CancellationError {
             return Self.unavailable
         } catch {

@@ -20,6 +20,9 @@ struct StreamHandler: Sendable {
     let bucketLimit: Int
     let log: Log
 
+    /// How long the first view may take: clients and proxies give up when nothing comes for longer (service 3.4, 3.9).
+    private static let patience = 30.0
+
     /// Prepares the first line, so that what fails until then still gets a status of its own, and answers.
     func open(_ request: HTTPRequest, _ parameters: JSON, _ token: VerifiedToken) async throws -> HTTPResponse
     {
@@ -29,18 +32,30 @@ struct StreamHandler: Sendable {
             throw Refusal(
                 response: ErrorResponse.service(500, "PSYNC_S2302", "No sync config available"))
         }
+        // Names are held as long as the stream, and spelled in each line that lists their buckets.
+        let nameLimit = max(RequestParameters.bodyLimit, bucketLimit << 10)
         let resolution = BucketResolver(config: published.config, streamNumber: published.stream)
-            .resolve(body, token: token.payload)
+            .resolve(body, token: token.payload, nameBytes: nameLimit)
+        guard !resolution.isCut else {
+            throw Refusal(response: ErrorResponse.tooManyBuckets("names of more than \(nameLimit) bytes"))
+        }
         guard resolution.buckets.count <= bucketLimit else {
             throw Refusal(
-                response: ErrorResponse.tooManyBuckets(resolution.buckets.count, limit: bucketLimit))
+                response: ErrorResponse.tooManyBuckets(
+                    "\(resolution.buckets.count) (limit of \(bucketLimit))"))
         }
         let loop = StreamLoop(
             store: store, hub: hub, clock: clock, slot: slot, metrics: metrics, lines: lines,
             stream: published.stream, buckets: resolution.buckets,
             writeCheckpointKey: WriteCheckpoints.key(userID: token.userID, clientID: body.clientID),
             expiry: token.expiry)
-        let view = try await loop.view(published)
+        let view = try await clock.first(until: clock.monotonic() + Self.patience) {
+            try await loop.view(published)
+        }
+        guard let view else {
+            log.warning("no stream was opened: what it begins with could not be read in time")
+            throw Refusal(response: ErrorResponse.unexpected("Timeout while waiting for data"))
+        }
         let session = StreamSession(positions: body.buckets, streams: resolution.streams)
         // A list may stand in several fields (RFC 9110 5.3).
         func list(_ name: String) -> String? {

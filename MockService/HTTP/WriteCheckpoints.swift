@@ -4,21 +4,36 @@ import PowerSyncWire
 /// Takes write checkpoints: where the log is now, an id for it, and a message that moves the log past it
 /// (service 1.8).
 struct WriteCheckpoints: Sendable {
-    /// Calls of each kind that are under way: as many as the pool has connections.
-    private static let callsAtOnce = 3
-
     private let store: ServiceStore
     private let hub: CheckpointHub
+    private let clock: ServiceClock
+    /// How many clients a user may have.
+    private let clients: Int
     private let heads: SharedCall<LSN>
     private let markers: SharedCall<Void>
 
-    init(pool: PostgresPool, store: ServiceStore, hub: CheckpointHub) {
+    /// Makes write checkpoints of a source and a state.
+    ///
+    /// - Parameters:
+    ///   - pool: Connections to the source.
+    ///   - callsAtOnce: Calls of each kind that are under way: as many as the pool has connections.
+    ///   - store: The state.
+    ///   - hub: Knows the newest checkpoint.
+    ///   - servers: Knows the server that checkpoints are of.
+    ///   - clock: The service's.
+    ///   - clients: How many clients a user may have.
+    init(
+        pool: PostgresPool, callsAtOnce: Int, store: ServiceStore, hub: CheckpointHub,
+        servers: LinkedServers, clock: ServiceClock, clients: Int
+    ) {
         self.store = store
         self.hub = hub
-        heads = SharedCall(limit: Self.callsAtOnce) {
-            try await pool.withConnection { try await SourceCatalog.position($0) }
+        self.clock = clock
+        self.clients = clients
+        heads = SharedCall(limit: callsAtOnce) {
+            try await pool.withConnection { try await servers.position($0) }
         }
-        markers = SharedCall(limit: Self.callsAtOnce) {
+        markers = SharedCall(limit: callsAtOnce) {
             try await pool.withConnection { try await SourceCatalog.ping($0) }
         }
     }
@@ -33,7 +48,15 @@ struct WriteCheckpoints: Sendable {
     ///
     /// A "/" in the user's id is spelled otherwise: it would make the key one of another user's client.
     static func key(userID: String, clientID: String?) -> String {
-        let user = userID.replacing("%", with: "%25").replacing("/", with: "%2F")
+        // By bytes: with a mark behind it a "/" is another character, and the same byte in the key.
+        let bytes = userID.utf8.flatMap { byte -> [UInt8] in
+            switch byte {
+            case 0x25: Array("%25".utf8)
+            case 0x2F: Array("%2F".utf8)
+            default: [byte]
+            }
+        }
+        let user = String(decoding: bytes, as: UTF8.self)
         return clientID.map { $0.isEmpty ? user : "\(user)/\($0)" } ?? user
     }
 
@@ -43,7 +66,7 @@ struct WriteCheckpoints: Sendable {
     ///   - key: Whose checkpoint it is.
     ///   - requested: The id that the client wants.
     /// - Returns: The id that is stored now.
-    /// - Throws: `PostgresError` if the source is away.
+    /// - Throws: `PostgresError` if the source is away, `TooManyClients`.
     func take(key: String, requested: Int64?) async throws -> Int64 {
         // The head comes first: what the client wrote before its request lies before it.
         let head = try await heads.value()
@@ -51,13 +74,26 @@ struct WriteCheckpoints: Sendable {
         let id =
             if let requested {
                 try await store.requestWriteCheckpoint(
-                    key: key, requested: requested, head: head, published: published)
+                    key: key, requested: requested, head: head, published: published, clients: clients,
+                    at: clock.now())
             } else {
-                try await store.nextWriteCheckpoint(key: key, head: head, published: published)
+                try await store.nextWriteCheckpoint(
+                    key: key, head: head, published: published, clients: clients)
             }
         // Behind the id: the checkpoint that the marker brings about is to find it.
         try await markers.value()
         return id
+    }
+
+    /// Deletes ids that clients named longer ago than is kept.
+    ///
+    /// - Parameter retention: How long they are kept.
+    /// - Returns: How many there were.
+    /// - Throws: `SQLiteError`.
+    func purge(keeping retention: Duration) async throws -> Int64 {
+        guard let published = hub.current?.checkpoint.lsn else { return 0 }
+        return try await store.removeWriteCheckpoints(
+            requestedBefore: clock.now() - retention / .seconds(1), published: published)
     }
 
     /// Reads the id of a checkpoint request: a decimal text or a whole number.

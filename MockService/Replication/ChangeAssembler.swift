@@ -10,12 +10,17 @@ package struct ChangeAssembler {
     }
 
     private let appliedLSN: LSN
+    private let partial: TransactionProgress
     private var tables: [UInt32: SourceTable] = [:]
     /// What was told of relations since they were looked up.
     private var unresolved: [UInt32: PgOutputRelation] = [:]
     private var isSkipping = false
     /// Where the transaction is committed that is being told.
-    private var finalLSN = LSN.zero
+    private(set) var finalLSN = LSN.zero
+    /// The id of that transaction.
+    private(set) var transactionID: UInt32 = 0
+    /// The position of the last change that it has told, and how many of that position.
+    private var last = (position: LSN.zero, changes: 0)
     private var size = 0
     /// Whether a transaction has begun that is not complete.
     package private(set) var isInTransaction = false
@@ -24,10 +29,15 @@ package struct ChangeAssembler {
 
     /// Makes an assembler.
     ///
-    /// - Parameter appliedLSN: The end of the last transaction that was applied; those before it are skipped,
-    ///   because
-    ///   Postgres repeats what it has no acknowledgement for.
-    package init(appliedLSN: LSN) { self.appliedLSN = appliedLSN }
+    /// Postgres repeats what it has no acknowledgement for.
+    ///
+    /// - Parameters:
+    ///   - appliedLSN: The end of the last transaction that was applied; those before it are skipped.
+    ///   - partial: What was applied of the one behind it; that is skipped, too.
+    package init(appliedLSN: LSN, partial: TransactionProgress = TransactionProgress()) {
+        self.appliedLSN = appliedLSN
+        self.partial = partial
+    }
 
     /// Whether the batch is so large that it must be written, even in the middle of a transaction (service
     /// 7.10).
@@ -39,29 +49,51 @@ package struct ChangeAssembler {
         unresolved[relation] = nil
     }
 
-    /// Takes the batch.
+    /// What was told of a relation when it was looked up; nil if its changes do not matter.
+    package func description(of relation: UInt32) -> TableDescription? { tables[relation]?.description }
+
+    /// Puts another record in the place of a table; what was told of its relation since is looked up all the same.
+    package mutating func replace(_ table: SourceTable?, for relation: UInt32) { tables[relation] = table }
+
+    /// Takes the batch; one that ends in the middle of a transaction says how much of it was told.
     package mutating func takeEvents() -> [ReplicationEvent] {
         defer {
             events = []
             size = 0
         }
-        return events
+        guard !events.isEmpty, isInTransaction, last.changes > 0 else { return events }
+        return events + [
+            .told(
+                TransactionProgress(finalLSN: finalLSN, position: last.position, changes: last.changes))
+        ]
     }
 
     /// Handles one message.
     ///
-    /// - Parameter message: The message.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - position: Where the log tells of it; that of changes grows within a transaction.
     /// - Returns: What has to happen before the next one.
-    package mutating func handle(_ message: PgOutputMessage) -> Need? {
-        // A relation is looked up for a change that counts. What is repeated tells of shapes that are over; looking them
-        // up would replace the table by what it was.
-        if !isSkipping, let oid = message.relations.first(where: { unresolved[$0] != nil }) {
-            return unresolved[oid].map(Need.table)
+    package mutating func handle(_ message: PgOutputMessage, at position: LSN) -> Need? {
+        let relations = message.relations
+        if !relations.isEmpty {
+            let next = (position: position, changes: position == last.position ? last.changes + 1 : 1)
+            let isRepeated =
+                isSkipping || (finalLSN == partial.finalLSN && next <= (partial.position, partial.changes))
+            // A relation is looked up for a change that counts. What is repeated tells of shapes that are over; looking
+            // them up would replace the table by what it was.
+            if !isRepeated, let oid = relations.first(where: { unresolved[$0] != nil }) {
+                return unresolved[oid].map(Need.table)
+            }
+            last = next
+            guard !isRepeated else { return nil }
         }
         switch message {
-        case .begin(let finalLSN, _, _):
+        case .begin(let finalLSN, _, let transactionID):
             isInTransaction = true
             self.finalLSN = finalLSN
+            self.transactionID = transactionID
+            last = (.zero, 0)
             // The final position is where the commit begins, the stored one where it ends.
             isSkipping = finalLSN < appliedLSN
         case .commit(_, let endLSN, _):
@@ -73,18 +105,22 @@ package struct ChangeAssembler {
         case .update(let relation, let old, let new): add(relation, .update(old: old?.tuple, new: new), new)
         case .delete(let relation, let old): add(relation, .delete(old.tuple), old.tuple)
         case .truncate(let relations, _):
-            guard !isSkipping else { return nil }
             for relation in relations {
-                if let table = tables[relation] { events.append(.truncate(table)) }
+                if let table = tables[relation], !wasRead(table) { events.append(.truncate(table)) }
             }
         case .message, .origin, .type: break
         }
         return nil
     }
 
+    /// Whether what is told was read with the rows of a table.
+    private func wasRead(_ table: SourceTable) -> Bool {
+        table.wasRead(transactionID, committedAt: finalLSN)
+    }
+
     private mutating func add(_ relation: UInt32, _ change: RowChange, _ tuple: PgOutputTuple) {
-        guard !isSkipping, var table = tables[relation] else { return }
-        table.keepsLargeValues = finalLSN > table.layout.since
+        guard var table = tables[relation], !wasRead(table) else { return }
+        table.toldAt = finalLSN
         events.append(.change(table, change))
         size += tuple.reduce(64) { $0 + ($1.text?.utf8.count ?? 0) }
     }

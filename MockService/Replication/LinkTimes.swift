@@ -2,8 +2,10 @@ import PowerSyncSystem
 
 /// How long the link to the source may be silent, and what else waits for it.
 package struct LinkTimes: Sendable {
-    /// How long a statement may say nothing; for COPY from one piece to the next.
+    /// How long a statement may say nothing.
     package var statement = Duration.seconds(10)
+    /// How long the reading of a table may bring nothing, from one piece to the next.
+    package var reading = Duration.seconds(30)
     /// How often the source is told how far we are, and asked for a sign of life.
     package var status = Duration.seconds(5)
     /// How long the stream may be silent before the link is made again.
@@ -62,8 +64,16 @@ final class LinkMemory: Sendable {
         var stream: LinkPatience
         /// Patience with the reading of a table.
         var reading: LinkPatience
+        /// The session of the last link that streamed.
+        var session: Int32?
         /// Whether the attempt of now has brought a commit.
         var hasCommitted = false
+        /// Whether it was said that commits may wait for this service.
+        var hasToldOfStandby = false
+        /// Slots that were named because nobody uses them.
+        var strays = RepeatedFailures()
+        /// Tables of the configuration that were said to be missing.
+        var missing: [String: RepeatedFailures] = [:]
     }
 
     private let known: Lock<Known>
@@ -72,12 +82,13 @@ final class LinkMemory: Sendable {
         known = Lock(
             Known(
                 stream: LinkPatience(from: times.silence, to: times.longestSilence),
-                reading: LinkPatience(from: times.statement, to: times.longestSilence)))
+                reading: LinkPatience(from: times.reading, to: times.longestSilence)))
     }
 
     /// What is known now.
     var now: Known { known.withLock { $0 } }
 
-    /// Notes something.
-    func note(_ change: (inout Known) -> Void) { known.withLock { change(&$0) } }
+    /// Notes something, and returns what came of it.
+    @discardableResult
+    func note<R>(_ change: (inout Known) -> R) -> R { known.withLock { change(&$0) } }
 }

@@ -1,4 +1,3 @@
-import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSystem
 
@@ -8,29 +7,37 @@ struct ReplicationRun {
     let connection: PostgresConnection
     let replication: PostgresConnection
     let context: EvaluationContext
-    let types: TypeCatalog
     let slot: String
-    /// The id of the publication that the slot was made for.
+    /// The publication that the slot was made for.
     let publication: Int64
     let links: LinkMemory
 
     private var store: ServiceStore { replicator.store }
-    private var log: Log { replicator.log }
+    private var lookup: TableLookup {
+        TableLookup(replicator: replicator, connection: connection, context: context, links: links)
+    }
 
     /// Streams until something fails; a status goes to Postgres every few seconds, whatever else takes long.
     func stream(from record: StreamRecord) async throws {
         let messages = await replication.serverVersion >= 140_000
         try await replication.startReplication(
             slot: slot, publication: SourceDatabase.publication, from: .zero, messages: messages)
+        // From now on nobody else moves the slot.
+        guard case .usable(let confirmed) = try await ReplicationSlots.state(of: slot, connection),
+            confirmed <= record.storedLSN
+        else {
+            throw ReplicationError(.slotLost, "Replication slot \(slot) is used by somebody else, too.")
+        }
         // What was read when the service ended has no position yet; the one of now lies behind it.
-        if record.isAhead { try await holdUntilNow() }
-        let reporter = StandbyReporter(replication, position: record.appliedLSN)
+        if record.isAhead { try await lookup.holdUntilNow() }
+        let reporter = StandbyReporter(replication, position: max(record.appliedLSN, confirmed))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await readChanges(record, reporter) }
             group.addTask {
                 while true {
                     try await replicator.poller.sleep(until: .now + replicator.times.status)
                     try await reporter.report(requestsReply: true)
+                    replicator.warnings.tellDue()
                 }
             }
             group.addTask {
@@ -56,21 +63,29 @@ struct ReplicationRun {
     }
 
     private func readChanges(_ record: StreamRecord, _ reporter: StandbyReporter) async throws {
-        var assembler = ChangeAssembler(appliedLSN: record.appliedLSN)
-        var types = types
+        var assembler = ChangeAssembler(appliedLSN: record.appliedLSN, partial: record.partial)
+        try await lookup.readMissing()
         var unseen = UnseenTransactions()
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
+        var nextLook = ContinuousClock.now + replicator.times.status
         // Only time in which we wait counts: what takes long here is no silence of the source.
         var silence = Duration.zero
         var isHeard = false
+        // Up to where the log has nothing more for us, and when that is told at the latest.
+        var passed: (lsn: LSN, due: ContinuousClock.Instant)?
         let patience = links.now.stream.current
         while true {
             let isComplete = !assembler.events.isEmpty && !assembler.isInTransaction
             let begun = ContinuousClock.now
             // With a complete batch in hand only what has already arrived is added to it.
-            let deadline = isComplete ? begun : min(nextHeartbeat, begun + (patience - silence))
+            let due = min(nextHeartbeat, nextLook, passed?.due ?? nextLook, begun + (patience - silence))
+            let deadline = isComplete ? begun : due
             replicator.health.step(before: max(.zero, deadline - begun))
-            let next = try await replication.nextReplicationMessage(until: deadline)
+            let kept = unseen.takeKept()
+            let next =
+                if let kept { kept } else {
+                    try await replication.nextReplicationMessage(until: deadline)
+                }
             replicator.health.step()
             if next == nil {
                 silence += ContinuousClock.now - begun
@@ -79,39 +94,67 @@ struct ReplicationRun {
                 }
             } else {
                 silence = .zero
-                if !isHeard { replicator.health.isHeard() }
+                if !isHeard {
+                    replicator.health.isHeard()
+                    replicator.health.step(before: replicator.times.statement)
+                    // From its first word on the source knows what this link is to those who commit.
+                    try await standbyState()
+                }
                 isHeard = true
             }
             switch next {
-            case .xlog(_, _, let payload)?:
+            case .xlog(let position, _, let payload)?:
                 let message = try PgOutputMessage.decode(payload)
                 unseen.note(message)
-                replicator.metrics.count { $0.note(message, bytes: payload.count) }
-                while case .table(let relation)? = assembler.handle(message) {
+                replicator.metrics.count { $0.note(message, bytes: payload.count, of: replicator.configHash) }
+                while case .table(let relation)? = assembler.handle(message, at: position) {
                     // Each statement of a look-up has this patience; reading a table steps by itself.
                     replicator.health.step(before: replicator.times.statement)
                     try await write(&assembler, &unseen, reporter)
-                    try await unseen.wait(connection, replicator)
-                    assembler.set(try await table(relation, &types), for: relation.oid)
+                    try await wait(for: &unseen, reporter)
+                    let table = try await lookup.table(
+                        relation, in: assembler.transactionID, committedAt: assembler.finalLSN)
+                    assembler.set(table, for: relation.oid)
                 }
             case .keepalive(let end, let replyRequested)?:
                 // Everything before `end` has been sent and, with nothing in hand, written.
                 if assembler.events.isEmpty, !assembler.isInTransaction {
-                    await reporter.advance(to: end)
-                    replicator.metrics.count { $0.replicatingSince = nil }
+                    // A commit of which nothing is sent may wait for it, too.
+                    passed = (end, replyRequested ? begun : passed?.due ?? ContinuousClock.now + Self.moment)
+                    replicator.metrics.count { $0.isUpToDate(replicator.configHash) }
+                } else if replyRequested {
+                    try await reporter.report()
                 }
-                if replyRequested { try await reporter.report() }
             case nil:
                 if isComplete { try await write(&assembler, &unseen, reporter) }
             }
+            if let told = passed, ContinuousClock.now >= told.due {
+                passed = nil
+                try await tell(told.lsn, reporter)
+                try await reporter.report()
+            }
             if assembler.isFull { try await write(&assembler, &unseen, reporter) }
             if assembler.events.isEmpty, !assembler.isInTransaction { unseen.clear() }
+            if ContinuousClock.now >= nextLook {
+                if try await !lookup.tablesWithoutWriters().isEmpty {
+                    // If that ends a transaction, it reads them as well.
+                    try await write(&assembler, &unseen, reporter)
+                    let tables = try await tablesWithoutWriters(&unseen, reporter)
+                    try await readWritten(tables, &assembler)
+                }
+                // One of a former configuration was in use when clients were served from this one.
+                if replicator.formerStream == nil { try await replicator.dropStoppedSlots(connection) }
+                nextLook = .now + replicator.times.status
+            }
             if ContinuousClock.now >= nextHeartbeat {
                 replicator.health.step(before: replicator.times.statement)
-                // From version 18 on Postgres only warns where a publication is missing, and leaves out what was changed.
+                // From version 18 on Postgres only warns where a publication is missing, and leaves out what was changed. Up
+                // to 17 it cannot go on behind such a change.
                 guard try await SourceCatalog(connection).checkPublication() == publication else {
-                    throw ReplicationError(.publication, "The publication was dropped and made again.")
+                    throw ReplicationError(.publication, "The publication was altered or made again.")
                 }
+                replicator.health.step(before: replicator.times.statement)
+                try await standbyState()
                 replicator.health.step(before: replicator.times.statement)
                 try await SourceCatalog.ping(connection)
                 nextHeartbeat = .now + replicator.heartbeat
@@ -127,20 +170,23 @@ struct ReplicationRun {
         guard !events.isEmpty else { return }
         replicator.health.step(before: replicator.times.statement)
         if events.contains(where: { $0.table?.hasComposites == true }) {
-            // The stream does not tell when fields are added, dropped or renamed.
-            try await unseen.wait(connection, replicator)
-            let types = try await SourceCatalog(connection).types()
-            events = events.map { $0.with(types) }
-        }
-        let result = try await store.apply(events, context)
-        replicator.metrics.count { $0.note(events) }
-        for warning in result.warnings { log.warning(warning) }
-        if !result.incomplete.isEmpty {
-            try await unseen.wait(connection, replicator)
-            try await readAgain(result.incomplete, &assembler)
+            try await wait(for: &unseen, reporter)
+            events = try await lookup.withFields(events)
         }
         var committed: LSN?
         for case .committed(let lsn) in events { committed = lsn }
+        // What a transaction wrote to a table before that was published is in no stream, and is not left out of its
+        // checkpoint (service 4.6).
+        var written: [UInt32] = []
+        if committed != nil { written = try await tablesWithoutWriters(&unseen, reporter) }
+        let result = try await store.apply(events, context, isAhead: !written.isEmpty)
+        replicator.metrics.count { $0.note(events, of: replicator.configHash) }
+        replicator.warnings.take(result.warnings)
+        if !result.incomplete.isEmpty || !result.over.isEmpty {
+            try await wait(for: &unseen, reporter)
+            try await readAgain(result, &assembler)
+        }
+        try await readWritten(written, &assembler)
         if committed != nil {
             links.note { known in
                 known.stream.arrived()
@@ -150,107 +196,54 @@ struct ReplicationRun {
         if let checkpoint = result.checkpoint {
             try await replicator.publish(checkpoint, context.stream, connection)
         }
-        if let committed, result.incomplete.isEmpty {
+        if let committed {
             await reporter.advance(to: committed)
             try await reporter.report()
         }
     }
 
-    /// Looks a table up when the first change behind its relation message comes; one that is new is read at once (service
-    /// 7.3).
-    ///
-    /// - Parameters:
-    ///   - relation: What the message says.
-    ///   - types: Are read again if one is not known.
-    /// - Returns: The table; nil if the changes that follow do not matter.
-    /// - Throws: `PostgresError`, `SQLiteError`.
-    private func table(_ relation: PgOutputRelation, _ types: inout TypeCatalog) async throws -> SourceTable?
-    {
-        guard context.evaluator.uses(schema: relation.namespace, table: relation.name) else {
-            // A table that was renamed out of the configuration takes its rows along.
-            try await store.forget(oid: relation.oid, context)
-            return nil
-        }
-        let catalog = SourceCatalog(connection)
-        if relation.columns.contains(where: { !types.knows($0.typeOID) }) {
-            types = try await catalog.types()
-        }
-        let told = TableDescription(
-            oid: relation.oid, schema: relation.namespace, name: relation.name,
-            columns: relation.columns.map {
-                SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: $0.isKey)
-            })
-        if let known = try await store.table(matching: told, types: types, context), known.isSnapshotDone {
-            guard let layout = try await catalog.layout(oid: relation.oid) else { return known }
-            return try await store.note(layout, of: known)
-        }
-        guard let published = try await catalog.table(oid: relation.oid),
-            context.evaluator.uses(schema: published.description.schema, table: published.description.name)
-        else {
-            // It is gone by now, or about to be: what the stream still says of it is all there is.
-            return try await store.resolve(told, types: types, context).read
-        }
-        // The table of now may have other columns than the message, and another name or identity. Those are what its rows
-        // are read under, never those of the message (service 4.8).
-        let isOfNow = published.description.isSameTable(as: told)
-        // If such rows are known, from before the identity was changed to and fro, they miss what was changed meanwhile.
-        let table = try await read(
-            published,
-            as: store.resolve(
-                isOfNow ? told : published.description, types: types, context, anew: !isOfNow), types)
-        // What the stream says under a name or an identity that is over was read with the rest.
-        return isOfNow ? table : nil
+    /// The tables whose former writers have all ended, the transactions that were told among them.
+    private func tablesWithoutWriters(
+        _ unseen: inout UnseenTransactions, _ reporter: StandbyReporter
+    ) async throws -> [UInt32] {
+        guard try await !store.tablesWithWriters(context).isEmpty else { return [] }
+        try await wait(for: &unseen, reporter)
+        return try await lookup.tablesWithoutWriters()
     }
 
-    /// Reads a table unless that has been done.
-    private func read(
-        _ published: SourceCatalog.PublishedTable, as table: SourceTable, _ types: TypeCatalog
-    ) async throws -> SourceTable {
-        guard !table.isSnapshotDone else { return table }
-        var table = table
-        let read = try await replicator.snapshot(connection, context, links).read(
-            published, as: table.described(by: published.description, types))
-        table.layout = read.layout
-        try await holdUntilNow()
-        return table.read
+    /// Reads tables behind the end of their former writers.
+    private func readWritten(_ tables: [UInt32], _ assembler: inout ChangeAssembler) async throws {
+        for oid in tables {
+            let table = try await lookup.readAnew(oid: oid, told: assembler.description(of: oid))
+            assembler.replace(table, for: oid)
+            try await store.forgetWriters(oid: oid, context)
+        }
     }
 
-    private func readAgain(_ rows: [IncompleteRow], _ assembler: inout ChangeAssembler) async throws {
+    private func readAgain(_ result: ApplyResult, _ assembler: inout ChangeAssembler) async throws {
         let reselection = RowReselection(
             connection: connection, types: try await SourceCatalog(connection).types())
         var anew: Set<UInt32> = []
-        for row in rows {
+        func readAnew(_ table: SourceTable) async throws {
+            let description = table.description
+            guard anew.insert(description.oid).inserted else { return }
+            let table = try await lookup.readAnew(oid: description.oid, told: description)
+            assembler.replace(table, for: description.oid)
+        }
+        for table in result.over { try await readAnew(table) }
+        for row in result.incomplete where !anew.contains(row.table.description.oid) {
             replicator.health.step(before: replicator.times.statement)
-            let oid = row.table.description.oid
-            guard !anew.contains(oid) else { continue }
             switch try await reselection.read(row) {
             case .gone: continue
-            case .row(let table, let tuple):
+            case .row(var table, let tuple):
+                table.toldAt = nil
                 let result = try await store.apply([.change(table, .insert(tuple))], context, isAhead: true)
-                for warning in result.warnings { log.warning(warning) }
-            case .otherIdentity:
-                anew.insert(oid)
-                // What else the stream says under the identity of before is read with the rest.
-                assembler.set(nil, for: oid)
-                try await readAnew(oid, reselection.types)
+                replicator.warnings.take(result.warnings)
+            case .otherIdentity: try await readAnew(row.table)
             }
         }
-        try await holdUntilNow()
-    }
-
-    /// Replaces a table by what it is now.
-    private func readAnew(_ oid: UInt32, _ types: TypeCatalog) async throws {
-        guard let published = try await SourceCatalog(connection).table(oid: oid),
-            context.evaluator.uses(schema: published.description.schema, table: published.description.name)
-        else { return try await store.forget(oid: oid, context) }
-        _ = try await read(
-            published,
-            as: store.resolve(published.description, types: types, context, anew: true), types)
-    }
-
-    /// What was just read is newer than the stream, so nothing is published before the stream is as new.
-    private func holdUntilNow() async throws {
-        try await store.holdCheckpoint(context.stream, until: try await SourceCatalog.position(connection))
-        try await SourceCatalog.ping(connection)
+        // Until then the source may crash and never have had what was read.
+        try await lookup.holdUntilNow()
+        try await store.noteComplete(result.incomplete.map(\.table))
     }
 }

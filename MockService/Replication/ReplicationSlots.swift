@@ -9,12 +9,13 @@ package enum ReplicationSlots {
         case missing
         /// It is being made, or whoever made it has gone: nothing is kept for it yet.
         case unfinished
-        case usable
+        /// It goes on behind a position: what lies before was confirmed to be stored.
+        case usable(LSN)
         /// Postgres has given up what it had to keep; the reason in its words.
         case lost(String)
     }
 
-    /// A name that no other slot has: prefix, stream number and four random digits.
+    /// A name that hardly another slot has: prefix, stream number and four random digits.
     static func name(prefix: String, stream: StreamNumber) -> String {
         "\(prefix)\(stream)_\(Hexadecimal.encode(randomBytes(2)))"
     }
@@ -24,11 +25,29 @@ package enum ReplicationSlots {
         let status = version >= 130_000 ? "wal_status" : "NULL"
         let reason = version >= 170_000 ? "invalidation_reason" : "NULL"
         let result = try await connection.query(
-            "SELECT \(status), \(reason), confirmed_flush_lsn IS NOT NULL FROM pg_replication_slots "
-                + "WHERE slot_name = $1 AND database = current_database()", [slot])
+            "SELECT \(status), \(reason), confirmed_flush_lsn FROM pg_replication_slots "
+                + "WHERE slot_name = $1 AND database = current_database() AND plugin = 'pgoutput'", [slot])
         guard result.rowCount == 1 else { return .missing }
         if result[0, 0] == "lost" { return .lost(result[0, 1] ?? "wal_removed") }
-        return result[0, 2] == "t" ? .usable : .unfinished
+        return result[0, 2].flatMap { LSN(text: $0) }.map { .usable($0) } ?? .unfinished
+    }
+
+    /// Makes a slot that goes on where another does, which waits for nobody (version 12 and later).
+    ///
+    /// - Parameters:
+    ///   - slot: The other one.
+    ///   - name: The name of the new one.
+    ///   - connection: A connection to the database.
+    /// - Returns: Where it begins.
+    /// - Throws: `PostgresError`.
+    static func copy(_ slot: String, as name: String, _ connection: PostgresConnection) async throws -> LSN {
+        let text = try await connection.query(
+            "SELECT lsn FROM pg_copy_logical_replication_slot($1, $2)", [slot, name]
+        ).scalar
+        guard let lsn = text.flatMap({ LSN(text: $0) }) else {
+            throw ReplicationError(.unexpected, "pg_copy_logical_replication_slot() gave no position.")
+        }
+        return lsn
     }
 
     /// Ends whoever uses a slot of ours and drops it, so that one of the name can be made.
@@ -73,6 +92,13 @@ package enum ReplicationSlots {
         }.filter { !known.contains($0.name) }
     }
 
+    /// The session that uses a slot; nil if none does.
+    static func session(of slot: String, _ connection: PostgresConnection) async throws -> Int32? {
+        try await connection.query(
+            "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1 AND active", [slot]
+        ).scalar.flatMap { Int32($0) }
+    }
+
     /// Ends the session that uses a slot of ours: the one of a link that was lost and is not noticed there yet.
     static func endSession(of slot: String, _ connection: PostgresConnection) async throws {
         try await connection.query(
@@ -84,10 +110,13 @@ package enum ReplicationSlots {
     static func oldestTransaction(_ connection: PostgresConnection) async throws -> String? {
         let found = try await connection.query(
             """
-            SELECT who || ', open for ' || date_trunc('second', clock_timestamp() - since) FROM (
-                SELECT 'process ' || pid AS who, xact_start AS since FROM pg_stat_activity
+            SELECT who || ', open for ' || date_trunc('second', clock_timestamp() - since) || CASE WHEN event = 'SyncRep'
+                THEN ', whose commit waits for a synchronous standby: bring it back, or empty synchronous_standby_names'
+                ELSE '' END FROM (
+                SELECT 'process ' || pid AS who, xact_start AS since, wait_event AS event FROM pg_stat_activity
                 WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
-                UNION ALL SELECT 'the prepared transaction ' || quote_literal(gid), prepared FROM pg_prepared_xacts
+                UNION ALL SELECT 'the prepared transaction ' || quote_literal(gid), prepared, ''
+                FROM pg_prepared_xacts
             ) waiting ORDER BY since LIMIT 1
             """)
         return found.rowCount > 0 ? found[0, 0] : nil

@@ -8,6 +8,7 @@ struct Replicator {
     let source: SourceDatabase
     let store: ServiceStore
     let hub: CheckpointHub
+    let servers: LinkedServers
     let poller: Poller
     let log: Log
     let metrics: ServiceMetrics
@@ -22,6 +23,7 @@ struct Replicator {
     let times: LinkTimes
     let health: ServiceHealth.Link
     let random: @Sendable () -> Double
+    let warnings: RowWarningLog
 
     private var isFormer: Bool { formerStream != nil }
 
@@ -38,7 +40,10 @@ struct Replicator {
         var delay = RetryDelay()
         var failures = RepeatedFailures()
         let links = LinkMemory(times)
-        defer { health.end() }
+        defer {
+            health.end()
+            metrics.count { $0.isUpToDate(configHash) }
+        }
         while !isReplaced {
             do {
                 links.note { $0.hasCommitted = false }
@@ -51,7 +56,7 @@ struct Replicator {
                 // A wait that the end of the service broke off throws what the connection made of it.
                 try Task.checkCancellation()
                 // The end of a former configuration is no failure.
-                if isReplaced { return try await dropStoppedSlots() }
+                if isReplaced { return }
                 if !isFormer { hub.abandonSwitch() }
                 health.isDown()
                 if (error as? ReplicationError)?.code == .silent { links.note { $0.stream.wasSilent() } }
@@ -93,7 +98,10 @@ struct Replicator {
     private func replicate(_ links: LinkMemory) async throws {
         let connection = try await connecting { try await source.connect(poller) }
         do {
+            try await SourceCheck.position(connection)
             try await withReplication { replication in
+                try await servers.begin(configHash, connection, replication)
+                defer { servers.end(configHash) }
                 guard try await SourceCheck(source: source, store: store).isOurs(replication) else {
                     throw ReplicationError(
                         .otherSource,
@@ -126,37 +134,52 @@ struct Replicator {
         let catalog = SourceCatalog(connection)
         // A state that was not sure to be of this source could not be served before.
         if hub.current == nil, let active = try await store.activeStream(), active.configHash == configHash {
-            hub.publish(stream: active.number, config: config, active.checkpoint)
+            // By now another configuration may have taken its place.
+            hub.publishFirst(stream: active.number, config: config, active.checkpoint)
         }
         let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)
-        if !isFormer { try await nameStraySlots(connection) }
-        guard let stream = try await preparedStream(connection, replication, publication) else { return }
+        if !isFormer { try await nameStraySlots(connection, links) }
+        guard let stream = try await preparedStream(connection, replication, links, publication) else {
+            return
+        }
         health.step(before: times.statement)
         let context = EvaluationContext(stream: stream.number, config: config) { [health] in health.step() }
-        if !stream.isSnapshotDone { try await snapshot(connection, catalog, context, links) }
+        if !stream.isSnapshotDone {
+            try await snapshot(connection, catalog, context, links, slot: stream.slot)
+        }
         try await SourceCatalog.ping(connection)
         health.step(before: times.statement)
         let run = ReplicationRun(
             replicator: self, connection: connection, replication: replication, context: context,
-            types: try await catalog.types(), slot: stream.slot, publication: publication, links: links)
+            slot: stream.slot, publication: publication, links: links)
         try await ReplicationSlots.endSession(of: stream.slot, connection)
+        let session = await replication.backendProcessID
+        links.note { $0.session = session }
         health.step(before: times.statement)
         try await run.stream(from: try await store.stream(stream.number))
     }
 
     /// The stream of this configuration, with a slot that Postgres still has; nil if there is none and none is built.
     private func preparedStream(
-        _ connection: PostgresConnection, _ replication: PostgresConnection, _ publication: Int64
+        _ connection: PostgresConnection, _ replication: PostgresConnection, _ links: LinkMemory,
+        _ publication: Int64
     ) async throws -> StreamRecord? {
+        var former: StreamRecord?
         if let known = try await store.stream(configHash: configHash) {
-            let state = try await ReplicationSlots.state(of: known.slot, connection)
-            if state == .missing || state == .unfinished, try await !store.hasTables(known.number), !isFormer
-            {
+            if known.reportedLSN == .zero, !isFormer {
                 // The slot was never there, so nothing was read without it.
-                return try await withSlot(known, connection, replication)
+                let active = try await store.activeStream()
+                return try await withSlot(
+                    known, publication, connection, replication, links,
+                    former: active?.configHash == configHash ? active : nil)
             }
-            guard let reason = reason(toLeave: known, state, publication) else { return known }
+            let state = try await ReplicationSlots.state(of: known.slot, connection)
+            guard let reason = reason(toLeave: known, state, publication) else {
+                guard known.publication == 0 else { return known }
+                return try await store.noteSlot(
+                    of: known, at: known.reportedLSN, publication: publication)
+            }
             log.warning(
                 "\(reason) \(isFormer ? "What is known is served until" : "Everything is replicated again; until then") "
                     + (isFormer ? "the new configuration is there." : "what is known is served."),
@@ -164,6 +187,7 @@ struct Replicator {
             if isFormer { return nil }
             // An active stream goes on serving its last checkpoint until the new one has its first.
             if !known.isActive { try await store.stop(known.number) }
+            former = known
         }
         guard !isFormer else { return nil }
         let prefix = slotPrefix
@@ -172,7 +196,7 @@ struct Replicator {
         ) {
             ReplicationSlots.name(prefix: prefix, stream: $0)
         }
-        return try await withSlot(stream, connection, replication)
+        return try await withSlot(stream, publication, connection, replication, links, former: former)
     }
 
     /// Why a stream cannot go on; nil if it can.
@@ -184,22 +208,73 @@ struct Replicator {
         case .lost(let reason):
             "[PSYNC_S1146] Replication slot \(stream.slot) was invalidated (reason: \(reason)). "
                 + "Increase max_slot_wal_keep_size or idle_replication_slot_timeout on the source database."
-        case .usable where stream.publication != publication:
-            "The publication was dropped and made again, and what was changed in between is in no stream."
+        case .usable where stream.publication != publication && stream.publication != 0:
+            "The publication was altered or made again, and what was changed in between may be in no stream."
+        case .usable(let confirmed) where confirmed > stream.storedLSN:
+            "Replication slot \(stream.slot) goes on at \(confirmed), and the state ends at \(stream.storedLSN): the state was "
+                + "restored or is used twice, the slot was advanced or made again, or the link ended while commits waited "
+                + "for this service. What lies between is in no stream."
         case .usable: nil
         }
     }
 
     /// Makes the slot of a stream before anything is read, so that no change falls between snapshot and stream.
     ///
-    /// Postgres makes it once every transaction has ended that is open now, however long that takes.
+    /// Postgres makes it once every transaction has ended that is open now, however long that takes. A commit that waits for
+    /// this service as for a standby would do so for ever; where there is a slot to go on with, nobody is waited for.
     private func withSlot(
-        _ stream: StreamRecord, _ connection: PostgresConnection, _ replication: PostgresConnection
+        _ stream: StreamRecord, _ publication: Int64, _ connection: PostgresConnection,
+        _ replication: PostgresConnection, _ links: LinkMemory, former: StreamRecord?
     ) async throws -> StreamRecord {
         try await ReplicationSlots.clear(stream.slot, connection, within: times.statement)
+        let position: LSN
+        if let former, former.publication == publication, await connection.serverVersion >= 120_000,
+            case .usable = try await ReplicationSlots.state(of: former.slot, connection)
+        {
+            position = try await ReplicationSlots.copy(former.slot, as: stream.slot, connection)
+        } else {
+            position = try await madeSlot(stream, connection, replication)
+        }
+        log.info(
+            "made a replication slot",
+            ["replication.slot": stream.slot, "replication.stream": "\(stream.number)"])
+        let others = try await slotOfOthers(former, connection, links)
+        let made = try await store.noteSlot(of: stream, at: position, publication: publication)
+        if let others {
+            log.warning(
+                "a replication slot is left to whoever uses it: the state is a copy of theirs",
+                ["replication.slot": others])
+            try await store.forgetSlot(others)
+        }
+        return made
+    }
+
+    /// The slot of a stream if somebody else goes on with it, so that it must not be dropped; nil if nobody does.
+    ///
+    /// The session of a service that has ended, or that of our own link that was lost, is given the time to end.
+    private func slotOfOthers(
+        _ stream: StreamRecord?, _ connection: PostgresConnection, _ links: LinkMemory
+    ) async throws -> String? {
+        guard let stream,
+            case .usable(let confirmed) = try await ReplicationSlots.state(of: stream.slot, connection),
+            confirmed > stream.storedLSN
+        else { return nil }
+        let end = ContinuousClock.now + times.statement
+        while let session = try await ReplicationSlots.session(of: stream.slot, connection),
+            session != links.now.session
+        {
+            if ContinuousClock.now >= end { return stream.slot }
+            try await pause(.milliseconds(50))
+        }
+        return nil
+    }
+
+    private func madeSlot(
+        _ stream: StreamRecord, _ connection: PostgresConnection, _ replication: PostgresConnection
+    ) async throws -> LSN {
         await replication.setPatience(nil)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { _ = try await replication.createReplicationSlot(stream.slot) }
+        let slot = try await withThrowingTaskGroup(of: ReplicationSlot?.self) { group in
+            group.addTask { try await replication.createReplicationSlot(stream.slot) }
             group.addTask {
                 while true {
                     try await pause(times.notice)
@@ -213,33 +288,42 @@ struct Replicator {
                 }
             }
             defer { group.cancelAll() }
-            try await group.next()
+            return try await group.next() ?? nil
         }
         await replication.setPatience(times.statement)
-        log.info(
-            "made a replication slot",
-            ["replication.slot": stream.slot, "replication.stream": "\(stream.number)"])
-        return stream
+        // Only who makes the slot returns.
+        return slot?.consistentPoint ?? .zero
     }
 
     private func snapshot(
         _ connection: PostgresConnection, _ catalog: SourceCatalog, _ context: EvaluationContext,
-        _ links: LinkMemory
+        _ links: LinkMemory, slot: String
     ) async throws {
-        let types = try await catalog.types()
         let snapshot = self.snapshot(connection, context, links)
         for (schema, name) in context.evaluator.tables {
             guard let published = try await catalog.table(schema: schema, name: name) else {
-                log.warning(
-                    "a table of the configuration does not exist, is no ordinary table or is not published",
-                    ["replication.table": "\(schema).\(name)"])
+                let missing = "\(schema).\(name)"
+                if links.note({ $0.missing[missing, default: RepeatedFailures()].isNew(missing, at: .now) }) {
+                    log.warning(
+                        "a table of the configuration does not exist, is no ordinary table or is not published",
+                        ["replication.table": missing])
+                }
                 continue
             }
-            let table = try await store.resolve(published.description, types: types, context)
-            if !table.isSnapshotDone { try await snapshot.read(published, as: table) }
+            let types = try await catalog.types()
+            let table = try await store.resolve(
+                published.description, types: types, context, membership: published.membership)
+            guard !table.isSnapshotDone else { continue }
+            // What these have changed since the slot was made and before the table was published is in no stream.
+            if published.isListed, try await catalog.hasEntries(youngerThan: slot),
+                let writers = try await catalog.writers(of: published.description.oid)
+            {
+                try await store.note(writers, of: table)
+            }
+            try await snapshot.read(published, as: table, types)
         }
         try await store.holdCheckpoint(
-            context.stream, until: try await catalog.currentPosition(), isSnapshotDone: true)
+            context.stream, until: try await catalog.safePosition(), isSnapshotDone: true)
         log.info("the snapshot is complete", ["replication.stream": "\(context.stream)"])
     }
 
@@ -248,7 +332,8 @@ struct Replicator {
     ) -> Snapshot {
         let log = log
         return Snapshot(
-            connection: connection, store: store, context: context, health: health, links: links, times: times
+            connection: connection, store: store, context: context, health: health, links: links,
+            times: times, warnings: warnings
         ) {
             log.warning($0)
         }
@@ -271,9 +356,11 @@ struct Replicator {
     }
 
     /// Tells of slots that look like ours and are not in our state: they may be anybody's, so nobody drops them.
-    func nameStraySlots(_ connection: PostgresConnection) async throws {
+    func nameStraySlots(_ connection: PostgresConnection, _ links: LinkMemory) async throws {
         let strays = try await ReplicationSlots.strays(
             prefix: slotPrefix, except: try await store.slots(), connection)
+        let names = strays.map(\.name).joined(separator: " ")
+        guard links.note({ $0.strays.isNew(names, at: .now) }) else { return }
         for stray in strays {
             log.warning(
                 "a replication slot that nobody uses begins as those of this service; if it is of a former state, drop it, "
@@ -282,25 +369,10 @@ struct Replicator {
         }
     }
 
-    /// Drops the slots of stopped streams once the connections that use them have ended; what is left then is dropped at
-    /// the next start.
-    private func dropStoppedSlots() async throws {
-        let connection = try await connecting { try await source.connect(poller) }
-        let end = ContinuousClock.now + times.statement
-        do {
-            while try await !store.stoppedSlots().isEmpty, .now < end {
-                try await dropStoppedSlots(connection)
-                try await poller.sleep(until: .now + .milliseconds(50))
-            }
-            await connection.close()
-        } catch {
-            await connection.close()
-            throw error
-        }
-    }
-
     /// Slots of streams that are no longer wanted would make Postgres keep its log for ever.
-    private func dropStoppedSlots(_ connection: PostgresConnection) async throws {
+    ///
+    /// One that is in use is dropped later.
+    func dropStoppedSlots(_ connection: PostgresConnection) async throws {
         for slot in try await store.stoppedSlots() {
             try await ReplicationSlots.drop(slot, connection)
             if try await ReplicationSlots.state(of: slot, connection) == .missing {

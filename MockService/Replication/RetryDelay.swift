@@ -19,8 +19,23 @@ struct RetryDelay {
     mutating func reset() { attempts = 0 }
 }
 
+/// Decides how long to wait until it is looked again whether a transaction is seen: as a rule it is within a few milliseconds,
+/// and if it waits for a standby that is away, for hours.
+package struct SightDelay {
+    private var looks = 0
+
+    /// Begins with a first look.
+    package init() {}
+
+    /// The wait after a look that showed nothing yet: a millisecond fifty times, then twice as long each time, to fifty.
+    package mutating func next() -> Duration {
+        looks = min(looks + 1, 56)
+        return .milliseconds(looks <= 50 ? 1 : min(50, 1 << (looks - 50)))
+    }
+}
+
 /// Keeps a failure that lasts from filling the log: it is told when it begins, and every half minute.
-package struct RepeatedFailures {
+package struct RepeatedFailures: Sendable {
     private var last: (text: String, time: ContinuousClock.Instant)?
 
     /// Begins without a failure.

@@ -48,14 +48,15 @@ struct RowReselection {
         // The record of the state keeps its name until the stream tells another.
         let description = TableDescription(
             oid: known.oid, schema: known.schema, name: known.name, columns: columns)
+        let table = row.table.described(by: description, types)
         // Another type of the identity means other replica ids, under which nothing may be written (service 4.8).
-        guard ExactText(description.identity) == ExactText(known.identity) else { return .otherIdentity }
+        guard table.identity == row.table.identity else { return .otherIdentity }
         let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
         let from = quoteIdentifier(current.description.schema, current.description.name)
         let result = try await connection.query(
             "SELECT \(names) FROM ONLY \(from) WHERE \(conditions.joined(separator: " AND "))", values)
         guard result.rowCount == 1 else { return .gone }
         let tuple: PgOutputTuple = result.row(0).map { $0.map { .text($0) } ?? .null }
-        return .row(row.table.described(by: description, types), tuple)
+        return .row(table, tuple)
     }
 }

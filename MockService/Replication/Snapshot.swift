@@ -12,6 +12,7 @@ struct Snapshot {
     let health: ServiceHealth.Link
     let links: LinkMemory
     let times: LinkTimes
+    let warnings: RowWarningLog
     let warn: @Sendable (String) -> Void
 
     /// Rows that one statement reads along a key.
@@ -22,20 +23,32 @@ struct Snapshot {
     /// - Parameters:
     ///   - published: The table as the source has it.
     ///   - table: Its record.
+    ///   - types: The types of now.
+    ///   - isToldAgain: Whether what the stream tells of transactions that are seen now is applied all the same
+    ///     (service 4.8). Else all of it is skipped: some may be in no stream, or be told under a name that is over.
     /// - Returns: The table with the layout that its rows are of.
     /// - Throws: `PostgresError`, `SQLiteError`.
     @discardableResult
-    func read(_ published: SourceCatalog.PublishedTable, as table: SourceTable) async throws -> SourceTable {
-        var table = table
+    func read(
+        _ published: SourceCatalog.PublishedTable, as table: SourceTable, _ types: TypeCatalog,
+        isToldAgain: Bool = false
+    ) async throws -> SourceTable {
+        let catalog = SourceCatalog(connection)
+        let seen = try await catalog.seenTransactions()
+        let position = try await SourceCatalog.position(connection)
+        var table = table.described(by: published.description, types)
+        // If rows are identified by fields, those that are told can be over: then it cannot be said which row is meant.
+        let isApplied = isToldAgain && !table.hasFieldsInIdentity
+        let columns = published.description.columns
+        // Rows that nothing identifies would come twice: all of them are read at once, or again.
+        let isBeginning = !columns.contains(where: \.isIdentity)
+        table = try await store.note(
+            seen, of: table, until: isApplied ? .zero : position, isBeginning: isBeginning)
         // Before the rows: those of a layout that comes between are then of one that is over.
-        if let layout = try await SourceCatalog(connection).layout(oid: published.description.oid) {
+        if let layout = try await catalog.layout(oid: published.description.oid, types) {
             table = try await store.note(layout, of: table)
         }
-        let columns = published.description.columns
-        if !columns.contains(where: \.isIdentity) {
-            // Rows that nothing identifies would come twice.
-            _ = try await store.apply([.truncate(table)], context, isAhead: true)
-        }
+        if isBeginning { _ = try await store.apply([.truncate(table)], context, isAhead: true) }
         let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
         let from = quoteIdentifier(published.description.schema, published.description.name)
         if published.hidesRows {
@@ -54,6 +67,10 @@ struct Snapshot {
                 piece = try await copy(
                     all + Self.which(conditions) + " ORDER BY \(name) LIMIT \(Self.pieceRows)", to: table,
                     key: key)
+                // Fields can change while a large table is read.
+                if table.hasComposites {
+                    table = table.described(by: published.description, try await catalog.types())
+                }
             } while piece.count == Self.pieceRows
         } else {
             try await copy(all + Self.which(filter), to: table, key: nil)
@@ -63,6 +80,7 @@ struct Snapshot {
         done.snapshotKey = nil
         try await store.noteSnapshot(done)
         links.note { $0.reading.arrived() }
+        warnings.tellDue(isEnd: true)
         return done
     }
 
@@ -101,7 +119,7 @@ struct Snapshot {
                 }
                 let result = try await store.apply(events, context, isAhead: true)
                 health.step(before: patience)
-                result.warnings.forEach(warn)
+                warnings.take(result.warnings)
                 read.withLock { $0 = Piece(count: $0.count + rows.count, lastKey: last) }
                 if let last {
                     var progress = table
@@ -114,6 +132,9 @@ struct Snapshot {
             throw error
         }
         await connection.setPatience(times.statement)
+        // A source that is set back shows by this, and a crash of it takes nothing of this away.
+        try await store.holdCheckpoint(
+            context.stream, until: try await SourceCatalog(connection).safePosition(), isAhead: true)
         return read.withLock { $0 }
     }
 }

@@ -8,15 +8,16 @@ struct SourceCatalog {
 
     /// Refuses a publication that would lose changes (service 7.1).
     ///
-    /// - Returns: The id of the publication. One that was dropped and made again has another; what was changed in between
-    ///   is in no stream.
+    /// - Returns: The publication, its id and version, which is not 0. One that was made again has another id, one that was
+    ///   altered or had another name for a while another version; what was changed in between may be in no stream. Its
+    ///   entries do not count: each table has its own (`PublishedTable.membership`).
     /// - Throws: `ReplicationError` with what helps, `PostgresError`.
     @discardableResult
     func checkPublication() async throws -> Int64 {
         let name = SourceDatabase.publication
         let result = try await connection.query(
-            "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot, oid FROM pg_publication "
-                + "WHERE pubname = $1", [name])
+            "SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot, "
+                + "(oid::bigint << 32) | xmin::text::bigint FROM pg_publication WHERE pubname = $1", [name])
         guard result.rowCount == 1 else {
             throw ReplicationError(
                 .publication,
@@ -35,9 +36,13 @@ struct SourceCatalog {
         return result[0, 2].flatMap { Int64($0) } ?? 0
     }
 
-    /// The position of the log now.
-    func currentPosition() async throws -> LSN {
-        try await Self.position(connection)
+    /// A position behind everything that was seen before, up to which the log is on the source's disk.
+    ///
+    /// With `synchronous_commit = off` rows are seen before that, and may never have been after a crash.
+    func safePosition() async throws -> LSN {
+        let position = try await Self.position(connection)
+        try await Self.ping(connection)
+        return position
     }
 
     /// The position of the log now, on any connection.
@@ -50,10 +55,54 @@ struct SourceCatalog {
         return lsn
     }
 
+    /// The transactions that are seen now, and by everything that is read later.
+    func seenTransactions() async throws -> SeenTransactions {
+        let text = try await connection.query("SELECT txid_current_snapshot()").scalar
+        guard let seen = text.flatMap({ SeenTransactions(text: $0) }) else {
+            throw ReplicationError(.unexpected, "txid_current_snapshot() gave no snapshot.")
+        }
+        return seen
+    }
+
+    /// The position up to which the log is on the source's disk.
+    func flushedPosition() async throws -> LSN {
+        let text = try await connection.query("SELECT pg_current_wal_flush_lsn()").scalar
+        guard let lsn = text.flatMap({ LSN(text: $0) }) else {
+            throw ReplicationError(.unexpected, "pg_current_wal_flush_lsn() gave no position.")
+        }
+        return lsn
+    }
+
+    /// What a connection that replicates is to those who commit.
+    enum StandbyState {
+        /// Nobody waits for it.
+        case none
+        /// Commits would wait for it if others went.
+        case candidate
+        /// Commits wait for it.
+        case current
+    }
+
+    /// What the connection of a process on the server is to those who commit.
+    func standbyState(of process: Int32) async throws -> StandbyState {
+        // Roles without pg_read_all_stats see that there is a connection and nothing of it.
+        let state = try await connection.query(
+            """
+            SELECT coalesce((SELECT sync_state FROM pg_stat_replication WHERE pid = $1::int),
+                CASE WHEN current_setting('synchronous_standby_names') LIKE '%*%' THEN 'sync' ELSE 'async' END)
+            """, [String(process)]
+        ).scalar
+        return switch state {
+        case "sync", "quorum": .current
+        case "potential": .candidate
+        default: .none
+        }
+    }
+
     /// Writes a message into the log, so that replication soon passes everything before it (service 7.6).
     ///
     /// It is transactional, so that its commit is flushed at once; one that is not waits up to 200 ms for the
-    /// log writer.
+    /// log writer. Its commit waits for no standby (`SourceDatabase.statementParameters`).
     static func ping(_ connection: PostgresConnection) async throws {
         try await connection.query("SELECT pg_logical_emit_message(true, 'powersync', 'ping')")
     }
@@ -110,6 +159,12 @@ struct SourceCatalog {
         let hidesRows: Bool
         /// The only column of the primary key, if rows can be read along it.
         let key: String?
+        /// By what it is published: the entries of the publication and, for a partition, its places.
+        ///
+        /// Another filter or list of columns is another entry. What was changed before the one of now is in no stream.
+        let membership: String
+        /// Whether it is published by name or schema, and so could be changed before, and while it was away.
+        let isListed: Bool
     }
 
     /// Describes a table by its name; nil if it does not exist, is no ordinary table or is not published.
@@ -124,11 +179,32 @@ struct SourceCatalog {
 
     private func published(where condition: String, _ values: [String]) async throws -> PublishedTable? {
         let hasLists = await connection.serverVersion >= 150_000
+        let schemas =
+            hasLists
+            ? """
+            UNION ALL SELECT 's' || s.oid::text FROM up JOIN pg_class r ON r.oid = up.relid
+            JOIN pg_publication_namespace s ON s.pnnspid = r.relnamespace WHERE s.pnpubid = u.oid
+            """ : ""
+        // The entry of a table covers its partitions, of which only xmin tells whether they were away for a while.
         let found = try await connection.query(
             """
-            SELECT c.oid, n.nspname, c.relname, \(hasLists ? "p.rowfilter" : "NULL"), row_security_active(c.oid)
+            SELECT c.oid, n.nspname, c.relname, \(hasLists ? "p.rowfilter" : "NULL"), row_security_active(c.oid),
+                CASE WHEN u.puballtables THEN 'all' ELSE (
+                    WITH RECURSIVE up(relid, via) AS (
+                        SELECT c.oid, '' UNION ALL
+                        SELECT i.inhparent, 'i' || i.inhparent::text || '.' || i.xmin::text
+                        FROM up JOIN pg_inherits i ON i.inhrelid = up.relid
+                        JOIN pg_class r ON r.oid = i.inhparent AND r.relkind = 'p'
+                    )
+                    SELECT string_agg(part, ' ' ORDER BY part) FROM (
+                        SELECT via FROM up WHERE via <> ''
+                        UNION ALL SELECT 't' || t.oid::text FROM up JOIN pg_publication_rel t ON t.prrelid = up.relid
+                        WHERE t.prpubid = u.oid \(schemas)
+                    ) parts(part)
+                ) END
             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             JOIN pg_publication_tables p ON p.schemaname = n.nspname AND p.tablename = c.relname
+            JOIN pg_publication u ON u.pubname = p.pubname
             WHERE p.pubname = $1 AND c.relkind = 'r' AND \(condition)
             """, [SourceDatabase.publication] + values)
         guard found.rowCount > 0, let oid = found[0, 0], let schema = found[0, 1], let name = found[0, 2]
@@ -170,15 +246,17 @@ struct SourceCatalog {
         }
         return PublishedTable(
             description: TableDescription(oid: Self.oid(oid), schema: schema, name: name, columns: described),
-            filter: found[0, 3], hidesRows: found[0, 4] == "t", key: key)
+            filter: found[0, 3], hidesRows: found[0, 4] == "t", key: key, membership: found[0, 5] ?? "",
+            isListed: found[0, 5] != "all")
     }
 
-    /// Where the rows of a table lie by now; nil if it does not exist any more.
-    func layout(oid: UInt32) async throws -> TableLayout? {
+    /// Where the rows of a table lie by now and what fields their values have; nil if it does not exist any more.
+    func layout(oid: UInt32, _ types: TypeCatalog) async throws -> TableLayout? {
         let found = try await connection.query(
             """
             SELECT pg_current_wal_insert_lsn(), c.relfilenode || ' ' || coalesce(string_agg(
-                concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, quote_ident(a.attname)), ',' ORDER BY a.attnum), '')
+                concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, quote_ident(a.attname)), ',' ORDER BY a.attnum), ''),
+                string_agg(a.atttypid::text, ',' ORDER BY a.attnum)
             FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
             WHERE c.oid = $1::oid GROUP BY c.oid, c.relfilenode
             """, [String(oid)])
@@ -186,12 +264,61 @@ struct SourceCatalog {
         else {
             return nil
         }
-        return TableLayout(text: text, seenAt: lsn)
+        let fields = (found[0, 2] ?? "").split(separator: ",").map {
+            types.type(Self.oid(String($0))).fieldsText
+        }
+        return TableLayout(
+            text: ([text] + fields.filter { !$0.isEmpty }).joined(separator: "\n"), seenAt: lsn)
+    }
+
+    /// The transactions that are open and have changed a table, or have tried to.
+    ///
+    /// Whoever takes a table into the publication does not wait for those.
+    func writers(of oid: UInt32) async throws -> OpenTransactions? {
+        let ids = try await connection.query(
+            """
+            SELECT array_agg(x.transactionid::text) FROM pg_locks w
+            JOIN pg_locks x ON x.virtualtransaction = w.virtualtransaction AND x.pid IS NOT DISTINCT FROM w.pid
+            WHERE w.locktype = 'relation' AND w.relation = $1::oid AND w.mode = 'RowExclusiveLock' AND w.granted
+                AND w.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND x.locktype = 'transactionid' AND x.mode = 'ExclusiveLock' AND x.granted
+            """, [String(oid)]
+        ).scalar
+        return ids.map { OpenTransactions(ids: $0) }
+    }
+
+    /// Whether the publication has entries, or tables partitions, that are younger than a slot at which nobody has begun to
+    /// read: then there can be transactions that changed a table behind the slot and before it was published.
+    func hasEntries(youngerThan slot: String) async throws -> Bool {
+        let schemas =
+            await connection.serverVersion >= 150_000
+            ? "UNION ALL SELECT xmin FROM pg_publication_namespace" : ""
+        return try await connection.query(
+            """
+            SELECT EXISTS (SELECT FROM (SELECT xmin FROM pg_publication_rel UNION ALL SELECT xmin FROM pg_inherits
+                \(schemas)) e(xid) WHERE age(e.xid) <= age(s.catalog_xmin))
+            FROM pg_replication_slots s WHERE s.slot_name = $1
+            """, [slot]
+        ).scalar != "f"
+    }
+
+    /// Whether one of these transactions is still open.
+    func isOpen(_ transactions: OpenTransactions) async throws -> Bool {
+        // One that is seen already may have its lock for a moment more.
+        try await connection.query(
+            """
+            SELECT EXISTS (SELECT FROM txid_current_snapshot() now,
+                LATERAL (SELECT txid_snapshot_xmax(now) + 2147483648) n(near), pg_locks l
+                WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted
+                AND l.transactionid::text = ANY($1::text[]) AND NOT txid_visible_in_snapshot(
+                    near - ((near - l.transactionid::text::bigint) & 4294967295), now))
+            """, [transactions.ids]
+        ).scalar == "t"
     }
 
     /// A table as it is now, published or not.
     struct CurrentTable {
-        /// Name and columns.
+        /// Name, and the columns that are not generated.
         let description: TableDescription
         /// The operator by which values of a column are compared with `=`, by the column's name.
         let equality: [String: String]
@@ -203,10 +330,10 @@ struct SourceCatalog {
         let rows = try await connection.query(
             """
             SELECT n.nspname, c.relname, a.attname, a.atttypid, CASE WHEN t.typtype = 'b' AND t.typcategory <> 'A'
-                THEN quote_ident(tn.nspname) ELSE 'pg_catalog' END
+                THEN quote_ident(tn.nspname) ELSE 'pg_catalog' END, a.attgenerated = ''
             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
             JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace
-            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum
+            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
             """, [String(oid)])
         guard rows.rowCount > 0 else { return nil }
         var description = TableDescription(
@@ -214,8 +341,11 @@ struct SourceCatalog {
         var equality: [String: String] = [:]
         for row in 0..<rows.rowCount {
             let name = rows[row, 2] ?? ""
-            description.columns.append(
-                SourceColumn(name: name, typeOID: Self.oid(rows[row, 3]), isIdentity: false))
+            // From version 18 on generated columns can be published, and identify rows.
+            if rows[row, 5] == "t" {
+                description.columns.append(
+                    SourceColumn(name: name, typeOID: Self.oid(rows[row, 3]), isIdentity: false))
+            }
             equality[name] = "OPERATOR(\(rows[row, 4] ?? "pg_catalog").=)"
         }
         return CurrentTable(description: description, equality: equality)

@@ -1,50 +1,74 @@
 import PowerSyncCrypto
 import PowerSyncPostgres
 
-/// Compares the source with what the state was made from.
+/// Compares the source with what the state was made from, at each start and each link.
 struct SourceCheck {
     let source: SourceDatabase
     let store: ServiceStore
 
-    /// Asks the source who it is, and notes that if the state is new or goes on.
+    /// Asks the source who it is and where it stands, and notes that if the state is new or goes on.
     ///
     /// - Parameter replication: A connection for replication.
     /// - Returns: Whether the state is one of this source.
-    /// - Throws: `PostgresError`, `SQLiteError`.
+    /// - Throws: `ReplicationError` of `.standby`, which says nothing of the state; `PostgresError`, `SQLiteError`.
     func isOurs(_ replication: PostgresConnection) async throws -> Bool {
-        let now = try await identity(replication)
-        if let known = try await store.source() {
-            var hasSlot = false
-            if known.timeline != now.source.timeline {
-                let names = try await store.slots().map { quoteLiteral($0) }.joined(separator: ", ")
-                let living = try await replication.script(
-                    "SELECT count(*) FROM pg_replication_slots WHERE slot_name IN (\(names.isEmpty ? "''" : names)) "
-                        + "AND database = current_database()")
-                hasSlot = living.first?[0, 0] != "0"
-            }
-            guard now.source.continues(known, hasSlot: hasSlot) else { return false }
-            // A volume or a machine that was set back has the same identity and the same slot, and a log that ends before
-            // what is known: what it writes from now on would be taken for what was applied long ago.
-            guard try await store.furthestLSN() <= now.position else { return false }
+        // Before the position of now, which then lies behind it if both are of one log.
+        let head = try await store.furthestHead()
+        let (now, position) = try await identity(replication)
+        guard let known = try await store.source() else {
+            try await store.note(now)
+            return true
         }
-        try await store.note(now.source)
+        var history = ""
+        if now.timeline > known.timeline {
+            let found = try await replication.script("TIMELINE_HISTORY \(now.timeline)").first
+            history = found?[0, "content"] ?? ""
+        }
+        if now.continues(known, upTo: try await store.furthestLSN(), position: position, history: history) {
+            try await store.note(now, hasCrashed: now.countersSince != known.countersSince)
+            if head > position { try await store.lowerHeads(upTo: head, to: position) }
+            return true
+        }
+        guard try await !store.isReplicated() else { return false }
+        try await store.note(now, isOther: true)
         return true
+    }
+
+    /// Refuses a standby: what it has is behind what is known, and it has none of the slots.
+    ///
+    /// - Parameter connection: A connection to it.
+    /// - Returns: Where the log ends.
+    /// - Throws: `ReplicationError` of `.standby`, `PostgresError`.
+    @discardableResult
+    static func position(_ connection: PostgresConnection) async throws -> LSN {
+        let text = try await connection.script(
+            "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_insert_lsn() END"
+        ).first?.scalar
+        guard let position = text.flatMap({ LSN(text: $0) }) else {
+            throw ReplicationError(
+                .standby,
+                "The server is a standby, or has not recovered yet: replication needs the primary. If the address names "
+                    + "several servers, add target_session_attrs=read-write.")
+        }
+        return position
     }
 
     private func identity(
         _ replication: PostgresConnection
     ) async throws -> (source: SourceIdentity, position: LSN) {
+        let position = try await Self.position(replication)
         let system = try await replication.script("IDENTIFY_SYSTEM").first
-        let database = try await replication.script(
-            "SELECT oid FROM pg_database WHERE datname = current_database()"
+        let rest = try await replication.script(
+            "SELECT oid, coalesce((SELECT stats_reset::text FROM pg_stat_bgwriter), '') "
+                + "FROM pg_database WHERE datname = current_database()"
         ).first
         guard let systemID = system?[0, "systemid"],
             let timeline = system?[0, "timeline"].flatMap({ Int64($0) }),
-            let position = system?[0, "xlogpos"].flatMap({ LSN(text: $0) }),
-            let oid = database?[0, 0].flatMap({ Int64($0) })
+            let oid = rest?[0, 0].flatMap({ Int64($0) }), let countersSince = rest?[0, 1]
         else { throw ReplicationError(.unexpected, "IDENTIFY_SYSTEM gave no identity.") }
         let source = SourceIdentity(
-            systemID: systemID, timeline: timeline, databaseOID: oid, address: self.source.address)
+            systemID: systemID, timeline: timeline, databaseOID: oid, address: self.source.address,
+            countersSince: countersSince)
         return (source, position)
     }
 }

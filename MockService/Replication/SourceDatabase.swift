@@ -14,6 +14,8 @@ package struct SourceDatabase: Sendable {
     package var addresses = PostgresAddressRules()
     /// How long looking up the name, connecting and logging in may take.
     package var connectTimeout = Duration.seconds(10)
+    /// The same where a client waits for it.
+    package var clientConnectTimeout = Duration.seconds(5)
     /// How many connections requests of clients may use at once, beside those of replication.
     package var poolSize = 3
 
@@ -41,12 +43,23 @@ package struct SourceDatabase: Sendable {
         ("extra_float_digits", "1"),
         ("bytea_output", "hex"), ("standard_conforming_strings", "on"), ("search_path", ""),
         ("default_transaction_read_only", "off"), ("statement_timeout", "0"),
-        ("idle_in_transaction_session_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"), ("lock_timeout", "0"),
     ]
 
+    /// Lifts limits that older servers do not know, and so cannot be named when connecting.
+    private static let liftLimits =
+        "SELECT set_config(name, '0', false) FROM pg_settings "
+        + "WHERE name IN ('idle_session_timeout', 'transaction_timeout') AND setting <> '0'"
+
     /// The keywords of a connection that runs statements.
+    ///
+    /// What these write only moves the log on, and must not wait for a standby.
     var statementParameters: [String: String] {
-        parameters.merging(["options": PostgresSession.options(Self.settings)]) { _, ours in ours }
+        parameters(with: Self.settings + [("synchronous_commit", "local")])
+    }
+
+    private func parameters(with settings: [(name: String, value: String)]) -> [String: String] {
+        parameters.merging(["options": PostgresSession.options(settings)]) { _, ours in ours }
     }
 
     /// Connects for statements.
@@ -57,14 +70,22 @@ package struct SourceDatabase: Sendable {
     /// Connects for replication; also takes statements of the simple protocol.
     func connectForReplication(_ poller: Poller) async throws -> PostgresConnection {
         try await connect(
-            statementParameters.merging(["replication": "database"]) { _, ours in ours }, poller)
+            parameters(with: Self.settings).merging(["replication": "database"]) { _, ours in ours }, poller)
     }
 
     private func connect(
         _ parameters: [String: String], _ poller: Poller
     ) async throws -> PostgresConnection {
-        try await PostgresConnection.connect(
+        let end = ContinuousClock.now + connectTimeout
+        let connection = try await PostgresConnection.connect(
             uri, parameters: parameters, addresses: addresses, poller: poller, deadline: connectTimeout)
+        do {
+            try await connection.script(Self.liftLimits, until: end)
+        } catch {
+            await connection.close()
+            throw error
+        }
+        return connection
     }
 
     /// Makes the connections for requests of clients.
@@ -74,13 +95,18 @@ package struct SourceDatabase: Sendable {
     ///   - poller: Must outlive the pool.
     /// - Returns: A pool that has connected to nothing yet.
     func pool(patience: Duration, _ poller: Poller) -> PostgresPool {
+        PostgresPool(
+            uri: uri, limits: poolLimits(patience: patience), parameters: statementParameters,
+            addresses: addresses, poller: poller)
+    }
+
+    /// The limits of the connections for requests of clients.
+    package func poolLimits(patience: Duration) -> PostgresPool.Limits {
         // A small pool lets the calls of all requests that are shared wait.
         var limits = PostgresPool.Limits(size: poolSize, waiting: max(12, 4 * poolSize))
         limits.patience = patience
-        // Whoever waits for it is a client.
-        limits.connectTimeout = min(limits.connectTimeout, connectTimeout)
-        return PostgresPool(
-            uri: uri, limits: limits, parameters: statementParameters, addresses: addresses, poller: poller)
+        limits.connectTimeout = clientConnectTimeout
+        return limits
     }
 }
 
@@ -96,8 +122,12 @@ package struct ReplicationError: Error, Sendable, Equatable, CustomStringConvert
         package static let publication = Code(rawValue: "publication")
         /// The slot is gone or was invalidated; everything is replicated again through a new one.
         package static let slotLost = Code(rawValue: "slot-lost")
+        /// The server is a standby: the source is away.
+        package static let standby = Code(rawValue: "standby")
         /// The source is another than the one that the state was made from.
         package static let otherSource = Code(rawValue: "other-source")
+        /// Two connections lead to different servers; it is tried again.
+        package static let otherServer = Code(rawValue: "other-server")
         /// Another configuration has taken the place of this one.
         package static let replaced = Code(rawValue: "replaced")
         /// The source says nothing any more.

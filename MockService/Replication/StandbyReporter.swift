@@ -4,6 +4,8 @@ import PowerSyncPostgres
 actor StandbyReporter {
     private let connection: PostgresConnection
     private var position: LSN
+    /// Up to where the state says that Postgres may have been told.
+    private var stored: LSN
     private var isSending = false
     private var isWanted = false
     private var wantsReply = false
@@ -11,10 +13,22 @@ actor StandbyReporter {
     init(_ connection: PostgresConnection, position: LSN) {
         self.connection = connection
         self.position = position
+        stored = position
     }
 
-    /// Moves the position forward without sending it; everything before it must be durable.
-    func advance(to lsn: LSN) { position = max(position, lsn) }
+    /// Whether the state says of everything up to a position that it is stored.
+    func isStored(_ lsn: LSN) -> Bool { lsn <= stored }
+
+    /// Moves the position forward without sending it: the state says that everything before it is stored.
+    func advance(to lsn: LSN) {
+        stored = max(stored, lsn)
+        position = max(position, lsn)
+    }
+
+    /// Moves the position forward without sending it, although not everything before it is stored.
+    ///
+    /// If that does not follow, the slot is found further than the state.
+    func promise(_ lsn: LSN) { position = max(position, lsn) }
 
     /// Sends the position; if another task is sending, that one sends again.
     ///

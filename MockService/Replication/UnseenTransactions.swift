@@ -1,12 +1,19 @@
 import PowerSyncPostgres
-import PowerSyncSystem
 
-/// Transactions that the stream has told of and that other sessions may not see yet.
+/// Transactions that the stream has told of and that other sessions may not see yet, and what it said meanwhile.
 ///
 /// Postgres sends a transaction once its commit is in the log, which is a moment before anybody sees it: what is read in
 /// between, a table's columns or a row, is as it was before.
 struct UnseenTransactions {
     private var ids: [UInt32] = []
+    private var ahead: ArraySlice<ReplicationMessage> = []
+    private var aheadBytes = 0
+
+    /// What may be read ahead of the stream while it is waited.
+    private static let aheadLimit = 64 << 20
+
+    /// Whether there is none.
+    var isEmpty: Bool { ids.isEmpty }
 
     /// Notes a transaction that begins.
     mutating func note(_ message: PgOutputMessage) {
@@ -16,15 +23,28 @@ struct UnseenTransactions {
     /// Forgets transactions of which nothing is read.
     mutating func clear() { ids.removeAll(keepingCapacity: true) }
 
-    /// Returns once a connection sees all of them.
-    ///
-    /// - Parameters:
-    ///   - connection: What is going to read.
-    ///   - replicator: Says how long that may take.
-    /// - Throws: `PostgresError`.
-    mutating func wait(_ connection: PostgresConnection, _ replicator: Replicator) async throws {
-        guard !ids.isEmpty else { return }
-        let end = ContinuousClock.now + replicator.times.statement
+    /// Whether there is room for what the stream says while it is waited.
+    var hasRoom: Bool { aheadBytes < Self.aheadLimit }
+
+    /// Keeps what the stream said while it was waited.
+    mutating func keep(_ message: ReplicationMessage) {
+        ahead.append(message)
+        // With what a message takes beside its text.
+        if case .xlog(_, _, let payload) = message { aheadBytes += payload.count + 128 }
+    }
+
+    /// Takes the first of what was kept; nil if that is all.
+    mutating func takeKept() -> ReplicationMessage? {
+        guard let message = ahead.popFirst() else { return nil }
+        if ahead.isEmpty {
+            ahead = []
+            aheadBytes = 0
+        }
+        return message
+    }
+
+    /// Whether a connection sees all of them.
+    func areSeen(_ connection: PostgresConnection) async throws -> Bool {
         // The stream tells 32 bits of an id: it is the one that is nearest to those of now.
         let sql = """
             SELECT bool_and(txid_visible_in_snapshot(near - ((near - id) & 4294967295), now))
@@ -32,12 +52,20 @@ struct UnseenTransactions {
                 unnest($1::bigint[]) id
             """
         let list = "{" + ids.map { String($0) }.joined(separator: ",") + "}"
-        while try await connection.query(sql, [list]).scalar != "t" {
-            guard ContinuousClock.now < end else {
-                throw PostgresError(.timedOut, "a transaction is in the log and not to be seen")
-            }
-            try await replicator.poller.sleep(until: .now + .milliseconds(1))
-        }
-        clear()
+        return try await connection.query(sql, [list]).scalar == "t"
+    }
+
+    /// Why transactions stay unseen, and what helps.
+    func reason(_ connection: PostgresConnection) async throws -> String {
+        let list = ids.map { String($0) }.joined(separator: ", ")
+        let what = "transaction \(list) is in the log and not to be seen"
+        // A role of no rights sees the setting, but not for what others wait.
+        let standbys = try await connection.query("SELECT current_setting('synchronous_standby_names')")
+            .scalar
+        guard let standbys, !standbys.isEmpty else { return what }
+        return
+            "\(what): commits wait for a synchronous standby (wait event SyncRep), and synchronous_standby_names is "
+            + "'\(standbys)'. Bring the standby back, or run on the source: "
+            + "ALTER SYSTEM SET synchronous_standby_names = ''; SELECT pg_reload_conf();"
     }
 }

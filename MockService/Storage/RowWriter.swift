@@ -20,6 +20,8 @@ final class RowWriter {
     private let evaluator: RowEvaluator
     private let converter: ValueConverter
     private let progress: @Sendable () -> Void
+    /// Up to here rows may be stored that are newer than what the stream says.
+    private let aheadUntil: LSN
     private var buckets: [ExactText: Int64] = [:]
     private var totals: [Int64: Total] = [:]
     /// The last operation id before this writer.
@@ -29,13 +31,14 @@ final class RowWriter {
     /// Rows that could not be written, because a value is not known.
     private(set) var incomplete: [IncompleteRow] = []
     /// What an operator should know; holds no values.
-    private(set) var warnings: [String] = []
+    private(set) var warnings = RowWarnings()
 
     /// Rows larger than this are not synced (service 4.6).
     private static let rowLimit = 15 << 20
 
-    init(_ connection: SQLiteConnection, _ context: EvaluationContext) throws {
+    init(_ connection: SQLiteConnection, _ context: EvaluationContext, aheadUntil: LSN) throws {
         self.connection = connection
+        self.aheadUntil = aheadUntil
         stream = context.stream
         evaluator = context.evaluator
         converter = context.converter
@@ -54,6 +57,10 @@ final class RowWriter {
             guard try stored(table, id) == nil else { return }
             try write(table, id, tuple, previous: nil)
         case .insert(let tuple):
+            if hasOtherFields(table, tuple) {
+                incomplete.append(IncompleteRow(table: table, tuple: tuple))
+                return
+            }
             let id = table.replicaID(tuple, converter)
             try write(table, id, tuple, previous: try stored(table, id))
         case .update(let old, let new): try update(table, old: old, new: new)
@@ -74,14 +81,17 @@ final class RowWriter {
         let id = table.replicaID(tuple, converter)
         let oldID = old.map { table.replicaID($0, converter) } ?? id
         let previous = try stored(table, oldID)
-        if let previous, let columns = missing(table, tuple) {
+        // A row that was read later than this was told can be another one that has had the key since: what it holds goes
+        // to no other key.
+        let isOther = oldID != id && table.toldAt.map { $0 < aheadUntil } ?? false
+        if let previous, !isOther, let columns = missing(table, tuple) {
             for index in columns {
                 if let known = previous.largeValues[ExactText(table.shape.columns[index])] {
                     tuple[index] = known.map { .text($0) } ?? .null
                 }
             }
         }
-        if missing(table, tuple) != nil {
+        if missing(table, tuple) != nil || hasOtherFields(table, tuple) {
             incomplete.append(IncompleteRow(table: table, tuple: tuple))
             if oldID != id, let previous { try remove(table, oldID, previous) }
             return
@@ -91,6 +101,15 @@ final class RowWriter {
             try write(table, id, tuple, previous: try stored(table, id))
         } else {
             try write(table, id, tuple, previous: previous)
+        }
+    }
+
+    /// Whether values may have had other fields when they were told than those that are known.
+    private func hasOtherFields(_ table: SourceTable, _ tuple: PgOutputTuple) -> Bool {
+        // Such a row cannot be found by its identity.
+        guard table.hasComposites, !table.isOfLayout, !table.hasFieldsInIdentity else { return false }
+        return table.types.indices.contains {
+            table.types[$0].hasFields && $0 < tuple.count && tuple[$0].text != nil
         }
     }
 
@@ -120,7 +139,7 @@ final class RowWriter {
         let size = tuple.reduce(0) { $0 + ($1.text?.utf8.count ?? 0) }
         let isTooLarge = size > Self.rowLimit
         if isTooLarge {
-            warnings.append(
+            warnings.add(
                 "[PSYNC_S1002] A row of \(table.qualifiedName) is larger than 15 MiB and is not synced.")
         }
         let evaluated = isTooLarge ? [] : evaluate(table, tuple)
@@ -138,7 +157,7 @@ final class RowWriter {
                 .integer(table.id), .blob(id.bytes),
                 // Of a row that is not synced nothing is kept: SQLite could refuse it, and replication stop with it.
                 SQLiteValue(
-                    table.keepsLargeValues && !isTooLarge ? RowState.text(largeValues: tuple, of: table) : nil
+                    table.isOfLayout && !isTooLarge ? RowState.text(largeValues: tuple, of: table) : nil
                 ),
                 .integer(table.layout.shape), .text(RowState.text(entries: plan.entries)),
             ])
@@ -154,7 +173,7 @@ final class RowWriter {
             } catch {
                 // A row without this value would be a row less on every device.
                 values.append(SQLiteValue(text))
-                warnings.append(
+                warnings.add(
                     "The column \(table.shape.columns[index]) of \(table.qualifiedName) is synced as Postgres spells it: "
                         + error.message)
             }

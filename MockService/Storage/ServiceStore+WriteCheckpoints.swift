@@ -1,6 +1,15 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
 
+/// Thrown to a client for which there is no place among those of its user.
+package struct TooManyClients: Error, Sendable, Equatable {
+    /// How many a user may have.
+    package let limit: Int
+
+    /// Makes an error.
+    package init(limit: Int) { self.limit = limit }
+}
+
 extension ServiceStore {
     /// Takes the next write checkpoint of a client (service 1.8).
     ///
@@ -8,56 +17,160 @@ extension ServiceStore {
     ///   - key: User and client.
     ///   - head: The position of the source's log, read before this call.
     ///   - published: The position of the newest checkpoint.
+    ///   - clients: How many clients the user may have.
     /// - Returns: The id: 1 at first, then one more than the last, whatever happened in between. There is none behind
     ///   9223372036854775807, which a client may have named: it is given again, for the new position.
-    /// - Throws: `SQLiteError`.
-    package func nextWriteCheckpoint(key: String, head: LSN, published: LSN) async throws -> Int64 {
-        try await setWriteCheckpoint(key: key, requested: nil, head: head, published: published)
+    /// - Throws: `SQLiteError`, `TooManyClients`.
+    package func nextWriteCheckpoint(
+        key: String, head: LSN, published: LSN, clients: Int = .max
+    ) async throws -> Int64 {
+        try await pool.write { connection in
+            try connection.transaction {
+                let stored = try Self.stored(key, clients, connection)
+                let id = stored.map { $0.id < .max ? $0.id + 1 : $0.id } ?? 1
+                try Self.set(key, id, head, published, stored, requestedAt: nil, connection)
+                return id
+            }
+        }
     }
 
-    /// Takes a write checkpoint that the client named; an id that is not larger than the stored one changes
-    /// nothing.
+    /// Takes a write checkpoint that the client named; an id that is not larger than the stored one changes nothing.
     ///
     /// - Parameters:
     ///   - key: User and client.
     ///   - requested: The id, 1 or more.
     ///   - head: The position of the source's log, read before this call.
     ///   - published: The position of the newest checkpoint.
+    ///   - clients: How many clients the user may have.
+    ///   - time: Seconds since 1970.
     /// - Returns: The stored id.
-    /// - Throws: `SQLiteError`.
+    /// - Throws: `SQLiteError`, `TooManyClients`.
     package func requestWriteCheckpoint(
-        key: String, requested: Int64, head: LSN, published: LSN
+        key: String, requested: Int64, head: LSN, published: LSN, clients: Int = .max, at time: Double
     ) async throws -> Int64 {
-        try await setWriteCheckpoint(key: key, requested: requested, head: head, published: published)
+        let time = Int64(time)
+        return try await pool.write { connection in
+            try connection.transaction {
+                let stored = try Self.stored(key, clients, connection)
+                guard requested > stored?.id ?? 0 else {
+                    try connection.run(
+                        "UPDATE write_checkpoint SET requested_at = ? "
+                            + "WHERE key = ? AND id = ? AND requested_at IS NOT NULL",
+                        [.integer(time), .text(key), .integer(requested)])
+                    return stored?.id ?? 0
+                }
+                // Where an id was given once, the next one must follow it.
+                let wasGiven = stored.map { !$0.isRequested } ?? false
+                try Self.set(
+                    key, requested, head, published, stored, requestedAt: wasGiven ? nil : time, connection)
+                return requested
+            }
+        }
     }
 
-    private func setWriteCheckpoint(
-        key: String, requested: Int64?, head: LSN, published: LSN
-    ) async throws -> Int64 {
+    /// The furthest position that a client waits for; zero if there is none.
+    package func furthestHead() async throws -> LSN {
         try await pool.write { connection in
-            try connection.transaction {
-                let stored = try connection.one(
-                    "SELECT id, head, reached FROM write_checkpoint WHERE key = ?", [.text(key)]
-                ) { (id: $0.int64(0), head: Self.lsn($0.int64(1)), reached: $0.integer(2)) }
-                let last = stored?.id ?? 0
-                if let requested, requested <= last { return last }
-                let id = requested ?? (last < .max ? last + 1 : last)
-                // An id that is given again is not reached before its new position is.
-                let reached = stored.flatMap { $0.head <= published && $0.id < id ? $0.id : $0.reached }
+            let furthest = try connection.one("SELECT max(head) FROM write_checkpoint") { $0.int64(0) }
+            return Self.lsn(furthest ?? 0)
+        }
+    }
+
+    /// Lowers heads behind the end of the log: what lay there was lost in a failover or a crash, and does not come.
+    ///
+    /// - Parameters:
+    ///   - furthest: The furthest of them; heads that were read meanwhile may be further.
+    ///   - end: Where the log ended.
+    /// - Throws: `SQLiteError`.
+    package func lowerHeads(upTo furthest: LSN, to end: LSN) async throws {
+        try await pool.write { connection in
+            try connection.run(
+                "UPDATE write_checkpoint SET head = ?1 WHERE head > ?1 AND head <= ?2",
+                [Self.value(end), Self.value(furthest)])
+        }
+    }
+
+    private struct StoredWriteCheckpoint {
+        let id: Int64
+        let head: LSN
+        let reached: Int64?
+        let reachedHead: LSN
+        let isRequested: Bool
+    }
+
+    /// What is stored of a client; of one that is new, that there is a place for it.
+    private static func stored(
+        _ key: String, _ clients: Int, _ connection: SQLiteConnection
+    ) throws -> StoredWriteCheckpoint? {
+        let stored = try connection.one(
+            "SELECT id, head, reached, reached_head, requested_at FROM write_checkpoint WHERE key = ?",
+            [.text(key)]
+        ) {
+            StoredWriteCheckpoint(
+                id: $0.int64(0), head: lsn($0.int64(1)), reached: $0.integer(2),
+                reachedHead: lsn($0.int64(3)), isRequested: $0.integer(4) != nil)
+        }
+        if let stored { return stored }
+        // The user ends where the first "/" stands, behind which "0" comes.
+        let user = String(decoding: key.utf8.prefix { $0 != 0x2F }, as: UTF8.self)
+        let count = try connection.one(
+            "SELECT count(*) FROM (SELECT 1 FROM write_checkpoint WHERE key >= ? AND key < ? LIMIT ?)",
+            [.text("\(user)/"), .text("\(user)0"), .integer(Int64(clients))]
+        ) { $0.int64(0) }
+        guard count ?? 0 < clients else { throw TooManyClients(limit: clients) }
+        return nil
+    }
+
+    private static func set(
+        _ key: String, _ id: Int64, _ head: LSN, _ published: LSN, _ stored: StoredWriteCheckpoint?,
+        requestedAt: Int64?, _ connection: SQLiteConnection
+    ) throws {
+        // Heads may arrive in another order than they were read in, and a larger id tells of everything before it.
+        let head = max(head, stored?.head ?? .zero)
+        // An id that is given again is not reached before its new position is.
+        let isReached = stored.map { $0.head <= published && $0.id < id } ?? false
+        try connection.run(
+            "INSERT OR REPLACE INTO write_checkpoint(key, id, head, reached, reached_head, requested_at) "
+                + "VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                .text(key), .integer(id), value(head), SQLiteValue(isReached ? stored?.id : stored?.reached),
+                value((isReached ? stored?.head : stored?.reachedHead) ?? .zero), SQLiteValue(requestedAt),
+            ])
+    }
+
+    /// Deletes ids that clients named long ago and that every stream has been told since (service 10.1).
+    ///
+    /// Ids that were given stay: the next one has to follow them.
+    ///
+    /// - Parameters:
+    ///   - time: Since when a client must have named its id for it to stay, in seconds since 1970.
+    ///   - published: The position of the newest checkpoint.
+    /// - Returns: How many there were.
+    /// - Throws: `SQLiteError`.
+    package func removeWriteCheckpoints(requestedBefore time: Double, published: LSN) async throws -> Int64 {
+        let batch: Int64 = 10_000
+        var removed: Int64 = 0
+        while true {
+            let count = try await pool.write { connection in
                 try connection.run(
-                    "INSERT OR REPLACE INTO write_checkpoint(key, id, head, reached) VALUES (?, ?, ?, ?)",
-                    [.text(key), .integer(id), Self.value(head), SQLiteValue(reached)])
-                return id
+                    "DELETE FROM write_checkpoint WHERE key IN (SELECT key FROM write_checkpoint "
+                        + "WHERE requested_at < ? AND head <= ? LIMIT ?)",
+                    [.integer(Int64(time)), Self.value(published), .integer(batch)])
+                return connection.changes
             }
+            removed += count
+            guard count == batch else { return removed }
         }
     }
 
     /// The newest write checkpoint of a client that a checkpoint includes; nil if there is none.
     package func writeCheckpoint(key: String, at lsn: LSN) async throws -> Int64? {
         try await pool.read { connection in
-            try connection.one("SELECT id, head, reached FROM write_checkpoint WHERE key = ?", [.text(key)]) {
-                row in
-                Self.lsn(row.int64(1)) <= lsn ? row.int64(0) : row.integer(2)
+            try connection.one(
+                "SELECT id, head, reached, reached_head FROM write_checkpoint WHERE key = ?", [.text(key)]
+            ) { row in
+                if Self.lsn(row.int64(1)) <= lsn { return row.int64(0) }
+                return Self.lsn(row.int64(3)) <= lsn ? row.integer(2) : nil
             } ?? nil
         }
     }

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSystem
 
 /// The number of a replication stream: one for each deployed configuration (service 7.2).
 package typealias StreamNumber = Int64
@@ -14,7 +15,7 @@ package struct StreamRecord: Sendable, Equatable {
     package let configHash: String
     /// The replication slot on the source.
     package let slot: String
-    /// The id of the publication that the slot was made for.
+    /// The publication that the slot was made for, its id and version; 0 if that was not noted.
     package let publication: Int64
     /// Whether it is the one that clients are served from.
     package var isActive: Bool
@@ -28,10 +29,17 @@ package struct StreamRecord: Sendable, Equatable {
     package var isAhead: Bool
     /// The end of the last transaction that was applied.
     package var appliedLSN: LSN
+    /// What is stored of the transaction behind that.
+    package var partial = TransactionProgress()
     /// The last operation that was written, published or not.
     package var lastOperation: Int64
     /// The published checkpoint.
     package var checkpoint: StoredCheckpoint
+    /// Up to where Postgres may forget its log, should that be further than what was applied; zero before the slot is made.
+    package var reportedLSN: LSN
+
+    /// Up to where Postgres may have been told that everything is stored here: if its slot is further, something is missing.
+    var storedLSN: LSN { max(appliedLSN, reportedLSN) }
 }
 
 /// A published checkpoint: all changes up to the position are in operations up to the id (service 0).
@@ -50,45 +58,40 @@ package struct StoredCheckpoint: Sendable, Hashable {
 
 /// The state of the service in one SQLite file; it survives the end of the process at any moment.
 package final class ServiceStore: Sendable {
-    let pool: SQLitePool
+    /// The connections: those that read are for streams, which may keep all of them busy.
+    ///
+    /// Replication reads and writes on the one that writes, and so do requests for write checkpoints.
+    package let pool: SQLitePool
+    /// Streams that surely have no table with former writers, which is asked at each commit.
+    let streamsWithoutWriters = Lock<Set<StreamNumber>>([])
+    private let path: String
 
-    /// Opens the file, which is made if it is missing.
+    /// Opens the file, which is made if it is missing, and which nobody else may read.
     ///
     /// - Parameters:
     ///   - path: The file.
     ///   - readers: How many streams can read at once.
-    ///   - last: The number behind which the streams of a file that is made begin.
+    ///   - former: What a file that is made has to know of the one whose place it takes.
     /// - Returns: The store.
     /// - Throws: `SQLiteError`, or `StoreError` for the file of another version.
     package static func open(
-        path: String, readers: Int = 4, after last: StreamNumber = 0
+        path: String, readers: Int = 4, after former: FormerState = FormerState()
     ) async throws -> ServiceStore {
+        StateFile.makePrivate(path)
         let pool = try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
             try StoreSchema.configure(connection, isWriter: isWriter)
-            if isWriter { try StoreSchema.prepare(connection, after: last) }
+            if isWriter { try StoreSchema.prepare(connection, after: former) }
         }
-        return ServiceStore(pool: pool)
+        return ServiceStore(pool: pool, path: path)
     }
 
-    /// The last stream number that a file of any version has given; 0 if it cannot be read.
-    static func lastStreamNumber(path: String) -> StreamNumber {
-        guard let connection = try? SQLiteConnection(path: path, flags: .readWrite) else { return 0 }
-        defer { connection.close() }
-        return
-            (try? connection.one("SELECT max(seq) FROM sqlite_sequence WHERE name = 'replication_stream'") {
-                $0.int64(0)
-            }) ?? 0
+    private init(pool: SQLitePool, path: String) {
+        self.pool = pool
+        self.path = path
     }
 
-    private init(pool: SQLitePool) { self.pool = pool }
-
-    /// The size of the file in bytes.
-    package func size() async throws -> Int64 {
-        try await pool.read { connection in
-            let pages = try connection.one("PRAGMA page_count") { $0.int64(0) } ?? 0
-            return try connection.one("PRAGMA page_size") { $0.int64(0) * pages } ?? 0
-        }
-    }
+    /// The size of the file with its log in bytes, for which no reader is waited for.
+    package func size() -> Int64 { StateFile.size(path) }
 
     /// Closes the file once accepted work is done.
     package func close() async { await pool.close() }
@@ -117,7 +120,7 @@ package final class ServiceStore: Sendable {
     }
 
     private func one(_ condition: String, _ values: [SQLiteValue] = []) async throws -> StreamRecord? {
-        try await pool.read { connection in
+        try await pool.write { connection in
             try connection.one("SELECT \(Self.columns) FROM replication_stream \(condition)", values) {
                 Self.record($0)
             }
@@ -136,7 +139,7 @@ package final class ServiceStore: Sendable {
     /// - Parameters:
     ///   - config: The configuration's text.
     ///   - configHash: The digest of the text.
-    ///   - publication: The id of the publication.
+    ///   - publication: The publication, its id and version.
     ///   - slot: Makes the slot's name of the number.
     /// - Returns: The stream.
     /// - Throws: `SQLiteError`.
@@ -160,6 +163,25 @@ package final class ServiceStore: Sendable {
         return try await stream(number)
     }
 
+    /// Notes that the slot of a stream is there.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - position: Where the slot begins: what lies before is in no stream.
+    ///   - publication: What it was made for.
+    /// - Returns: The stream as it is now.
+    /// - Throws: `SQLiteError`.
+    package func noteSlot(
+        of stream: StreamRecord, at position: LSN, publication: Int64
+    ) async throws -> StreamRecord {
+        try await pool.write { connection in
+            try connection.run(
+                "UPDATE replication_stream SET reported_lsn = ?, publication = ? WHERE id = ?",
+                [Self.value(position), .integer(publication), .integer(stream.number)])
+        }
+        return try await self.stream(stream.number)
+    }
+
     /// Makes a stream the one that clients are served from, and stops every other.
     package func activate(_ number: StreamNumber) async throws {
         try await pool.write { connection in
@@ -174,14 +196,14 @@ package final class ServiceStore: Sendable {
 
     /// The slots that the state knows of.
     package func slots() async throws -> [String] {
-        try await pool.read { connection in
+        try await pool.write { connection in
             try connection.query("SELECT slot FROM replication_stream WHERE slot <> ''") { $0.string(0) }
         }
     }
 
     /// The slots of stopped streams that may still be there.
     package func stoppedSlots() async throws -> [String] {
-        try await pool.read { connection in
+        try await pool.write { connection in
             try connection.query(
                 "SELECT slot FROM replication_stream WHERE state = 'stopped' AND slot <> '' ORDER BY id"
             ) { $0.string(0) }
@@ -226,7 +248,7 @@ package final class ServiceStore: Sendable {
 
     static let columns =
         "id, config, config_hash, slot, publication, state, snapshot_done, no_checkpoint_before, is_ahead, applied_lsn, "
-        + "last_op, checkpoint_op, checkpoint_lsn"
+        + "last_op, checkpoint_op, checkpoint_lsn, partial_lsn, partial_position, partial_changes, reported_lsn"
 
     static func record(_ row: SQLiteRow) -> StreamRecord {
         StreamRecord(
@@ -235,8 +257,11 @@ package final class ServiceStore: Sendable {
             isStopped: row.string(5) == "stopped",
             isSnapshotDone: row.int64(6) != 0,
             noCheckpointBefore: lsn(row.int64(7)), isAhead: row.int64(8) != 0, appliedLSN: lsn(row.int64(9)),
+            partial: TransactionProgress(
+                finalLSN: lsn(row.int64(13)), position: lsn(row.int64(14)), changes: Int(row.int64(15))),
             lastOperation: row.int64(10),
-            checkpoint: StoredCheckpoint(operation: row.int64(11), lsn: lsn(row.int64(12))))
+            checkpoint: StoredCheckpoint(operation: row.int64(11), lsn: lsn(row.int64(12))),
+            reportedLSN: lsn(row.int64(16)))
     }
 
     static func lsn(_ stored: Int64) -> LSN { LSN(rawValue: UInt64(bitPattern: stored)) }

@@ -38,20 +38,25 @@ package struct TableDescription: Sendable, Hashable {
         self.columns = columns
     }
 
-    /// Whether a record of one goes on for the other: the same relation under the same name with the same identity.
+    /// Whether a record of one goes on for the other, as long as types are as they are now: the same relation under the
+    /// same name with the same identity.
     package func isSameTable(as other: TableDescription) -> Bool {
-        isSameTable(as: other, identity: identity)
+        hasSameName(as: other) && identity(TypeCatalog()) == other.identity(TypeCatalog())
     }
 
-    /// The same for a table of which the identity is kept as text.
-    func isSameTable(as other: TableDescription, identity: String) -> Bool {
+    /// Whether it is the same relation under the same name.
+    func hasSameName(as other: TableDescription) -> Bool {
         oid == other.oid && ExactText(schema) == ExactText(other.schema)
-            && ExactText(name) == ExactText(other.name) && ExactText(identity) == ExactText(other.identity)
+            && ExactText(name) == ExactText(other.name)
     }
 
-    /// Names and types of the identity; another text means other replica ids (service 4.8).
-    package var identity: String {
-        columns.filter(\.isIdentity).map { "\($0.typeOID) \($0.name)" }.joined(separator: "\n")
+    /// Names and types of the identity, with the fields of composite types; another text means other replica ids (service
+    /// 4.8).
+    func identity(_ types: TypeCatalog) -> ExactText {
+        let parts = columns.filter(\.isIdentity).map {
+            "\($0.typeOID) \($0.name)\(types.type($0.typeOID).fieldsText)"
+        }
+        return ExactText(parts.joined(separator: "\n"))
     }
 }
 
@@ -69,10 +74,22 @@ package struct SourceTable: Sendable {
     package var snapshotKey: String?
     /// Of which layout its rows are.
     package var layout = TableLayout.Version()
-    /// Whether values that are written now may stand in for those that a later update leaves out.
-    var keepsLargeValues = true
+    /// By what it was published when its rows were read; nil if they were not.
+    package var membership: String?
+    /// The transactions that were seen before its rows were read; nil if they were not.
+    package var seen: SeenTransactions?
+    /// The position of the log behind what was seen then.
+    ///
+    /// Nothing of it is applied again; zero if it is (service 4.8).
+    package var readUntil = LSN.zero
+    /// Where the transaction is committed that tells of its rows; nil if they are read from the source.
+    package var toldAt: LSN?
     let shape: RowShape
     let types: [PostgresType]
+    /// What the replica ids of its rows are made of.
+    let identity: ExactText
+    /// Whether rows are identified by fields of composite types.
+    let hasFieldsInIdentity: Bool
     /// The columns whose values an update may leave out.
     let largeColumns: [Int]
 
@@ -87,6 +104,10 @@ package struct SourceTable: Sendable {
         self.snapshotKey = snapshotKey
         shape = RowShape(columns: description.columns.map(\.name))
         self.types = description.columns.map { types.type($0.typeOID) }
+        identity = description.identity(types)
+        hasFieldsInIdentity = zip(description.columns, self.types).contains {
+            $0.isIdentity && $1.hasFields
+        }
         hasComposites = self.types.contains { $0.hasFields }
         largeColumns = description.columns.indices.filter {
             types.isVariableLength(description.columns[$0].typeOID)
@@ -100,9 +121,26 @@ package struct SourceTable: Sendable {
             snapshotKey: snapshotKey,
             types: types)
         table.layout = layout
-        table.keepsLargeValues = keepsLargeValues
+        table.membership = membership
+        table.seen = seen
+        table.readUntil = readUntil
+        table.toldAt = toldAt
         return table
     }
+
+    /// Whether what a transaction has changed was read with the rows, and is not applied again.
+    ///
+    /// - Parameters:
+    ///   - transaction: The id that the stream tells.
+    ///   - lsn: Where it is committed: ids come again some day, positions do not.
+    /// - Returns: False if it is applied.
+    func wasRead(_ transaction: UInt32, committedAt lsn: LSN) -> Bool {
+        lsn <= readUntil && seen?.contains(transaction) == true
+    }
+
+    /// Whether values are surely of the layout that is known: they may stand in for those that a later update leaves out,
+    /// and have the fields that are known.
+    var isOfLayout: Bool { toldAt.map { $0 > layout.since } ?? true }
 
     /// Schema and name, for messages.
     var qualifiedName: String { "\(description.schema).\(description.name)" }

@@ -2,17 +2,58 @@ import PowerSyncSQLite
 
 /// The tables of the state file.
 enum StoreSchema {
-    static let version: Int64 = 2
+    static let version: Int64 = 5
 
-    /// Makes the tables of a new file; refuses the file of another version.
-    static func prepare(_ connection: SQLiteConnection, after last: StreamNumber) throws {
+    /// What makes the file of a version one of the next.
+    private static let steps: [Int64: [String]] = [
+        2: [
+            "ALTER TABLE replication_stream ADD COLUMN partial_lsn INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE replication_stream ADD COLUMN partial_changes INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE replication_stream ADD COLUMN promised_lsn INTEGER NOT NULL DEFAULT 0",
+            // By what they were published nobody noted: they are read anew at their next change.
+            "ALTER TABLE source_table ADD COLUMN membership TEXT",
+            "ALTER TABLE source_table ADD COLUMN seen TEXT",
+            "ALTER TABLE source_table ADD COLUMN writers TEXT",
+            "ALTER TABLE source_table ADD COLUMN is_incomplete INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE write_checkpoint ADD COLUMN requested_at INTEGER",
+        ],
+        3: [
+            "ALTER TABLE source ADD COLUMN counters_since TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE replication_stream ADD COLUMN reported_lsn INTEGER NOT NULL DEFAULT 0",
+            // What Postgres was told was not noted, but whether a promise was open: that is not kept any more.
+            """
+            UPDATE replication_stream SET publication = 0, reported_lsn = CASE WHEN promised_lsn > 0 THEN 1
+                WHEN snapshot_done OR applied_lsn > 0
+                    OR EXISTS (SELECT 1 FROM source_table WHERE stream = replication_stream.id)
+                THEN \(Int64.max) ELSE 0 END
+            """,
+            "ALTER TABLE replication_stream DROP COLUMN promised_lsn",
+            // Changes were counted from the beginning of their transaction.
+            "ALTER TABLE replication_stream ADD COLUMN partial_position INTEGER NOT NULL DEFAULT 0",
+            "UPDATE replication_stream SET partial_lsn = 0, partial_changes = 0",
+            "ALTER TABLE write_checkpoint ADD COLUMN reached_head INTEGER NOT NULL DEFAULT 0",
+        ],
+        // What had been read was applied again.
+        4: ["ALTER TABLE source_table ADD COLUMN read_until INTEGER NOT NULL DEFAULT 0"],
+    ]
+
+    /// Makes the tables of a new file, or those of a former version what they are now; refuses the file of another version.
+    static func prepare(_ connection: SQLiteConnection, after former: FormerState) throws {
         let found = try connection.one("PRAGMA user_version") { $0.int64(0) } ?? 0
         if found == version { return }
-        guard found == 0 else { throw StoreError.otherVersion(found) }
+        guard found == 0 else {
+            return try connection.transaction {
+                for former in found..<max(found, version) {
+                    guard let step = steps[former] else { throw StoreError.otherVersion(found) }
+                    for statement in step { try connection.execute(statement) }
+                }
+                guard found < version else { throw StoreError.otherVersion(found) }
+                try connection.execute("PRAGMA user_version = \(version)")
+            }
+        }
         try connection.transaction {
             try connection.execute(script)
-            try connection.run(
-                "INSERT INTO sqlite_sequence VALUES ('replication_stream', ?)", [.integer(last)])
+            try former.write(to: connection)
             try connection.execute("PRAGMA user_version = \(version)")
         }
     }
@@ -40,7 +81,9 @@ enum StoreSchema {
             system_id TEXT NOT NULL,
             timeline INTEGER NOT NULL,
             database_oid INTEGER NOT NULL,
-            address TEXT NOT NULL
+            address TEXT NOT NULL,
+            -- Since when the source counts what it does: it begins anew after each crash.
+            counters_since TEXT NOT NULL DEFAULT ''
         ) STRICT;
 
         -- One for each configuration that was deployed; the id is the prefix of bucket names and is never used again.
@@ -48,7 +91,7 @@ enum StoreSchema {
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             config_hash TEXT NOT NULL,
             config TEXT NOT NULL,
-            -- The id of the publication that the slot was made for; another one misses changes.
+            -- The publication that the slot was made for, its id and version; another one misses changes. 0 if not noted.
             publication INTEGER NOT NULL,
             slot TEXT NOT NULL,
             state TEXT NOT NULL CHECK (state IN ('building', 'active', 'stopped')),
@@ -57,9 +100,16 @@ enum StoreSchema {
             -- Whether rows are stored that are newer than the log, up to a position that is not known yet.
             is_ahead INTEGER NOT NULL DEFAULT 0,
             applied_lsn INTEGER NOT NULL DEFAULT 0,
+            -- Where the transaction is committed that is stored in part, the position of the last of its changes that are,
+            -- and how many of that position.
+            partial_lsn INTEGER NOT NULL DEFAULT 0,
+            partial_position INTEGER NOT NULL DEFAULT 0,
+            partial_changes INTEGER NOT NULL DEFAULT 0,
             last_op INTEGER NOT NULL DEFAULT 0,
             checkpoint_op INTEGER NOT NULL DEFAULT 0,
-            checkpoint_lsn INTEGER NOT NULL DEFAULT 0
+            checkpoint_lsn INTEGER NOT NULL DEFAULT 0,
+            -- Up to where Postgres may forget its log if that is further than what was applied; 0 before the slot is made.
+            reported_lsn INTEGER NOT NULL DEFAULT 0
         ) STRICT;
 
         CREATE TABLE source_table(
@@ -70,9 +120,19 @@ enum StoreSchema {
             schema_name TEXT NOT NULL,
             name TEXT NOT NULL,
             identity TEXT NOT NULL,
+            -- By what it was published when it was read; NULL if it was not.
+            membership TEXT,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_key TEXT,
+            -- The transactions that were seen before its rows were read.
+            seen TEXT,
+            -- The position of the log behind these, of which nothing is applied again; 0 if it is.
+            read_until INTEGER NOT NULL DEFAULT 0,
+            -- The transactions that had changed it before it was published, and were open when it was read.
+            writers TEXT,
             is_replaced INTEGER NOT NULL DEFAULT 0,
+            -- Whether rows are missing that are being read, although the log does not bring them again.
+            is_incomplete INTEGER NOT NULL DEFAULT 0,
             -- Where the rows lie and what their columns are; `shape` counts how often that has changed.
             layout TEXT,
             shape INTEGER NOT NULL DEFAULT 0,
@@ -116,12 +176,16 @@ enum StoreSchema {
         ) STRICT;
         CREATE INDEX operation_of_bucket ON operation(bucket, op_id);
 
-        -- `reached` is the newest id whose head had been passed when the next one was asked for.
+        -- `reached` is the newest id whose head, `reached_head`, had been passed when the next one was asked for.
+        -- `requested_at` is when the client last named an id, in seconds since 1970; null if an id was given, which must
+        -- never be given again.
         CREATE TABLE write_checkpoint(
             key TEXT PRIMARY KEY,
             id INTEGER NOT NULL,
             head INTEGER NOT NULL,
-            reached INTEGER
+            reached INTEGER,
+            reached_head INTEGER NOT NULL DEFAULT 0,
+            requested_at INTEGER
         ) STRICT, WITHOUT ROWID;
         """
 }

@@ -67,9 +67,29 @@ package final class CheckpointHub: Sendable {
         stream: StreamNumber, config: CompiledSyncConfig, _ checkpoint: StoredCheckpoint,
         maySwitch: Bool = true
     ) {
+        publish(stream, config, checkpoint) { state in
+            state.current?.stream == stream ? state.successor == nil : maySwitch
+        }
+    }
+
+    /// Publishes a checkpoint unless clients are served from one already.
+    ///
+    /// - Parameters:
+    ///   - stream: The replication stream.
+    ///   - config: Its configuration.
+    ///   - checkpoint: The checkpoint.
+    package func publishFirst(
+        stream: StreamNumber, config: CompiledSyncConfig, _ checkpoint: StoredCheckpoint
+    ) {
+        publish(stream, config, checkpoint) { $0.current == nil }
+    }
+
+    private func publish(
+        _ stream: StreamNumber, _ config: CompiledSyncConfig, _ checkpoint: StoredCheckpoint,
+        if mayPublish: (State) -> Bool
+    ) {
         let (published, waiters) = state.withLock { state -> (PublishedCheckpoint?, [Waiter]) in
-            let isCurrent = state.current?.stream == stream
-            guard isCurrent ? state.successor == nil : maySwitch else { return (nil, []) }
+            guard mayPublish(state) else { return (nil, []) }
             state.successor = nil
             state.sequence += 1
             let published = PublishedCheckpoint(

@@ -39,6 +39,36 @@ package struct KeepaliveSchedule: Sendable {
     /// Shortly before the warning and behind it there are no periodic lines.
     private func hasPeriodic(before end: Double) -> Bool { nextPeriodic < end - 25 }
 
+    /// Waits for something, and says meanwhile how long the token is valid.
+    ///
+    /// - Parameters:
+    ///   - clock: The time.
+    ///   - value: What is waited for; it is cancelled when the token expires.
+    ///   - say: Sends the seconds that are left.
+    /// - Returns: What was waited for; nil if the token has expired before.
+    /// - Throws: What `value` and `say` throw, and `CancellationError`.
+    package mutating func wait<Value: Sendable>(
+        _ clock: ServiceClock, for value: @escaping @Sendable () async throws -> Value,
+        saying say: (_ seconds: Int) async throws -> Void
+    ) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await value() }
+            defer { group.cancelAll() }
+            while true {
+                let time = next(at: clock.moment)
+                group.addTask {
+                    try await clock.sleep(time)
+                    return nil
+                }
+                if let value = try await group.next() ?? nil { return value }
+                let now = clock.moment
+                guard let seconds = due(at: now, random: clock.random()) else { continue }
+                try await say(seconds)
+                if isExpired(at: now) { return nil }
+            }
+        }
+    }
+
     /// The seconds to send now, nil if it is too early.
     ///
     /// - Parameters:

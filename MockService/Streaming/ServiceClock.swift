@@ -5,6 +5,13 @@
 #endif
 import PowerSyncSystem
 
+/// What a wait until a time has come to.
+private enum Outcome<Value: Sendable> {
+    case came(Value)
+    case over
+    case cancelled
+}
+
 /// The time and randomness of the service, so that tests can move them.
 package struct ServiceClock: Sendable {
     /// One moment by both clocks.
@@ -44,6 +51,39 @@ package struct ServiceClock: Sendable {
 
     /// The moment that it is.
     package var moment: Moment { Moment(wall: now(), monotonic: monotonic()) }
+
+    /// Waits for something until a time of the monotonic clock.
+    ///
+    /// - Parameters:
+    ///   - time: The time.
+    ///   - wait: What is waited for; it is cancelled when the time has come.
+    /// - Returns: What was waited for; nil if the time has come first.
+    /// - Throws: What `wait` throws, and `CancellationError`.
+    func first<Value: Sendable>(
+        until time: Double, _ wait: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
+        try await withThrowingTaskGroup(of: Outcome<Value>.self) { group in
+            group.addTask { .came(try await wait()) }
+            group.addTask {
+                do {
+                    try await sleep(time)
+                } catch is CancellationError {
+                    return .cancelled
+                }
+                return .over
+            }
+            defer { group.cancelAll() }
+            while let outcome = try await group.next() {
+                switch outcome {
+                case .came(let value): return value
+                case .over: return nil
+                // What it means is for `wait` to say: that a connection has ended, for what reason.
+                case .cancelled: continue
+                }
+            }
+            throw CancellationError()
+        }
+    }
 
     /// The time of the system.
     package static func system(_ poller: Poller) -> ServiceClock {

@@ -20,6 +20,9 @@ final class StreamTotals: Sendable {
 
 /// Serves one sync stream: reads what its session asks for and sends what it says.
 struct StreamLoop {
+    /// The token had expired before the client took a line that was under way.
+    struct TokenHasExpired: Error {}
+
     let store: ServiceStore
     let hub: CheckpointHub
     let clock: ServiceClock
@@ -37,6 +40,9 @@ struct StreamLoop {
     private static let lineLimit = 1 << 20
     /// Bytes of a line that are handed over at once.
     private static let pieceBytes = 64 << 10
+    /// The seconds that a line which is under way may take behind the end of the token: as long the token is accepted
+    /// (service 2.2).
+    private static let tolerance = 60.0
 
     /// The checkpoint as this stream sees it.
     func view(_ published: PublishedCheckpoint) async throws -> CheckpointView {
@@ -70,6 +76,13 @@ struct StreamLoop {
         // Room for the next line of data, from when it is asked for.
         var room: LineBudget.Room?
         func send(_ line: SyncLine) async throws { try await write(encode(line, encoder), writer) }
+        func say(_ seconds: Int) async throws { try await send(.tokenExpiresIn(seconds)) }
+        // All readers of the state may be busy for long.
+        func offer(_ newer: PublishedCheckpoint) async throws -> Bool {
+            let view = try await keepalive.wait(clock, for: { try await self.view(newer) }, saying: say)
+            if let view, let line = session.offer(view) { try await send(line) }
+            return view != nil
+        }
         var published = first
         // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
         if !keepalive.isExpired(at: clock.moment), let line = session.offer(firstView) {
@@ -87,15 +100,18 @@ struct StreamLoop {
                 let place = room ?? lines.queue(Self.lineLimit)
                 room = place
                 guard try await isGiven(place, until: keepalive.next(at: clock.moment)) else { continue }
-                let data = try await self.data(for: read, &session, encoder)
+                let chunk = try await keepalive.wait(
+                    clock, for: { try await self.chunk(for: read) }, saying: say)
                 // Data of a replaced stream is being deleted: what was read may have holes.
-                guard hub.current?.stream == stream else { break serving }
-                if let data { try await write(data, writer, in: place) }
+                guard let chunk, hub.current?.stream == stream else { break serving }
+                if let line = session.received(chunk, for: read) {
+                    try await write(encode(line, encoder), writer, in: place)
+                }
                 room = nil
                 if session.mayBeInterrupted, let newer = hub.current, newer.sequence > published.sequence {
                     published = newer
                     guard newer.stream == stream else { break serving }
-                    if let line = session.offer(try await view(newer)) { try await send(line) }
+                    guard try await offer(newer) else { break serving }
                 }
             case .wait:
                 slot.reached(published.sequence)
@@ -103,7 +119,7 @@ struct StreamLoop {
                 guard let newer = try await next(after: published.sequence, until: time) else { continue }
                 published = newer
                 guard newer.stream == stream else { break serving }
-                if let line = session.offer(try await view(newer)) { try await send(line) }
+                guard try await offer(newer) else { break serving }
             }
         }
         let end = encoder.finish()
@@ -113,29 +129,30 @@ struct StreamLoop {
     // MARK: Lines
 
     /// A line as it is sent, without what it was made of; what was taken of it is not held any more.
-    private final class EncodedLine {
+    private final class EncodedLine: Sendable {
         /// How many bytes it has.
         let count: Int
         /// Its size before compression.
         let size: Int
         let operations: Int
         /// The last one first.
-        private var pieces: [[UInt8]]
+        private let pieces: Lock<[[UInt8]]>
 
         init(_ bytes: [UInt8], size: Int, operations: Int) {
             count = bytes.count
             self.size = size
             self.operations = operations
-            pieces =
+            let pieces: [[UInt8]] =
                 bytes.count <= pieceBytes
                 ? [bytes]
                 : stride(from: 0, to: bytes.count, by: pieceBytes).reversed().map { start in
                     Array(bytes[start..<min(start + pieceBytes, bytes.count)])
                 }
+            self.pieces = Lock(pieces)
         }
 
         /// Takes the next bytes; nil at the end.
-        func next() -> [UInt8]? { pieces.popLast() }
+        func next() -> [UInt8]? { pieces.withLock { $0.popLast() } }
     }
 
     private func encode(_ line: SyncLine, _ encoder: LineEncoder) -> EncodedLine {
@@ -144,14 +161,9 @@ struct StreamLoop {
         return EncodedLine(bytes, size: size, operations: data.operations.count)
     }
 
-    /// The line of what is read; nil if there is none, or the stream was replaced meanwhile.
-    private func data(
-        for read: StreamSession.BucketRead, _ session: inout StreamSession, _ encoder: LineEncoder
-    ) async throws -> EncodedLine? {
-        let chunk = try await store.chunk(
+    private func chunk(for read: StreamSession.BucketRead) async throws -> BucketChunk {
+        try await store.chunk(
             bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows, bytes: Self.lineLimit)
-        guard hub.current?.stream == stream else { return nil }
-        return session.received(chunk, for: read).map { encode($0, encoder) }
     }
 
     private func write(
@@ -159,14 +171,21 @@ struct StreamLoop {
     ) async throws {
         let room = room ?? lines.take(line.count)
         room.resize(to: line.count)
+        // Nothing can be said of the token in the midst of a line, which a slow client may take hours for (service 3.9).
+        let now = clock.moment
+        let end = now.monotonic + max(0, expiry - now.wall) + Self.tolerance
         // One line is one chunk (service 1.5). What a slow client has taken of it makes room for others.
         try writer.beginChunk(of: line.count)
-        var left = line.count
-        while let piece = line.next() {
-            try await writer.write(piece)
-            left -= piece.count
-            room.resize(to: left)
+        let isTaken: Bool? = try await clock.first(until: end) {
+            var left = line.count
+            while let piece = line.next() {
+                try await writer.write(piece)
+                left -= piece.count
+                room.resize(to: left)
+            }
+            return true
         }
+        guard isTaken != nil else { throw TokenHasExpired() }
         metrics.count { counters in
             counters.syncedBytes += line.size
             counters.sentBytes += line.count
@@ -181,26 +200,11 @@ struct StreamLoop {
     /// Whether there is room for a line before the time has come.
     private func isGiven(_ room: LineBudget.Room, until time: Double) async throws -> Bool {
         if room.isGiven { return true }
-        return try await first(until: time) { try await room.wait() } != nil
+        return try await clock.first(until: time) { try await room.wait() } != nil
     }
 
     /// The next checkpoint, nil if the time has come first.
     private func next(after sequence: UInt64, until time: Double) async throws -> PublishedCheckpoint? {
-        try await first(until: time) { try await hub.next(after: sequence) }
-    }
-
-    /// What is waited for, nil if the time has come first.
-    private func first<Value: Sendable>(
-        until time: Double, _ wait: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value? {
-        try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await wait() }
-            group.addTask {
-                try await clock.sleep(time)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
+        try await clock.first(until: time) { try await hub.next(after: sequence) }
     }
 }

@@ -96,6 +96,11 @@ package struct StreamSession {
     /// - Returns: The line to send; nil if the checkpoint changes nothing for this client, then what was
     ///   planned goes on.
     package mutating func offer(_ view: CheckpointView) -> SyncLine? {
+        var view = view
+        // What was told is not taken back: an id that is not kept any more was reached long ago, and of two that were reached
+        // the state knows the one by which it was asked.
+        view.writeCheckpoint =
+            [view.writeCheckpoint, current?.writeCheckpoint].compactMap { $0 }.max()
         let line: SyncLine
         if let current {
             guard

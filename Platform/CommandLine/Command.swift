@@ -53,7 +53,8 @@ package struct Command: Sendable {
     package let discussion: String
     /// The options.
     package let options: [Option]
-    /// What the arguments without dashes are called in the help; no others are accepted.
+    /// What the arguments without dashes are called in the help; no others are accepted, but for a last one that ends
+    /// in `…`, of which there may be several.
     package let arguments: [String]
     /// The environment variables.
     package let variables: [Variable]
@@ -83,9 +84,13 @@ package struct Command: Sendable {
     /// From here on a reader that goes away ends the output and nothing else, as SIGPIPE is ignored; children of
     /// `ChildProcess` have its default action.
     ///
-    /// - Parameter arguments: the words behind the program's name.
+    /// - Parameters:
+    ///   - arguments: the words behind the program's name.
+    ///   - errors: gets the line that says what went wrong; standard error by default.
     /// - Returns: the exit status: 0, the command's own, 64 for a line that cannot be understood, else 1.
-    package func main(_ arguments: [String]) async -> Int32 {
+    package func main(
+        _ arguments: [String], errors: @Sendable (String) -> Void = { StandardError.print($0) }
+    ) async -> Int32 {
         signal(SIGPIPE, SIG_IGN)
         do {
             switch try ParsedCommand.parse(self, arguments) {
@@ -95,12 +100,12 @@ package struct Command: Sendable {
             case .run(let run, let arguments): return try await run(arguments)
             }
         } catch let error as CommandError {
-            StandardError.print("error: \(error.message)")
+            errors("error: \(error.message)")
             return error.exitStatus
         } catch is CancellationError {
             return 130
         } catch {
-            StandardError.print("error: \(error)")
+            errors("error: \(error)")
             return 1
         }
     }

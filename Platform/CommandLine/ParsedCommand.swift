@@ -48,7 +48,8 @@ enum ParsedCommand {
             if words.isEmpty || parsed.arguments.isEmpty { return .help(HelpText.of(command, path: path)) }
             throw usage("name a command", path)
         }
-        guard parsed.arguments.count <= command.arguments.count else {
+        let isOpenEnded = command.arguments.last?.hasSuffix("…") == true
+        guard isOpenEnded || parsed.arguments.count <= command.arguments.count else {
             throw usage("unexpected argument \"\(parsed.arguments[command.arguments.count])\"", path)
         }
         return .run(run, parsed)

@@ -32,6 +32,16 @@ package enum Base64 {
         decode(text.utf8, strict: false)
     }
 
+    /// Returns the bytes of a text, or nil where it is not exactly what `encode` makes.
+    ///
+    /// For values of users, which must not become other bytes by a mistake in them.
+    package static func decodeExactly(_ text: some StringProtocol) -> [UInt8]? {
+        guard text.utf8.count.isMultiple(of: 4), let bytes = decode(text),
+            encode(bytes).utf8.elementsEqual(text.utf8)
+        else { return nil }
+        return bytes
+    }
+
     static func encode(_ bytes: [UInt8], alphabet: [UInt8], padded: Bool) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)

@@ -6,6 +6,8 @@ package struct HTTPResponse: Sendable {
     package var fields: HTTPFields
     /// The body.
     package var body: HTTPResponseBody
+    /// What lives until the answer has been sent or its connection has ended; its end gives back what the answer takes.
+    package var lease: (any AnyObject & Sendable)?
 
     /// Creates an answer.
     package init(status: Int, fields: HTTPFields = [:], body: HTTPResponseBody = .empty) {
@@ -53,8 +55,31 @@ package protocol HTTPRequestBody: Sendable {
     ///
     /// - Parameter limit: The most bytes to take.
     /// - Returns: The bytes.
-    /// - Throws: `bodyTooLarge`, `bodyTimeout`, `malformed` or `cut`.
+    /// - Throws: `bodyTooLarge`, `bodyTimeout`, `overloaded`, `malformed` or `cut`.
     func collect(limit: Int) async throws(HTTPError) -> [UInt8]
+
+    /// Returns the whole body, as above, and waits no longer for room than it is told.
+    ///
+    /// - Parameters:
+    ///   - limit: The most bytes to take.
+    ///   - patience: How long the body may be held back; afterwards what is left of this time. In the time in which
+    ///     bytes come it does not become less.
+    /// - Returns: The bytes.
+    /// - Throws: `bodyTooLarge`, `bodyTimeout`, `overloaded`, `malformed` or `cut`.
+    func collect(limit: Int, patience: inout Duration) async throws(HTTPError) -> [UInt8]
+}
+
+extension HTTPRequestBody {
+    /// Returns the whole body of a request that is there already and waits for nothing.
+    ///
+    /// - Parameters:
+    ///   - limit: The most bytes to take.
+    ///   - patience: Stays as it is.
+    /// - Returns: The bytes.
+    /// - Throws: As `collect(limit:)`.
+    package func collect(limit: Int, patience: inout Duration) async throws(HTTPError) -> [UInt8] {
+        try await collect(limit: limit)
+    }
 }
 
 /// Answers one request; it runs in a task of its own that is cancelled some time after the peer is gone.

@@ -3,15 +3,20 @@ import PowerSyncSystem
 
 /// The body of the request that is being answered.
 extension Connection {
-    /// Counts bytes of a body that have arrived, of which `held` were counted before.
-    func holdBodyBytes(_ count: Int, held: Int) throws(HTTPError) {
-        guard server.holdBodyBytes(count, held: held) else {
+    /// Waits for room for more of a body.
+    func takeRoom(_ count: Int, for body: UInt64, until deadline: ContinuousClock.Instant)
+        async throws(HTTPError)
+    {
+        // It may wait for long: what it has read stands in the body.
+        parser.withLock { $0.releaseMemory() }
+        do {
+            try await server.bodyRoom.take(count, for: body, until: deadline)
+        } catch is WaitingRefusal {
             throw HTTPError(.overloaded, "too many bodies are being read")
+        } catch {
+            throw HTTPError(.cut, "the client has left or the server stops")
         }
     }
-
-    /// Gives counted bytes of a body back.
-    func releaseBodyBytes(_ count: Int) { server.releaseBodyBytes(count) }
 
     func takeBody(into bytes: inout [UInt8], limit: Int) throws(HTTPError) -> Bool {
         try parser.withLock { parser throws(HTTPError) in try parser.takeBody(into: &bytes, limit: limit) }
@@ -26,9 +31,12 @@ extension Connection {
     }
 
     /// Waits for more of a body and reads it.
-    func readBody(start: ContinuousClock.Instant, received: Int) async throws(HTTPError) {
-        let pace = Duration.seconds(Double(received) / Double(configuration.bodyBytesPerSecond))
-        let deadline = start + configuration.bodyTimeout + pace
+    ///
+    /// - Parameters:
+    ///   - most: How many bytes to read.
+    ///   - deadline: When the first of them is too late.
+    /// - Throws: `.cut` where the client has left or the server stops, `.bodyTimeout`.
+    func readBody(_ most: Int, until deadline: ContinuousClock.Instant) async throws(HTTPError) {
         while true {
             let isReadable: Bool
             do {
@@ -40,7 +48,7 @@ extension Connection {
             guard isReadable else {
                 throw HTTPError(.bodyTimeout, "the body did not arrive in time")
             }
-            switch receive(64 << 10) {
+            switch receive(most) {
             case .bytes: return
             case .nothingNow: continue
             case .end: throw HTTPError(.cut, "the client left before the end of the body")

@@ -29,7 +29,8 @@ final class Connection: Sendable {
         self.server = server
         socket = Socket(
             channel: channel, writeTimeout: server.configuration.writeTimeout,
-            writeMinimum: server.configuration.writeMinimum)
+            writeMinimum: server.configuration.writeMinimum,
+            writeBytesPerSecond: server.configuration.writeBytesPerSecond)
         parser = Lock(HTTPRequestParser(limits: server.configuration.limits))
     }
 
@@ -41,7 +42,8 @@ final class Connection: Sendable {
     /// Tells the client that there is no room for it, and closes the connection.
     func refuse() async {
         await whileConnected {
-            let response = self.ownAnswer(503, ["retry-after": "1"])
+            let response = self.ownAnswer(
+                503, "the server has no room for another connection", ["retry-after": "1"])
             do {
                 try await self.send(response, to: nil, keepsAlive: false)
                 await self.linger()
@@ -84,7 +86,7 @@ final class Connection: Sendable {
                 guard self.socket.reasonOfEnd() == 0, !self.state.withLock({ $0.isStreaming || $0.isCut })
                 else { return }
                 // A task that reads, as every one does that has answered, sees the end and cancels this wait.
-                try? await Task.sleep(for: self.configuration.hangUpTimeout)
+                try? await self.server.poller.sleep(until: .now + self.configuration.hangUpTimeout)
             }
             group.addTask { await work() }
             await group.next()
@@ -151,7 +153,7 @@ final class Connection: Sendable {
 
     private func explain(_ error: HTTPError) async {
         let response = ownAnswer(
-            error.status, ["content-type": "text/plain; charset=utf-8"],
+            error.status, error.message, ["content-type": "text/plain; charset=utf-8"],
             .bytes(Array("\(error.message)\n".utf8)))
         do {
             try await send(response, to: nil, keepsAlive: false)
@@ -161,13 +163,14 @@ final class Connection: Sendable {
         }
     }
 
-    /// An answer that no handler has given.
+    /// An answer that no handler has given: as the configuration writes it, else of these fields and this body.
     private func ownAnswer(
-        _ status: Int, _ fields: HTTPFields = [:], _ body: HTTPResponseBody = .empty
+        _ status: Int, _ message: String, _ fields: HTTPFields = [:], _ body: HTTPResponseBody = .empty
     ) -> HTTPResponse {
+        let written = configuration.ownAnswer?(status, message)
         var all = configuration.ownAnswerFields
-        for (name, value) in fields { all.append(name, value) }
-        return HTTPResponse(status: status, fields: all, body: body)
+        for (name, value) in written?.fields ?? fields { all.append(name, value) }
+        return HTTPResponse(status: status, fields: all, body: written?.body ?? body)
     }
 
     // MARK: Answers
@@ -176,7 +179,7 @@ final class Connection: Sendable {
     private func answer(_ head: HTTPRequestHead, _ handler: HTTPHandler) async throws -> Bool {
         parser.withLock { $0.releaseMemory() }
         let body = head.framing == .none ? nil : RequestBody(self, head)
-        let response = await handler(head.request, body ?? NoBody())
+        var response = await handler(head.request, body ?? NoBody())
         body?.release()
         var keepsAlive = head.keepsAlive && !server.isStopping && body?.canBeDrained != false
         if case .stream(let write) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
@@ -185,6 +188,7 @@ final class Connection: Sendable {
         } else {
             try await send(response, to: head, keepsAlive: keepsAlive)
         }
+        response.lease = nil
         if keepsAlive { keepsAlive = await body?.drain() ?? true }
         // A client that did not ask for the end may have sent more in the meantime.
         if !keepsAlive, head.keepsAlive || parser.withLock({ $0.isInBody || $0.pendingBytes > 0 }) {
@@ -198,7 +202,7 @@ final class Connection: Sendable {
         let start = HTTPResponseEncoder.head(
             response, framing: framing, to: head, keepsAlive: keepsAlive, date: server.date())
         if case .bytes(let bytes) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
-            try await socket.send(start, bytes)
+            try await socket.send(start, bytes, isWhole: true)
         } else {
             try await socket.send(start)
         }
@@ -221,7 +225,7 @@ final class Connection: Sendable {
             try await writer.finish()
         } catch {
             if writer.abandon() || Task.isCancelled { throw error }
-            try await send(ownAnswer(500), to: head, keepsAlive: false)
+            try await send(ownAnswer(500, "the answer could not be written"), to: head, keepsAlive: false)
             return false
         }
         return keepsAlive

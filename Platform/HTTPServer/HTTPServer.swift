@@ -8,7 +8,6 @@ import PowerSyncSystem
 /// nobody else as long as it does not block its thread.
 package final class HTTPServer: Sendable {
     private let listener: Listener
-    private let poller: Poller
     private let state: ServerState
 
     /// Binds and listens; connections are accepted once `run` is called.
@@ -21,8 +20,7 @@ package final class HTTPServer: Sendable {
     /// - Throws: `addressInUse` and the like, with a message that says what to do.
     package init(configuration: HTTPServerConfiguration, poller: Poller) throws(HTTPServerError) {
         listener = try Listener(configuration, poller: poller)
-        self.poller = poller
-        state = ServerState(configuration)
+        state = ServerState(configuration, poller: poller)
     }
 
     /// The port that the server listens on.
@@ -30,6 +28,12 @@ package final class HTTPServer: Sendable {
 
     /// The number of connections being served.
     package var connectionCount: Int { state.connectionCount }
+
+    /// The number of bodies that are held back, so that tests can wait for it.
+    var heldBackCount: Int { state.bodyRoom.waiting }
+
+    /// The bytes of bodies that room is taken for, so that tests can wait for it.
+    var heldBodyBytes: Int { state.bodyRoom.taken }
 
     /// The number of connections that wait for a request, so that tests can wait for it.
     var restingCount: Int { state.restingCount }
@@ -46,7 +50,7 @@ package final class HTTPServer: Sendable {
         try? await Task.sleep(for: .nanoseconds(1))
         await withDiscardingTaskGroup { group in
             await acceptConnections { descriptor in
-                guard let channel = try? poller.channel(descriptor) else {
+                guard let channel = try? state.poller.channel(descriptor) else {
                     // The poller has stopped: nobody can be served any more.
                     closeDescriptor(descriptor)
                     return
@@ -82,7 +86,7 @@ package final class HTTPServer: Sendable {
             } catch {
                 // No descriptor is left: those in use must first be given back.
                 if state.isStopping { return }
-                guard (try? await poller.sleep(until: .now + .milliseconds(50))) != nil else { return }
+                guard (try? await state.poller.sleep(until: .now + .milliseconds(50))) != nil else { return }
             }
         }
     }
@@ -122,7 +126,7 @@ package final class HTTPServer: Sendable {
             group.addTask { await self.state.untilEmpty() }
             group.addTask {
                 // Cancelled when the last connection has ended first.
-                try? await self.poller.sleep(until: deadline)
+                try? await self.state.poller.sleep(until: deadline)
             }
             await group.next()
             group.cancelAll()

@@ -12,8 +12,19 @@ package struct HTTPServerConfiguration: Sendable {
     package var headerTimeout: Duration
     /// How long a body may take, on top of the time that its bytes take at `bodyBytesPerSecond`.
     package var bodyTimeout: Duration
-    /// The slowest pace at which a body may keep coming.
+    /// The slowest pace at which a body may keep coming; `.max` gives it no more time than `bodyTimeout`.
     package var bodyBytesPerSecond: Int
+    /// The bytes a second that a body must bring once `bodyGrace` is over; 0 asks for none.
+    ///
+    /// Of one that announces its length more is asked: as many as it takes to end in time.
+    package var bodyMinimumPerSecond: Int
+    /// How long a body may take to come up to its pace.
+    package var bodyGrace: Duration
+    /// How long a body is held back while there is no room for it, before it is refused with 503.
+    ///
+    /// Nothing is read from its connection then, so its sender waits; the time is none that it takes. It is that of all
+    /// its waits together.
+    package var bodyWait: Duration
     /// How long a connection may rest between two requests.
     package var idleTimeout: Duration
     /// How long a request may still be worked on when its client has hung up, or says that it will send no more.
@@ -26,6 +37,9 @@ package struct HTTPServerConfiguration: Sendable {
     ///
     /// On Linux also how long a client that is heard of may take nothing of what was sent to it.
     package var peerTimeout: Duration
+    /// The bytes a second that a client must take of an answer that is there as a whole, over each `writeTimeout`; of one
+    /// that is no longer than that it must take all.
+    package var writeBytesPerSecond: Int
     /// The most memory that the system may use for what a client has yet to take.
     package var sendBufferBytes: Int
     /// The most connections, within what the system allows.
@@ -42,9 +56,14 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxHeaderBytes: Int
     /// The longest target.
     package var maxTargetBytes: Int
-    /// The most bytes of all bodies that are being read or worked on; what is beyond is refused with 503, but for
-    /// the first 16 KiB of each body.
+    /// The most bytes of all bodies that are being read or worked on.
+    ///
+    /// The first 16 KiB of each do not count. For more, room is taken 64 KiB at a time as the bytes come, whatever is
+    /// announced; a body that finds none waits for `bodyWait`. The oldest body finds room always, so that there may be
+    /// more by one body.
     package var maxHeldBodyBytes: Int
+    /// Writes the answers that the server gives by itself, of a status and one sentence; nil: plain text.
+    package var ownAnswer: (@Sendable (Int, String) -> HTTPResponse)?
     /// Fields of the answers that the server gives by itself, such as those to a head that is too long.
     package var ownAnswerFields: HTTPFields
 
@@ -52,13 +71,15 @@ package struct HTTPServerConfiguration: Sendable {
     package init(
         host: String = "127.0.0.1", port: Int = 0, name: String = "the server",
         headerTimeout: Duration = .seconds(10), bodyTimeout: Duration = .seconds(30),
-        bodyBytesPerSecond: Int = 16 << 10, idleTimeout: Duration = .seconds(75),
+        bodyBytesPerSecond: Int = 16 << 10, bodyMinimumPerSecond: Int = 0, bodyGrace: Duration = .seconds(5),
+        bodyWait: Duration = .zero, idleTimeout: Duration = .seconds(75),
         hangUpTimeout: Duration = .seconds(1),
         writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
+        writeBytesPerSecond: Int = 64 << 10,
         peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
         reservedDescriptors: Int = 64,
         maxHeaderBytes: Int = 16 << 10, maxTargetBytes: Int = 8 << 10, maxHeldBodyBytes: Int = 64 << 20,
-        ownAnswerFields: HTTPFields = [:]
+        ownAnswer: (@Sendable (Int, String) -> HTTPResponse)? = nil, ownAnswerFields: HTTPFields = [:]
     ) {
         self.host = host
         self.port = port
@@ -66,10 +87,14 @@ package struct HTTPServerConfiguration: Sendable {
         self.headerTimeout = headerTimeout
         self.bodyTimeout = bodyTimeout
         self.bodyBytesPerSecond = bodyBytesPerSecond
+        self.bodyMinimumPerSecond = bodyMinimumPerSecond
+        self.bodyGrace = bodyGrace
+        self.bodyWait = bodyWait
         self.idleTimeout = idleTimeout
         self.hangUpTimeout = hangUpTimeout
         self.writeTimeout = writeTimeout
         self.writeMinimum = writeMinimum
+        self.writeBytesPerSecond = writeBytesPerSecond
         self.peerTimeout = peerTimeout
         self.sendBufferBytes = sendBufferBytes
         self.maxConnections = maxConnections
@@ -77,6 +102,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.maxHeaderBytes = maxHeaderBytes
         self.maxTargetBytes = maxTargetBytes
         self.maxHeldBodyBytes = maxHeldBodyBytes
+        self.ownAnswer = ownAnswer
         self.ownAnswerFields = ownAnswerFields
     }
 

@@ -16,11 +16,20 @@ final class RequestBody: HTTPRequestBody {
         case failed
     }
 
+    /// The bytes of each body for which there is always room: connections are bounded, and a head may be as long.
+    private static let freeBytes = 16 << 10
+    /// The bytes for which room is taken at a time.
+    private static let step = 64 << 10
+    /// The memory that a body has at once when it grows beyond what is free, so that it does not move as often.
+    private static let firstCapacity = 1 << 20
+    /// What is read beyond that, of a body in chunks: their marks, also those behind the last byte.
+    private static let marks = 4 << 10
+
     private let connection: Connection
     private let head: HTTPRequestHead
     private let state = Lock(State.unread)
-    /// How many of the bytes count among those of all bodies.
-    private let held = Lock(0)
+    /// What the body is called where room is given, once it has taken some.
+    private let place = Lock<UInt64?>(nil)
 
     init(_ connection: Connection, _ head: HTTPRequestHead) {
         self.connection = connection
@@ -29,28 +38,49 @@ final class RequestBody: HTTPRequestBody {
 
     deinit { release() }
 
+    private var length: Int? { if case .length(let length) = head.framing { length } else { nil } }
+
+    private var pace: BodyPace { BodyPace(connection.configuration, length: length) }
+
     /// Says that what was read is no longer needed.
     func release() {
-        let count = held.withLock { held in
-            defer { held = 0 }
-            return held
-        }
-        if count > 0 { connection.releaseBodyBytes(count) }
+        if let place = place.withLock({ $0.take() }) { connection.server.bodyRoom.remove(place) }
     }
 
     func collect(limit: Int) async throws(HTTPError) -> [UInt8] {
+        var patience = connection.configuration.bodyWait
+        return try await collect(limit: limit, patience: &patience)
+    }
+
+    func collect(limit: Int, patience: inout Duration) async throws(HTTPError) -> [UInt8] {
         try claim()
         var bytes: [UInt8] = []
-        if case .length(let length) = head.framing { bytes.reserveCapacity(min(length, limit, 1 << 20)) }
         do throws(HTTPError) {
             // A body that is announced as too long is refused before the client is asked for it.
-            var isComplete = try take(into: &bytes, limit: limit)
+            var isComplete = try connection.takeBody(into: &bytes, limit: limit)
             if !isComplete, head.expectsContinue, bytes.isEmpty { try await connection.sendContinue() }
-            let start = ContinuousClock.now
+            var start = ContinuousClock.now
+            let most = min(length ?? limit, limit)
+            var allowed = Self.freeBytes
             while !isComplete {
-                try await connection.readBody(start: start, received: bytes.count)
-                isComplete = try take(into: &bytes, limit: limit)
+                if bytes.count >= allowed, allowed < most {
+                    let step = min(Self.step, most - allowed)
+                    let before = ContinuousClock.now
+                    try await takeRoom(step, until: before + patience)
+                    allowed += step
+                    let waited = before.duration(to: .now)
+                    patience -= waited
+                    // The time for which it was held back is not its own.
+                    start += waited
+                    if let length { bytes.reserveCapacity(min(length, limit, Self.firstCapacity)) }
+                }
+                let marks = length == nil ? Self.marks : 0
+                try await connection.readBody(
+                    min(Self.step, allowed - bytes.count + marks),
+                    until: pace.deadline(start: start, received: bytes.count))
+                isComplete = try connection.takeBody(into: &bytes, limit: limit)
             }
+            giveBack(allowed - max(bytes.count, Self.freeBytes))
         } catch {
             state.withLock { $0 = .failed }
             throw error
@@ -59,14 +89,17 @@ final class RequestBody: HTTPRequestBody {
         return bytes
     }
 
-    private func take(into bytes: inout [UInt8], limit: Int) throws(HTTPError) -> Bool {
-        let isComplete = try connection.takeBody(into: &bytes, limit: limit)
-        let count = bytes.count
-        try held.withLock { held throws(HTTPError) in
-            try connection.holdBodyBytes(count - held, held: held)
-            held = count
-        }
-        return isComplete
+    private func takeRoom(_ count: Int, until deadline: ContinuousClock.Instant) async throws(HTTPError) {
+        let room = connection.server.bodyRoom
+        let name = place.withLock({ $0 }) ?? room.add()
+        place.withLock { $0 = name }
+        try await connection.takeRoom(count, for: name, until: deadline)
+    }
+
+    /// Gives back what a body of unknown length did not need.
+    private func giveBack(_ count: Int) {
+        guard count > 0, let place = place.withLock({ $0 }) else { return }
+        connection.server.bodyRoom.giveBack(count, of: place)
     }
 
     /// Whether the connection can be used again once the body has been drained.
@@ -85,16 +118,27 @@ final class RequestBody: HTTPRequestBody {
     }
 
     /// Reads and drops what nobody has read; false when that does not work out.
+    ///
+    /// What is dropped takes no room and waits for none.
     func drain() async -> Bool {
         if case .complete = state.withLock({ $0 }) { return true }
         guard canBeDrained else { return false }
         do throws(HTTPError) {
-            _ = try await collect(limit: Connection.drainLimit)
-            return true
+            try claim()
+            let start = ContinuousClock.now
+            var received = 0
+            var dropped: [UInt8] = []
+            while try !connection.takeBody(into: &dropped, limit: Connection.drainLimit) {
+                received += dropped.count
+                dropped.removeAll(keepingCapacity: true)
+                try await connection.readBody(
+                    Self.freeBytes, until: pace.deadline(start: start, received: received))
+            }
         } catch {
             // The connection is closed, which is all that can be done about it.
             return false
         }
+        return true
     }
 
     private func claim() throws(HTTPError) {

@@ -16,11 +16,6 @@ final class ServerState: Sendable {
     /// Connections that may be leaving at a time: those that are told that there is no room for them, and those
     /// that make room.
     private static let mostLeaving = 32
-    /// The bytes of each body for which there is always room.
-    ///
-    /// Nearly every request has fewer. Else some clients that are slow in sending large ones would shut out all.
-    private static let freeBodyBytes = 16 << 10
-
     private struct State {
         var connections: [UInt64: Connection] = [:]
         var lastID: UInt64 = 0
@@ -46,14 +41,17 @@ final class ServerState: Sendable {
     }
 
     let configuration: HTTPServerConfiguration
+    let poller: Poller
     private let mostConnections: Int
     private let state = Lock(State())
     private let hasStopped = Atomic(false)
     private let lastDate = Lock((second: 0, text: ""))
-    private let heldBodyBytes = Lock(0)
+    let bodyRoom: BodyRoom
 
-    init(_ configuration: HTTPServerConfiguration) {
+    init(_ configuration: HTTPServerConfiguration, poller: Poller) {
         self.configuration = configuration
+        self.poller = poller
+        bodyRoom = BodyRoom(configuration.maxHeldBodyBytes, poller: poller)
         let available =
             Int(powersync_raise_descriptor_limit()) - configuration.reservedDescriptors - Self.mostLeaving
         mostConnections = max(1, min(configuration.maxConnections, available))
@@ -146,24 +144,6 @@ final class ServerState: Sendable {
             }?.resume()
         }
     }
-
-    /// Counts bytes of a body that have arrived; false when all bodies together are too many then.
-    ///
-    /// A body that is alone is taken whatever its length, which its reader has bounded, and so is the beginning of
-    /// each: connections are bounded, and the head of a request may be as long.
-    func holdBodyBytes(_ count: Int, held: Int) -> Bool {
-        heldBodyBytes.withLock { total in
-            guard
-                held + count <= Self.freeBodyBytes || total == held
-                    || total + count <= configuration.maxHeldBodyBytes
-            else { return false }
-            total += count
-            return true
-        }
-    }
-
-    /// Gives bytes of a body back that nobody needs any more.
-    func releaseBodyBytes(_ count: Int) { heldBodyBytes.withLock { $0 -= count } }
 
     /// Returns the date for an answer, written at most once a second.
     func date() -> String {

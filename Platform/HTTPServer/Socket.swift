@@ -35,14 +35,17 @@ struct Socket: Sendable {
     /// How long a client may take less than `writeMinimum` while more waits.
     let writeTimeout: Duration
     let writeMinimum: Int
+    /// How many bytes a second a client must take of an answer that is there as a whole.
+    let writeBytesPerSecond: Int
     /// Over all that is sent: many short pieces to a slow client are as slow as a long one.
     private let progress = Lock<(handedOver: Int, pace: WritePace?)>((0, nil))
     private let end = Lock(End())
 
-    init(channel: Channel, writeTimeout: Duration, writeMinimum: Int) {
+    init(channel: Channel, writeTimeout: Duration, writeMinimum: Int, writeBytesPerSecond: Int) {
         self.channel = channel
         self.writeTimeout = writeTimeout
         self.writeMinimum = writeMinimum
+        self.writeBytesPerSecond = writeBytesPerSecond
     }
 
     /// Reads what has arrived, up to 64 KiB; the buffer is gone afterwards, so that a parked connection has none.
@@ -61,9 +64,19 @@ struct Socket: Sendable {
     ///
     /// A cancelled task still sends what the system takes without waiting.
     ///
+    /// - Parameters:
+    ///   - head: The first part.
+    ///   - body: The second part.
+    ///   - end: The last part.
+    ///   - isWhole: Whether this is an answer of which all is in memory until it is taken: then the longer it is, the
+    ///     more of it must be taken in each stretch of time.
     /// - Throws: `peerGone`, `writeTimeout`, or `CancellationError`.
-    func send(_ head: [UInt8], _ body: [UInt8] = [], _ end: [UInt8] = []) async throws {
+    func send(_ head: [UInt8], _ body: [UInt8] = [], _ end: [UInt8] = [], isWhole: Bool = false) async throws
+    {
         let total = head.count + body.count + end.count
+        let minimum = isWhole ? max(writeMinimum, min(total, mostPerStretch)) : writeMinimum
+        // A stretch that began with an earlier answer asked for less.
+        if isWhole { progress.withLock { $0.pace = nil } }
         var sent = 0
         var sentThisTurn = 0
         while sent < total {
@@ -77,7 +90,7 @@ struct Socket: Sendable {
                     await Task.yield()
                 }
             } else if -count == Int(EAGAIN) {
-                let pace = try judge()
+                let pace = try judge(minimum)
                 do {
                     // When the time is over the next attempt shows it.
                     _ = try await channel.writable(until: pace.end)
@@ -93,6 +106,8 @@ struct Socket: Sendable {
         }
     }
 
+    private var mostPerStretch: Int { Int(Double(writeBytesPerSecond) * (writeTimeout / .seconds(1))) }
+
     /// The system has waited for `peerTimeout`: whether the client has vanished or does not read, it took nothing.
     private static let tookNothing = HTTPServerError(.writeTimeout, "the client takes no bytes")
 
@@ -101,12 +116,12 @@ struct Socket: Sendable {
     /// - Returns: The stretch of time that it is in. One that began long ago is no wrong to it: the buffer was full
     ///   then, and who has caught up since has taken that much.
     /// - Throws: `writeTimeout`.
-    private func judge() throws(HTTPServerError) -> WritePace {
+    private func judge(_ minimum: Int) throws(HTTPServerError) -> WritePace {
         let untaken = Int(max(0, powersync_untaken(channel.descriptor)))
         return try progress.withLock { progress throws(HTTPServerError) in
             let taken = progress.handedOver - untaken
             let pace = progress.pace ?? WritePace(taken: taken, now: .now, within: writeTimeout)
-            progress.pace = pace.judged(taken: taken, now: .now, minimum: writeMinimum)
+            progress.pace = pace.judged(taken: taken, now: .now, minimum: minimum)
             guard let current = progress.pace else {
                 throw HTTPServerError(.writeTimeout, "the client takes too few bytes")
             }

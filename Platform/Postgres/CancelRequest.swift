@@ -1,5 +1,4 @@
 import CPowerSyncPQ
-import Dispatch
 import PowerSyncSystem
 
 /// Stops the running statement of one connection, over another connection that libpq makes for it.
@@ -21,12 +20,22 @@ final class CancelRequest: @unchecked Sendable {
     var isDone: Bool { done.withLock { $0 } }
 
     /// Starts it and returns; libpq's call waits for the network, so it has a thread of its own.
-    func send() {
-        DispatchQueue(label: "powersync.postgres.cancel").async { [self] in
-            var text = [CChar](repeating: 0, count: 256)
-            // If it cannot be made the statement goes on, and whoever waits for its end has a deadline.
-            _ = PQcancel(cancel, &text, Int32(text.count))
-            done.withLock { $0 = true }
+    ///
+    /// A server that stands still takes the request and never answers; the threads that wait for that are bounded.
+    ///
+    /// - Parameter poller: Has the threads.
+    /// - Returns: False if so many requests do not come to an end that this one cannot begin.
+    func send(_ poller: Poller) -> Bool {
+        do {
+            try poller.calls.start { [self] in
+                var text = [CChar](repeating: 0, count: 256)
+                // If it cannot be made the statement goes on, and whoever waits for its end has a deadline.
+                _ = PQcancel(cancel, &text, Int32(text.count))
+                done.withLock { $0 = true }
+            }
+            return true
+        } catch {
+            return false
         }
     }
 }

@@ -37,6 +37,13 @@ final class ConnectionHandle: @unchecked Sendable {
         PQfinish(connection)
     }
 
+    /// Where the server is said to be, in words.
+    var place: String {
+        let host = PQhost(connection).map { String(cString: $0) } ?? ""
+        let port = PQport(connection).map { String(cString: $0) } ?? ""
+        return "Postgres at \"\(host)\"" + (port.isEmpty ? "" : ", port \(port),")
+    }
+
     var isFine: Bool { !isFinished && PQstatus(connection) == CONNECTION_OK }
     var message: String { isFinished ? "the connection is closed" : oneLine(PQerrorMessage(connection)) }
     /// What a keyword of libpq was when connecting, whoever set it: the text, the environment, a service file.
@@ -168,6 +175,19 @@ final class ConnectionHandle: @unchecked Sendable {
     func enterPipeline() -> Bool { !isFinished && PQenterPipelineMode(connection) == 1 }
     func exitPipeline() -> Bool { !isFinished && PQexitPipelineMode(connection) == 1 }
     func sync() -> Bool { !isFinished && PQpipelineSync(connection) == 1 }
+
+    // MARK: Notifications
+
+    /// Takes out the notifications that have arrived since the last call.
+    func takeNotifications() -> [PostgresNotification] {
+        guard !isFinished else { return [] }
+        var taken: [PostgresNotification] = []
+        while let notification = PQnotifies(connection) {
+            defer { PQfreemem(notification) }
+            taken.append(PostgresNotification(notification.pointee))
+        }
+        return taken
+    }
 
     // MARK: COPY
 

@@ -1,10 +1,12 @@
 /// A position in the write-ahead log of Postgres: a count of bytes since the cluster was made.
 package struct LSN: RawRepresentable, Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The count of bytes.
     package let rawValue: UInt64
 
     /// The position before everything, `0/0`.
     package static let zero = LSN(rawValue: 0)
 
+    /// Makes a position of its count of bytes.
     package init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
@@ -30,8 +32,10 @@ package struct LSN: RawRepresentable, Sendable, Hashable, Comparable, CustomStri
             + String(UInt32(truncatingIfNeeded: rawValue), radix: 16, uppercase: true)
     }
 
+    /// The spelling of Postgres.
     package var description: String { postgresText }
 
+    /// Whether a position stands before another.
     package static func < (left: LSN, right: LSN) -> Bool {
         left.rawValue < right.rawValue
     }

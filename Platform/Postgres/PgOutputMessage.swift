@@ -12,11 +12,13 @@ package enum PgOutputMessage: Sendable, Equatable {
     case relation(PgOutputRelation)
     /// A type that is not built in, sent before a relation that uses it.
     case type(oid: UInt32, namespace: String, name: String)
+    /// A row is new.
     case insert(relation: UInt32, new: PgOutputTuple)
     /// `old` is there only if the identity changed (`key`) or the table's identity is FULL (`full`).
     case update(relation: UInt32, old: PgOutputOldTuple?, new: PgOutputTuple)
+    /// A row is gone; of `old` the identity's columns alone have values, unless the identity is FULL.
     case delete(relation: UInt32, old: PgOutputOldTuple)
-    /// `options`: 1 is CASCADE, 2 is RESTART IDENTITY.
+    /// Tables are emptied; of `options`, 1 is CASCADE, 2 is RESTART IDENTITY.
     case truncate(relations: [UInt32], options: UInt8)
     /// `pg_logical_emit_message`; one that is not transactional comes outside of `begin` and `commit`.
     case message(isTransactional: Bool, lsn: LSN, prefix: String, content: [UInt8])
@@ -40,10 +42,14 @@ package struct PgOutputRelation: Sendable, Hashable {
     package struct Column: Sendable, Hashable {
         /// Whether it belongs to the identity; with identity FULL all do.
         package let isKey: Bool
+        /// Its name.
         package let name: String
+        /// The id of its type in `pg_type`.
         package let typeOID: UInt32
+        /// What its type has in brackets, such as a length; -1 for nothing.
         package let typeModifier: Int32
 
+        /// Makes a column of its parts.
         package init(isKey: Bool, name: String, typeOID: UInt32, typeModifier: Int32) {
             self.isKey = isKey
             self.name = name
@@ -52,12 +58,18 @@ package struct PgOutputRelation: Sendable, Hashable {
         }
     }
 
+    /// The id of the table in `pg_class`, by which changes refer to it.
     package let oid: UInt32
+    /// The schema.
     package let namespace: String
+    /// The name within the schema.
     package let name: String
+    /// What identifies a row in old tuples.
     package let identity: Identity
+    /// The published columns, in table order.
     package let columns: [Column]
 
+    /// Makes a relation of its parts.
     package init(oid: UInt32, namespace: String, name: String, identity: Identity, columns: [Column]) {
         self.oid = oid
         self.namespace = namespace
@@ -72,9 +84,11 @@ package typealias PgOutputTuple = [PgOutputValue]
 
 /// One value of a row.
 package enum PgOutputValue: Sendable, Hashable {
+    /// NULL.
     case null
     /// A large value that the update did not touch and the server therefore did not send.
     case unchangedToast
+    /// A value in the text form of its type.
     case text(String)
 
     /// The text; nil for the two other cases.
@@ -91,6 +105,7 @@ package enum PgOutputOldTuple: Sendable, Hashable {
     /// The whole row (identity FULL).
     case full(PgOutputTuple)
 
+    /// The values, whichever of them are known.
     package var tuple: PgOutputTuple {
         switch self {
         case .key(let tuple), .full(let tuple): tuple

@@ -15,7 +15,7 @@ extension PostgresConnection {
     ///   - poller: Looks the names up.
     ///   - end: When that must have come to an end.
     /// - Returns: One place for each address, in their order.
-    /// - Throws: `PostgresError` (`unavailable`, `timedOut`, `rejectedAddress`, `invalidInput`) if nothing is left;
+    /// - Throws: `PostgresError` (`unavailable`, `connectTimedOut`, `rejectedAddress`, `invalidInput`) if nothing is left;
     ///   `CancellationError`.
     static func resolved(
         _ places: [ServerPlace], _ rules: PostgresAddressRules, _ poller: Poller,
@@ -65,7 +65,7 @@ extension PostgresConnection {
             do {
                 guard let found = try await poller.addresses(of: text, until: end) else {
                     return .failure(
-                        PostgresError(.timedOut, "looking up the host name \"\(text)\" took too long"))
+                        PostgresError(.connectTimedOut, "looking up the host name \"\(text)\" took too long"))
                 }
                 addresses = found
             } catch let error as SystemError where error.code == .nameLookup {

@@ -1,5 +1,4 @@
 import CPowerSyncPQ
-import Dispatch
 import PowerSyncSystem
 
 extension PostgresConnection {
@@ -7,14 +6,16 @@ extension PostgresConnection {
     ///
     /// - Parameters:
     ///   - uri: A connection URI or keyword/value text of libpq; `replication=database` makes it a replication
-    ///     connection. Several hosts are tried in order.
+    ///     connection. Several hosts, and several addresses of a host, are tried in order; none of them, silent as it may
+    ///     be, uses up the time of the others. `connect_timeout` holds for each of them.
     ///   - parameters: Further keywords of libpq, which win over those of the URI; `options` pins session settings
     ///     (see `PostgresSession`).
     ///   - addresses: Which addresses may be connected to.
     ///   - poller: Looks up the host's name and watches the socket; must outlive the connection.
     ///   - deadline: The time allowed for all of it.
     /// - Returns: A connection that is ready, with UTF-8 as its encoding.
-    /// - Throws: `PostgresError` (`unavailable`, `timedOut`, `rejectedAddress`, `invalidInput`) or `CancellationError`.
+    /// - Throws: `PostgresError` (`unavailable`, `connectTimedOut`, `rejectedAddress`, `invalidInput`) or
+    ///   `CancellationError`.
     package static func connect(
         _ uri: String, parameters: [String: String] = [:],
         addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller,
@@ -30,7 +31,38 @@ extension PostgresConnection {
             try refuseNUL(keyword + value, "a connection parameter")
             keywords.append((keyword, value))
         }
-        let handle = try await start(keywords, addresses, poller, until: end)
+        let options = try await effective(keywords, poller, until: end)
+        let places = try await resolved(try ServerPlace.all(options), addresses, poller, until: end)
+        let tries = ConnectionTries.all(places, options)
+        let timeout = ConnectionTries.timeout(options)
+        var failures: [PostgresError] = []
+        for (index, place) in tries.enumerated() {
+            let part = ConnectionTries.end(
+                now: .now, end: end, left: tries.count - index, timeout: timeout)
+            do {
+                // These win over those of URI, environment and service file, from which they were made.
+                return try await connect(keywords + place, poller, until: part)
+            } catch let error as PostgresError where ConnectionTries.goesOn(after: error) {
+                failures.append(error)
+            }
+            if ContinuousClock.now >= end { break }
+        }
+        throw ConnectionTries.failure(failures)
+    }
+
+    /// Connects to one address.
+    private static func connect(
+        _ keywords: [(String, String)], _ poller: Poller, until end: ContinuousClock.Instant
+    ) async throws -> PostgresConnection {
+        let started = try await onThread(poller, until: end) { () -> ConnectionHandle? in
+            withCStrings(keywords.map { $0.0 as String? } + [nil]) { names in
+                withCStrings(keywords.map { $0.1 as String? } + [nil]) {
+                    PQconnectStartParams(names.baseAddress, $0.baseAddress, 1)
+                }
+            }.map { ConnectionHandle($0) }
+        }
+        guard let handle = started else { throw PostgresError(.unavailable, "libpq is out of memory") }
+        guard handle.hasStarted else { throw connectionError(handle.message) }
         handle.setVerboseErrors(true)
         var wanted = PGRES_POLLING_WRITING
         while wanted != PGRES_POLLING_OK {
@@ -41,10 +73,10 @@ extension PostgresConnection {
             let isInTime =
                 try await isReading ? channel.readable(until: end) : channel.writable(until: end)
             guard isInTime else {
-                throw PostgresError(.timedOut, "connecting to Postgres took longer than \(deadline)")
+                throw PostgresError(.connectTimedOut, "\(handle.place) did not answer in time")
             }
             try Task.checkCancellation()
-            wanted = handle.connectPoll()
+            wanted = try await onThread(poller, until: end) { handle.connectPoll() }
         }
         handle.setVerboseErrors(false)
         try handle.watch(poller)
@@ -52,46 +84,34 @@ extension PostgresConnection {
         return PostgresConnection(handle, poller)
     }
 
-    /// Finds the addresses of the server and begins to connect to them.
-    private static func start(
-        _ keywords: [(String, String)], _ rules: PostgresAddressRules, _ poller: Poller,
-        until end: ContinuousClock.Instant
-    ) async throws -> ConnectionHandle {
-        let options = try await onThread { () -> Result<[String: String], PostgresError> in
+    private static func effective(
+        _ keywords: [(String, String)], _ poller: Poller, until end: ContinuousClock.Instant
+    ) async throws -> [String: String] {
+        try await onThread(poller, until: end) { () -> Result<[String: String], PostgresError> in
             do throws(PostgresError) {
                 return .success(try ConnectionOptions.effective(keywords))
             } catch {
                 return .failure(error)
             }
         }.get()
-        let places = try await resolved(try ServerPlace.all(options), rules, poller, until: end)
-        // They win over those of URI, environment and service file, from which they were made.
-        let all = keywords + ServerPlace.keywords(places)
-        let handle = await onThread { () -> ConnectionHandle? in
-            withCStrings(all.map { $0.0 as String? } + [nil]) { names in
-                withCStrings(all.map { $0.1 as String? } + [nil]) {
-                    PQconnectStartParams(names.baseAddress, $0.baseAddress, 1)
-                }
-            }.map { ConnectionHandle($0) }
-        }
-        guard let handle else { throw PostgresError(.unavailable, "libpq is out of memory") }
-        guard handle.hasStarted else { throw connectionError(handle.message) }
-        return handle
     }
 
-    /// Calls libpq on a thread of its own, because it reads files: a service file, a password file, certificates.
-    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        // Handed over under a lock, because ThreadSanitizer does not see that a continuation orders memory.
-        let made = Lock<Value?>(nil)
-        await withCheckedContinuation { continuation in
-            DispatchQueue(label: "powersync.postgres.connect").async {
-                let value = body()
-                made.withLock { $0 = value }
-                continuation.resume()
+    /// Calls libpq on a thread of its own, because it reads files, which may be on a disk that does not answer: a service
+    /// file, a password file, certificates, credentials of Kerberos.
+    ///
+    /// A call that nobody waits for any more has the connection to itself, which is closed when the call returns.
+    private static func onThread<Value: Sendable>(
+        _ poller: Poller, until end: ContinuousClock.Instant, _ body: @escaping @Sendable () -> Value
+    ) async throws -> Value {
+        do {
+            guard let value = try await poller.value(until: end, of: body) else {
+                throw PostgresError(
+                    .connectTimedOut, "reading the files that the connection needs took too long")
             }
+            return value
+        } catch let error as SystemError {
+            throw PostgresError(.unavailable, "cannot connect to Postgres: \(error)")
         }
-        guard let value = made.withLock({ $0 }) else { preconditionFailure("the value was made") }
-        return value
     }
 
     /// Takes the SQLSTATE out of a message of the verbose form, `…FATAL:  28P01: password authentication failed…`.

@@ -4,13 +4,24 @@ extension PostgresConnection {
     /// Runs one statement with parameters in text form (`$1`…; nil is NULL), by the extended protocol.
     ///
     /// An error of the server is thrown with its SQLSTATE and leaves the connection usable.
+    ///
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - parameters: The values of its parameters.
+    ///   - deadline: When the call is over; nil leaves it to the connection's patience (`setPatience`).
+    /// - Returns: Its rows and its command tag.
+    /// - Throws: `PostgresError`, of which `isOutcomeUnknown` tells whether the statement may have been done all the same;
+    ///   after the deadline it is `timedOut`, at most a second later, and the connection is closed if the server did not
+    ///   stop the statement in that second. `CancellationError`.
     @discardableResult
-    package func query(_ sql: String, _ parameters: [String?] = []) async throws -> PostgresResult {
+    package func query(
+        _ sql: String, _ parameters: [String?] = [], until deadline: ContinuousClock.Instant? = nil
+    ) async throws -> PostgresResult {
         try Self.refuseNULs(sql, parameters)
-        return try await exclusively {
+        return try await exclusively(until: deadline) {
             try handle.send(sql, parameters)
             activity = .statement
-            let results = try await collectResults()
+            let results = try await collectResults(until: deadline)
             guard let result = results.last else {
                 throw PostgresError(.malformedMessage, "the server sent no result")
             }
@@ -21,21 +32,29 @@ extension PostgresConnection {
     /// Runs the statements of a text by the simple protocol, as one transaction unless it says otherwise.
     ///
     /// The first error ends it and is thrown. Also for replication commands, which know no other protocol.
+    ///
+    /// - Parameters:
+    ///   - sql: The statements.
+    ///   - deadline: When the call is over, as for `query`.
+    /// - Returns: A result for each statement.
+    /// - Throws: `PostgresError`, `CancellationError`.
     @discardableResult
-    package func script(_ sql: String) async throws -> [PostgresResult] {
+    package func script(
+        _ sql: String, until deadline: ContinuousClock.Instant? = nil
+    ) async throws -> [PostgresResult] {
         try refuseNUL(sql, "a script")
-        return try await exclusively {
+        return try await exclusively(until: deadline) {
             try handle.send(sql)
             activity = .statement
-            return try await collectResults()
+            return try await collectResults(until: deadline)
         }
     }
 
     /// Reads results up to the end of what was sent, then throws the first error, if there was one.
-    func collectResults() async throws -> [PostgresResult] {
+    func collectResults(until deadline: ContinuousClock.Instant? = nil) async throws -> [PostgresResult] {
         var results: [PostgresResult] = []
         var failure: PostgresError?
-        while let result = try await nextResult() {
+        while let result = try await nextResult(until: deadline) {
             switch result.status {
             case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
                 results.append(PostgresResult(result))

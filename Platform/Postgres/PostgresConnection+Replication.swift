@@ -10,6 +10,7 @@ import CPowerSyncPQ
 
 /// A logical slot that was just made.
 package struct ReplicationSlot: Sendable, Equatable {
+    /// Its name.
     package let name: String
     /// Changes committed after this position will be streamed.
     package let consistentPoint: LSN

@@ -5,13 +5,16 @@ import PowerSyncSystem
 ///
 /// A second statement while one runs is refused as `busy`. When the task that waits is cancelled, the server is
 /// told to stop the statement and the connection is read empty, so that it can be used again; if that takes longer
-/// than five seconds it is closed. A transaction stays open (and is usually failed) and is the caller's to roll back.
+/// than five seconds it is closed. The same happens when the deadline of a call or the connection's patience is over, but
+/// within one second. A transaction stays open (and is usually failed) and is the caller's to roll back.
 package actor PostgresConnection {
     /// What the transaction of the session is doing.
     package enum TransactionStatus: Sendable {
+        /// There is none.
         case idle
         /// A statement is running.
         case active
+        /// It is open and waits for the next statement.
         case inTransaction
         /// A statement of the transaction failed: only a rollback ends it.
         case inError
@@ -30,10 +33,13 @@ package actor PostgresConnection {
     let handle: ConnectionHandle
     let poller: Poller
     var activity = Activity.idle
+    /// How many segments of the pipeline that runs have not come to their end.
+    var segmentsLeft = 0
     var isStreamBeingRead = false
     var isStreamBeingWritten = false
     private var isInUse = false
     private var patience: Duration?
+    private var recoveryTime: Duration?
 
     init(_ handle: ConnectionHandle, _ poller: Poller) {
         self.handle = handle
@@ -59,6 +65,7 @@ package actor PostgresConnection {
     /// The process id of the session on the server, as in `pg_stat_activity`.
     package var backendProcessID: Int32 { handle.backendProcessID }
 
+    /// What the transaction of the session is doing, as the server said last.
     package var transactionStatus: TransactionStatus {
         switch handle.transactionStatus {
         case PQTRANS_IDLE: .idle
@@ -72,8 +79,13 @@ package actor PostgresConnection {
     /// How long the server may say nothing while it is waited for, and take nothing; nil, as at first, for ever.
     ///
     /// A wait that is over throws `timedOut`. It does not hold for a replication stream, whose reader has deadlines of its
-    /// own.
+    /// own, nor for a call that is given a deadline.
     package func setPatience(_ patience: Duration?) { self.patience = patience }
+
+    /// How long the server may take to stop what a call left behind, before the connection is closed.
+    ///
+    /// Nil, as at first, is a second after a wait that was over, and five after a cancellation.
+    package func setRecoveryTime(_ time: Duration?) { recoveryTime = time }
 
     /// When a wait that begins now is over.
     func end(of deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
@@ -86,7 +98,8 @@ package actor PostgresConnection {
     ///
     /// Returns at once; if nothing runs any more, nothing happens.
     package func cancel() {
-        handle.cancelRequest()?.send()
+        // If it cannot be made the statement goes on, as it does where the server does not heed it.
+        _ = handle.cancelRequest()?.send(poller)
     }
 
     /// Closes the connection; a statement that is running ends with the error `closed`.
@@ -97,12 +110,17 @@ package actor PostgresConnection {
     // MARK: Turns
 
     /// Runs `body` as the only user and puts the connection in order if it fails half-way.
-    func exclusively<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    func exclusively<Value: Sendable>(
+        until deadline: ContinuousClock.Instant? = nil, _ body: () async throws -> Value
+    ) async throws -> Value {
         guard handle.isFine else { throw handle.lost() }
         guard !isInUse, activity == .idle else {
             throw PostgresError(.busy, "the connection is in use by another task or is streaming")
         }
         try Task.checkCancellation()
+        if let deadline, deadline <= .now {
+            throw PostgresError(.timedOut, "the time was over before anything was sent")
+        }
         isInUse = true
         defer { isInUse = false }
         do {
@@ -110,21 +128,25 @@ package actor PostgresConnection {
         } catch {
             // A cancelled task cannot wait, so the clearing up has a task of its own; it has a deadline.
             if activity != .idle, activity != .streaming {
-                await Task { await self.recover() }.value
+                // Whoever waited long enough already does not wait long for this.
+                let isLate = (error as? PostgresError)?.code == .timedOut
+                let time = recoveryTime ?? (isLate ? Duration.seconds(1) : Duration.seconds(5))
+                await Task { await self.recover(within: time) }.value
             }
             throw error
         }
     }
 
     /// Stops what runs and reads its results to the end; closes the connection if that fails.
-    private func recover() async {
-        let deadline = ContinuousClock.now + .seconds(5)
+    private func recover(within time: Duration) async {
+        let deadline = ContinuousClock.now + time
         do {
             var isDrained = false
             // The server ignores a request that arrives before it has begun with the statement, so it is repeated.
             while !isDrained {
-                guard handle.isFine, let request = handle.cancelRequest() else { return handle.finish() }
-                request.send()
+                guard handle.isFine, let request = handle.cancelRequest(), request.send(poller) else {
+                    return handle.finish()
+                }
                 isDrained = try await drains(until: min(deadline, .now + .milliseconds(100)))
                 // A request that arrives late would stop the next statement.
                 while !request.isDone {
@@ -161,6 +183,8 @@ package actor PostgresConnection {
             case PGRES_COPY_OUT: while try await copyStep(until: deadline) != nil {}
             case PGRES_COPY_IN: guard handle.refuseCopy() else { throw handle.lost() }
             case PGRES_PIPELINE_SYNC:
+                segmentsLeft -= 1
+                guard segmentsLeft <= 0 else { continue }
                 guard handle.exitPipeline() else { throw handle.lost() }
                 return
             case PGRES_COPY_BOTH: throw handle.lost()
@@ -206,6 +230,7 @@ package actor PostgresConnection {
     func flush(until deadline: ContinuousClock.Instant? = nil) async throws {
         while try !handle.flush() {
             try Task.checkCancellation()
+            if let deadline, deadline <= .now { throw Self.tooSlow }
             if !handle.isReadable && !handle.isWritable {
                 let end = end(of: deadline)
                 guard try await wait({ try await Self.waitReadableOrWritable($0, until: end) }) else {
@@ -234,6 +259,8 @@ package actor PostgresConnection {
         // On a connection that is lost there may still be results to read, the reason among them.
         if handle.isFine { try await flush(until: deadline) }
         while handle.isBusy {
+            // A server that never stops sending is not waited for, and is late all the same.
+            if let deadline, deadline <= .now { throw Self.tooSlow }
             guard try await waitReadable(until: end(of: deadline)) else { throw Self.tooSlow }
             // What had arrived before a loss is still to be read: libpq then makes a result of the loss.
             if !handle.consumeInput() { break }

@@ -11,14 +11,25 @@ package actor PostgresPool {
         package var size: Int
         /// Callers that may wait at most; one more is refused as `overloaded`.
         package var waiting: Int
-        /// How long a caller waits before it gets `timedOut`.
+        /// How long a caller waits before it is refused as `overloaded`, too.
         package var acquireTimeout: Duration
+        /// How long connecting may take, with all hosts and addresses.
         package var connectTimeout: Duration
         /// A connection older than this is replaced when it is next asked for.
         package var lifetime: Duration
         /// `PostgresConnection.setPatience` of each connection.
         package var patience: Duration?
+        /// How long the rollback of what a caller left open may take; after that the connection is closed.
+        package var rollbackTimeout = Duration.seconds(2)
 
+        /// Makes limits of their parts.
+        ///
+        /// - Parameters:
+        ///   - size: Connections at most.
+        ///   - waiting: Callers that may wait at most; four times the size unless given.
+        ///   - acquireTimeout: How long each waits.
+        ///   - connectTimeout: How long connecting may take.
+        ///   - lifetime: How old a connection may get.
         package init(
             size: Int, waiting: Int? = nil, acquireTimeout: Duration = .seconds(2),
             connectTimeout: Duration = .seconds(5), lifetime: Duration = .seconds(1800)
@@ -60,6 +71,14 @@ package actor PostgresPool {
     private var lastWaiter = 0
     private var isClosed = false
 
+    /// Makes a pool that has connected to nothing yet.
+    ///
+    /// - Parameters:
+    ///   - uri: A connection URI or keyword/value text of libpq.
+    ///   - limits: How much it may use.
+    ///   - parameters: Further keywords of libpq, which win over those of the URI.
+    ///   - addresses: Which addresses may be connected to.
+    ///   - poller: Watches the sockets; must outlive the pool.
     package init(
         uri: String, limits: Limits, parameters: [String: String] = [:],
         addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller
@@ -71,25 +90,33 @@ package actor PostgresPool {
         self.poller = poller
     }
 
+    /// Makes a pool with the limits of backend 8.2, but its size.
     package init(uri: String, size: Int, parameters: [String: String] = [:], poller: Poller) {
         self.init(uri: uri, limits: Limits(size: size), parameters: parameters, poller: poller)
     }
 
     /// Runs `body` with a connection of its own, which it must not keep.
     ///
-    /// Throws what `body` throws; before that `overloaded`, `timedOut`, `closed` or what connecting throws. An error
-    /// that says the server is gone, or has become read-only, also drops the idle connections.
+    /// An error that says the server is gone, stands still or has become read-only also drops the idle connections.
+    ///
+    /// - Parameters:
+    ///   - deadline: When getting the connection is over, if that is before the pool's own limits; `body` sees to itself.
+    ///   - body: What is done with the connection.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws; before that `PostgresError` with `overloaded`, `closed` or what connecting throws, none
+    ///   of which `isOutcomeUnknown` but `closed`; `CancellationError`.
     @discardableResult
     package nonisolated func withConnection<Value: Sendable>(
+        until deadline: ContinuousClock.Instant? = nil,
         _ body: @Sendable (PostgresConnection) async throws -> Value
     ) async throws -> Value {
-        let member = try await acquire()
+        let member = try await acquire(until: deadline)
         do {
             let value = try await body(member.connection)
             await release(member)
             return value
         } catch {
-            if let error = error as? PostgresError, error.isConnectionLost || error.sqlstate == "25006" {
+            if let error = error as? PostgresError, await endsAll(error, member.connection) {
                 await dropIdle()
                 await member.connection.close()
             }
@@ -112,7 +139,15 @@ package actor PostgresPool {
 
     // MARK: Taking and giving back
 
-    private func acquire() async throws -> Member {
+    /// Whether the other connections are of no more use than the one that met the error.
+    private nonisolated func endsAll(_ error: PostgresError, _ connection: PostgresConnection) async -> Bool {
+        if error.isConnectionLost || error.sqlstate == "25006" { return true }
+        // A server that could still stop the statement is well; else the connection is closed by now.
+        guard error.code == .timedOut else { return false }
+        return await !connection.isAlive
+    }
+
+    private func acquire(until deadline: ContinuousClock.Instant?) async throws -> Member {
         try Task.checkCancellation()
         guard !isClosed else { throw Self.closedError }
         while let member = idle.popLast() {
@@ -124,20 +159,21 @@ package actor PostgresPool {
         }
         if count < limits.size {
             count += 1
-            return try await open()
+            return try await open(until: deadline)
         }
-        switch try await waitForGrant() {
+        switch try await waitForGrant(until: deadline) {
         case .member(let member): return member
-        case .vacancy: return try await open()
+        case .vacancy: return try await open(until: deadline)
         }
     }
 
     /// Opens a connection for which `count` has a place already.
-    private func open() async throws -> Member {
+    private func open(until deadline: ContinuousClock.Instant?) async throws -> Member {
         do {
+            let left = deadline.map { ContinuousClock.now.duration(to: $0) } ?? limits.connectTimeout
             let connection = try await PostgresConnection.connect(
                 uri, parameters: parameters, addresses: addresses, poller: poller,
-                deadline: limits.connectTimeout)
+                deadline: min(left, limits.connectTimeout))
             await connection.setPatience(limits.patience)
             return Member(connection: connection, born: .now)
         } catch {
@@ -147,7 +183,8 @@ package actor PostgresPool {
     }
 
     private func release(_ member: Member) async {
-        guard !isClosed, await member.connection.isReusable(), !isClosed else {
+        guard !isClosed, await member.connection.isReusable(rollback: limits.rollbackTimeout), !isClosed
+        else {
             await member.connection.close()
             return vacate()
         }
@@ -178,18 +215,19 @@ package actor PostgresPool {
 
     // MARK: Waiting
 
-    private func waitForGrant() async throws -> Grant {
+    private func waitForGrant(until deadline: ContinuousClock.Instant?) async throws -> Grant {
         guard waiters.count < limits.waiting else {
             throw PostgresError(.overloaded, "too many callers wait for a database connection")
         }
         lastWaiter += 1
         let id = lastWaiter
-        let end = ContinuousClock.now + limits.acquireTimeout
+        let limit = ContinuousClock.now + limits.acquireTimeout
+        let end = min(deadline ?? limit, limit)
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [poller] in
                 // It throws when the grant came first or the caller was cancelled: then there is nothing to end.
                 guard (try? await poller.sleep(until: end)) != nil else { return }
-                let error = PostgresError(.timedOut, "no database connection became free in time")
+                let error = PostgresError(.overloaded, "no database connection became free in time")
                 await self.endWait(id, error)
             }
             defer { group.cancelAll() }
@@ -224,13 +262,17 @@ extension PostgresConnection {
     /// Whether the next caller can have it: alive, with nothing under way, outside of a transaction.
     ///
     /// A transaction that was left open is rolled back.
-    fileprivate func isReusable() async -> Bool {
+    ///
+    /// - Parameter time: How long that may take.
+    /// - Returns: False if the connection is to be closed.
+    fileprivate func isReusable(rollback time: Duration) async -> Bool {
         guard isAlive, activity == .idle else { return false }
         switch transactionStatus {
         case .idle: return true
         case .inTransaction, .inError:
             // A connection that cannot roll back is closed by the caller, whatever the reason.
-            return (try? await script("ROLLBACK")) != nil && transactionStatus == .idle
+            let rollback = try? await script("ROLLBACK", until: .now + time)
+            return rollback != nil && transactionStatus == .idle
         case .active, .unknown: return false
         }
     }

@@ -25,19 +25,24 @@ package func arrayLiteral(_ elements: [String?]) -> String {
     var literal: [UInt8] = [UInt8(ascii: "{")]
     for (index, element) in elements.enumerated() {
         if index > 0 { literal.append(UInt8(ascii: ",")) }
-        guard let element else {
-            literal.append(contentsOf: "NULL".utf8)
-            continue
-        }
-        literal.append(UInt8(ascii: "\""))
-        for byte in element.utf8 {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { literal.append(UInt8(ascii: "\\")) }
-            literal.append(byte)
-        }
-        literal.append(UInt8(ascii: "\""))
+        appendArrayElement(element, to: &literal)
     }
     literal.append(UInt8(ascii: "}"))
     return String(decoding: literal, as: UTF8.self)
+}
+
+/// Appends an element of an array's text form, or a bound of a range's, in quotes; nil is NULL.
+package func appendArrayElement(_ element: String?, to literal: inout [UInt8]) {
+    guard let element else {
+        literal.append(contentsOf: "NULL".utf8)
+        return
+    }
+    literal.append(UInt8(ascii: "\""))
+    for byte in element.utf8 {
+        if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { literal.append(UInt8(ascii: "\\")) }
+        literal.append(byte)
+    }
+    literal.append(UInt8(ascii: "\""))
 }
 
 private func doubling(_ text: String, _ quote: UInt8) -> String {

@@ -31,10 +31,14 @@ package enum ReplicationMessage: Sendable, Equatable {
 ///
 /// The server may forget everything before `flushed`, so it moves only when the data is durable (service 7.11).
 package struct StandbyStatus: Sendable, Equatable {
+    /// How far everything has arrived.
     package let written: LSN
+    /// How far everything is durable.
     package let flushed: LSN
+    /// How far everything is applied.
     package let applied: LSN
 
+    /// Makes a status of its positions.
     package init(written: LSN, flushed: LSN, applied: LSN) {
         self.written = written
         self.flushed = flushed

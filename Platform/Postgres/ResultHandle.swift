@@ -46,7 +46,7 @@ final class ResultHandle: @unchecked Sendable {
             .server, field("M") ?? "the server gave no message", sqlstate: sqlstate,
             severity: field("V") ?? field("S"),
             schema: field("s"), table: field("t"), column: field("c"), constraint: field("n"),
-            detail: field("D"))
+            detail: field("D"), function: field("R"), context: field("W"))
     }
 
     /// A field of the error, by the letter that the protocol (and `PG_DIAG_…`) gives it.

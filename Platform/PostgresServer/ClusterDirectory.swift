@@ -45,9 +45,33 @@ final class ClusterDirectory: Sendable {
             throw PostgresServerError(
                 .unusableFolder, "\(path) cannot be written to: \(String(cString: strerror(errno)))")
         }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            close(lock)
-            throw Self.inUse(path, by: nil)
+        // Everything is initialized: deinit closes the descriptor. Closed twice it could be somebody else's.
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw Self.inUse(path, by: nil) }
+    }
+
+    /// Makes and locks the folder; the lock of a program that was killed may last for a moment.
+    ///
+    /// - Parameters:
+    ///   - path: The folder.
+    ///   - user: Who runs Postgres.
+    ///   - patience: How long to try.
+    ///   - log: Is told if that takes a moment.
+    /// - Returns: The folder.
+    /// - Throws: `PostgresServerError`, with `directoryInUse` when the patience is over; `CancellationError`.
+    static func locked(
+        _ path: String, for user: ClusterUser, patience: Duration, log: (String) -> Void
+    ) async throws -> ClusterDirectory {
+        let deadline = ContinuousClock.now + patience
+        var isTold = false
+        while true {
+            do throws(PostgresServerError) {
+                return try ClusterDirectory(path, for: user)
+            } catch {
+                guard error.code == .directoryInUse, .now < deadline else { throw error }
+            }
+            if !isTold { log("waiting for another program to leave \(path)") }
+            isTold = true
+            try await Task.sleep(for: .milliseconds(20))
         }
     }
 

@@ -2,10 +2,14 @@ import PowerSyncPostgres
 import PowerSyncSystem
 
 extension PostgresServer {
+    /// No network is in the way, so that only a machine that stands still needs longer than a moment.
+    private static let connectDeadline = Duration.seconds(60)
+
     /// Makes an empty database and returns its URI.
     @discardableResult
     package func createDatabase(_ name: String, poller: Poller) async throws -> String {
-        let connection = try await PostgresConnection.connect(uri(), poller: poller)
+        let connection = try await PostgresConnection.connect(
+            uri(), poller: poller, deadline: Self.connectDeadline)
         try await connection.script("CREATE DATABASE \(quoteIdentifier(name))")
         await connection.close()
         return uri(database: name)
@@ -13,7 +17,8 @@ extension PostgresServer {
 
     /// Removes a database with its replication slots, ending the sessions that use them; nothing if it is not there.
     package func dropDatabase(_ name: String, poller: Poller) async throws {
-        let connection = try await PostgresConnection.connect(uri(), poller: poller)
+        let connection = try await PostgresConnection.connect(
+            uri(), poller: poller, deadline: Self.connectDeadline)
         try await connection.query(
             """
             SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots

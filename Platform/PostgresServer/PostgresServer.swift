@@ -1,10 +1,5 @@
 import PowerSyncSystem
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -30,19 +25,23 @@ package final class PostgresServer: Sendable {
     ///   - port: 0 for a free one.
     ///   - maxReplicationSlots: For slots and for connections that stream.
     ///   - fsync: Whether committed data survives a crash of the machine; by default for a given directory only.
+    ///   - lockPatience: How long another program may take to leave the directory.
     ///   - places: Where the programs are looked for.
     ///   - log: Gets a line for what takes a moment.
     /// - Returns: The running server; it ends with `stop`, with its last reference, and with this process.
     /// - Throws: `PostgresServerError`, or `CancellationError`.
     package static func start(
         directory: String? = nil, port: Int = 0, maxReplicationSlots: Int = 64, fsync: Bool? = nil,
-        places: PostgresBinaries.Places = .ofThisMachine(), log: @Sendable (String) -> Void = { _ in }
+        lockPatience: Duration = .seconds(5), places: PostgresBinaries.Places = .ofThisMachine(),
+        log: @Sendable (String) -> Void = { _ in }
     ) async throws -> PostgresServer {
         let binaries = try await PostgresBinaries.find(in: places)
         let user = try ClusterUser()
         let runFolder = try RunFolder.make(for: user)
+        let remover = try RunFolderRemover(runFolder)
         do {
-            let cluster = try ClusterDirectory(directory.map(RunFolder.absolute) ?? runFolder, for: user)
+            let cluster = try await ClusterDirectory.locked(
+                directory.map(RunFolder.absolute) ?? runFolder, for: user, patience: lockPatience, log: log)
             let settings = ServerSettings(
                 dataDirectory: cluster.cluster, socketDirectory: runFolder,
                 maxReplicationSlots: maxReplicationSlots,
@@ -55,11 +54,11 @@ package final class PostgresServer: Sendable {
             }
             try await launch.waitForFormerPostmaster()
             let (process, port) = try await launch.run(port: port)
+            await remover.dismiss()
             log("Postgres is ready on port \(port)")
             return PostgresServer(launch, process, port)
         } catch {
-            // What went wrong first is the error to tell.
-            try? FileManager.default.removeItem(atPath: runFolder)
+            await remover.remove()
             throw error
         }
     }
@@ -111,11 +110,11 @@ package final class PostgresServer: Sendable {
     package func restart() async throws {
         let former = process.withLock { $0 }
         await former.end(keepingFolder: true)
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + ServerLaunch.patience
         while !former.hasEnded {
             guard ContinuousClock.now < deadline else {
                 throw PostgresServerError(
-                    .notStarted, "children of the killed server did not end in ten seconds")
+                    .notStarted, "children of the killed server did not end in half a minute")
             }
             try await Task.sleep(for: .milliseconds(5))
         }

@@ -2,6 +2,9 @@ import PowerSyncSystem
 
 /// All that is needed to start one server, the first time and again.
 struct ServerLaunch: Sendable {
+    /// How long the processes of a server that was killed may take to end, even on a machine that has much else to do.
+    static let patience = Duration.seconds(30)
+
     let directory: ClusterDirectory
     let user: ClusterUser
     let binaries: PostgresBinaries
@@ -38,7 +41,7 @@ struct ServerLaunch: Sendable {
 
     /// Waits a moment for a server of a program that was just killed; `directoryInUse` if it does not end.
     func waitForFormerPostmaster() async throws {
-        let deadline = ContinuousClock.now + .seconds(6)
+        let deadline = ContinuousClock.now + Self.patience
         while let id = directory.livingPostmaster() {
             guard ContinuousClock.now < deadline else { throw ClusterDirectory.inUse(directory.path, by: id) }
             try await Task.sleep(for: .milliseconds(20))
@@ -47,10 +50,10 @@ struct ServerLaunch: Sendable {
 
     /// Starts the server and returns when it takes connections.
     ///
-    /// With port 0 it tries another free port when one is taken meanwhile. Waits up to ten seconds for shared memory
-    /// that children of a killed server still hold.
+    /// With port 0 it tries another free port when one is taken meanwhile. Waits for shared memory that children of a
+    /// killed server still hold.
     func run(port: Int) async throws -> (process: WatchedProcess, port: Int) {
-        let memoryDeadline = ContinuousClock.now + .seconds(10)
+        let memoryDeadline = ContinuousClock.now + Self.patience
         var portsLeft = 10
         while true {
             let chosen = try port == 0 ? FreePort.find() : port

@@ -66,8 +66,23 @@ package final class SQLiteConnection {
     /// Runs a script of any number of statements without parameters.
     package func execute(_ sql: String) throws(SQLiteError) {
         try checkOpen(sql)
-        let result = sqlite3_exec(pointer, sql, nil, nil, nil)
-        if result != SQLITE_OK { throw lastError(result, sql: sql) }
+        let error = sql.withCString { script -> SQLiteError? in
+            var rest: UnsafePointer<CChar>? = script
+            while let text = rest, text.pointee != 0 {
+                var statement: OpaquePointer?
+                var result = sqlite3_prepare_v2(pointer, text, -1, &statement, &rest)
+                while result == SQLITE_OK || result == SQLITE_ROW, statement != nil {
+                    result = sqlite3_step(statement)
+                }
+                let error = result == SQLITE_OK || result == SQLITE_DONE ? nil : lastError(result, sql: sql)
+                sqlite3_finalize(statement)
+                // Here, not at the end of the script: it may hold several transactions.
+                statementEnded()
+                if let error { return error }
+            }
+            return nil
+        }
+        if let error { throw error }
     }
 
     /// Runs one statement to its end.

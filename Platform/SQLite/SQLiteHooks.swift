@@ -5,14 +5,21 @@ final class SQLiteHooks {
     var updates: [(String) -> Void] = []
     var commits: [() -> Void] = []
     var rollbacks: [() -> Void] = []
+    var commitsDone: [() -> Void] = []
+    /// A commit was tried, and it is not known yet what came of it.
+    fileprivate var commitWasTried = false
     fileprivate var isInstalled = false
+
+    fileprivate func tellOfCommit() {
+        commitWasTried = false
+        for body in commitsDone { body() }
+    }
 }
 
 extension SQLiteConnection {
     /// Calls `body` with the table's name for every row that is inserted, updated or deleted here.
     ///
-    /// As SQLite's update hook: not for tables without rowid, not for rows that a DELETE without WHERE drops
-    /// at once. `body` must not use the connection.
+    /// As SQLite's update hook: not for tables without rowid. `body` must not use the connection.
     package func onUpdate(_ body: @escaping (String) -> Void) {
         installHooks()
         hooks.updates.append(body)
@@ -26,7 +33,15 @@ extension SQLiteConnection {
         hooks.commits.append(body)
     }
 
-    /// Calls `body` after each rollback of a transaction.
+    /// Calls `body` after each transaction that was committed, when the statement that committed it is over.
+    ///
+    /// `body` must not use the connection.
+    package func onCommitDone(_ body: @escaping () -> Void) {
+        installHooks()
+        hooks.commitsDone.append(body)
+    }
+
+    /// Calls `body` after each rollback of a transaction, also of one that changed nothing.
     ///
     /// `body` must not use the connection.
     package func onRollback(_ body: @escaping () -> Void) {
@@ -34,36 +49,66 @@ extension SQLiteConnection {
         hooks.rollbacks.append(body)
     }
 
+    /// Tells of a transaction that the statement that is now over has committed.
+    ///
+    /// SQLite calls no hook after a commit, and the one before it is also called for a commit that fails. That has
+    /// failed when the transaction is still open, or was rolled back.
+    func statementEnded() {
+        guard hooks.commitWasTried, !isClosed else { return }
+        guard sqlite3_get_autocommit(pointer) != 0 else {
+            hooks.commitWasTried = false
+            return
+        }
+        hooks.tellOfCommit()
+    }
+
+    /// Lets a DELETE without WHERE drop all rows at once, of which observers are not told.
+    ///
+    /// - Parameter body: Runs statements whose text nobody uses outside of such a call, since they are cached.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    package func withoutNotice<T>(_ body: () throws -> T) rethrows -> T {
+        guard hooks.isInstalled else { return try body() }
+        sqlite3_preupdate_hook(pointer, nil, nil)
+        defer { noticeEveryRow() }
+        return try body()
+    }
+
+    /// With an observer before each change SQLite deletes row by row, and tells of each.
+    private func noticeEveryRow() { sqlite3_preupdate_hook(pointer, { _, _, _, _, _, _, _ in }, nil) }
+
     private func installHooks() {
         guard !hooks.isInstalled, !isClosed else { return }
         hooks.isInstalled = true
+        noticeEveryRow()
         // Safe because the hooks live as long as the connection, and close ends the callbacks.
         let context = Unmanaged.passUnretained(hooks).toOpaque()
         sqlite3_update_hook(
             pointer,
             { context, _, _, table, _ in
                 guard let context, let table else { return }
+                let hooks = Unmanaged<SQLiteHooks>.fromOpaque(context).takeUnretainedValue()
+                // Only where statements of a borrowed connection run that are none of ours: nobody told of their end.
+                if hooks.commitWasTried { hooks.tellOfCommit() }
                 let name = String(cString: table)
-                for body in Unmanaged<SQLiteHooks>.fromOpaque(context).takeUnretainedValue().updates {
-                    body(name)
-                }
+                for body in hooks.updates { body(name) }
             }, context)
         sqlite3_commit_hook(
             pointer,
             { context in
                 guard let context else { return 0 }
-                for body in Unmanaged<SQLiteHooks>.fromOpaque(context).takeUnretainedValue().commits {
-                    body()
-                }
+                let hooks = Unmanaged<SQLiteHooks>.fromOpaque(context).takeUnretainedValue()
+                hooks.commitWasTried = true
+                for body in hooks.commits { body() }
                 return 0
             }, context)
         sqlite3_rollback_hook(
             pointer,
             { context in
                 guard let context else { return }
-                for body in Unmanaged<SQLiteHooks>.fromOpaque(context).takeUnretainedValue().rollbacks {
-                    body()
-                }
+                let hooks = Unmanaged<SQLiteHooks>.fromOpaque(context).takeUnretainedValue()
+                hooks.commitWasTried = false
+                for body in hooks.rollbacks { body() }
             }, context)
     }
 }
@@ -72,42 +117,37 @@ extension SQLiteConnection {
 package final class SQLiteCommittedTables {
     private var changed: Set<String> = []
     private var committed: Set<String> = []
-    private var commitWasTried = false
     private var last = ""
+    private weak var connection: SQLiteConnection?
 
     /// Starts collecting.
     package init(of connection: SQLiteConnection) {
+        self.connection = connection
         connection.onUpdate { [weak self] in self?.update($0) }
-        connection.onCommit { [weak self] in self?.commitWasTried = true }
-        connection.onRollback { [weak self] in self?.rollBack() }
+        connection.onCommitDone { [weak self] in self?.commit() }
+        connection.onRollback { [weak self] in self?.forget() }
     }
 
     /// Returns the tables changed by transactions committed since the last call.
     package func drain() -> Set<String> {
-        settle()
+        connection?.statementEnded()
         defer { committed = [] }
         return committed
     }
 
     private func update(_ table: String) {
-        settle()
         // Most updates hit the table of the one before.
         guard table != last else { return }
         last = table
         changed.insert(table)
     }
 
-    private func rollBack() {
-        changed = []
-        commitWasTried = false
-        last = ""
+    private func commit() {
+        committed.formUnion(changed)
+        forget()
     }
 
-    /// A commit that failed ends in a rollback; without one, it took place.
-    private func settle() {
-        guard commitWasTried else { return }
-        commitWasTried = false
-        committed.formUnion(changed)
+    private func forget() {
         changed = []
         last = ""
     }

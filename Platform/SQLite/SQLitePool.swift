@@ -7,7 +7,23 @@ package final class SQLitePool: Sendable {
     private let reads: SQLiteJobQueue?
     private let updates = SQLiteTableUpdates()
     private let writer: SQLiteWorker
-    private let readers: [SQLiteWorker]
+    private let readers: Readers
+
+    /// The readers that have been started.
+    private final class Readers: Sendable {
+        let workers = Monitor([SQLiteWorker]())
+        let queue: SQLiteJobQueue?
+
+        init(_ queue: SQLiteJobQueue?) { self.queue = queue }
+
+        var count: Int { workers.change { $0.count } }
+
+        /// Ends them after what they still have to do, and blocks until their connections are closed.
+        func end() {
+            queue?.close()
+            for worker in workers.change({ $0 }) { worker.waitForEnd() }
+        }
+    }
 
     private init(
         opening path: String, readers count: Int,
@@ -16,37 +32,35 @@ package final class SQLitePool: Sendable {
         let isInMemory = path == ":memory:" || path.isEmpty
         let reads = isInMemory || count == 0 ? nil : SQLiteJobQueue()
         self.reads = reads
+        let readers = Readers(reads)
+        self.readers = readers
         let updates = updates
-        writer = try await SQLiteWorker.start(writes) {
+        // The connection that is closed last moves what is in the log into the file, which one that only reads cannot.
+        writer = try await SQLiteWorker.start(writes, beforeClose: { readers.end() }) {
             let connection = try SQLiteConnection(path: path)
             try setUp(connection, true)
             updates.observe(connection)
             return connection
         }
-        var readers: [SQLiteWorker] = []
+        guard let reads else { return }
         do {
-            if let reads {
-                for _ in 0..<count {
-                    let reader = try await SQLiteWorker.start(reads) {
-                        let connection = try SQLiteConnection(path: path, flags: .readOnly)
-                        try setUp(connection, false)
-                        return connection
-                    }
-                    readers.append(reader)
+            for _ in 0..<count {
+                let reader = try await SQLiteWorker.start(reads) {
+                    let connection = try SQLiteConnection(path: path, flags: .readOnly)
+                    try setUp(connection, false)
+                    return connection
                 }
+                readers.workers.change { $0.append(reader) }
             }
         } catch {
-            reads?.close()
             writes.close()
-            for worker in readers + [writer] { await worker.finished() }
+            await writer.finished()
             throw error
         }
-        self.readers = readers
     }
 
     deinit {
         // The threads end after what they still have to do.
-        reads?.close()
         writes.close()
         updates.finish()
     }
@@ -86,6 +100,9 @@ package final class SQLitePool: Sendable {
 
     /// How many requests wait for the writing connection.
     package var waitingWrites: Int { writes.count }
+
+    /// How many requests wait for a reading connection.
+    package var waitingReads: Int { reads?.count ?? 0 }
 
     /// Runs `body` on a reading connection.
     ///
@@ -130,8 +147,6 @@ package final class SQLitePool: Sendable {
     package func close() async {
         writes.close()
         await writer.finished()
-        reads?.close()
-        for reader in readers { await reader.finished() }
         updates.finish()
     }
 
@@ -145,14 +160,18 @@ package final class SQLitePool: Sendable {
                     continuation.resume(throwing: CancellationError())
                     return
                 }
-                let isAccepted = queue.add { connection in
+                let isAccepted = queue.add(of: ObjectIdentifier(request)) { connection in
                     guard let continuation = request.begin() else { return }
                     continuation.resume(with: Result { try body(connection) })
                 }
                 if !isAccepted { request.begin()?.resume(throwing: closed) }
+                // It may have been cancelled before it was there to be taken back.
+                if request.isCancelled { queue.remove(of: ObjectIdentifier(request)) }
             }
         } onCancel: {
-            request.begin()?.resume(throwing: CancellationError())
+            guard let continuation = request.cancel() else { return }
+            queue.remove(of: ObjectIdentifier(request))
+            continuation.resume(throwing: CancellationError())
         }
     }
 }

@@ -21,6 +21,7 @@ package final class SQLiteStatement {
     deinit {
         guard let pointer else { return }
         sqlite3_finalize(pointer)
+        connection.statementEnded()
         connection.forget(ObjectIdentifier(self))
     }
 
@@ -99,10 +100,14 @@ package final class SQLiteStatement {
         let result = sqlite3_step(pointer)
         switch result {
         case SQLITE_ROW: return true
-        case SQLITE_DONE: return false
+        case SQLITE_DONE:
+            connection.statementEnded()
+            return false
         default:
             let error = connection.lastError(result, sql: sql)
             sqlite3_reset(pointer)
+            // What a statement did before it failed may be kept (ON CONFLICT FAIL).
+            connection.statementEnded()
             throw error
         }
     }
@@ -114,8 +119,10 @@ package final class SQLiteStatement {
 
     /// Returns to before the first row; bindings stay.
     package func reset() {
+        guard let pointer else { return }
         // A failed step has already been reported; reset only repeats its code.
-        if let pointer { sqlite3_reset(pointer) }
+        sqlite3_reset(pointer)
+        connection.statementEnded()
     }
 
     /// Binds all parameters and runs to the end, then resets; for statements used many times.
@@ -128,7 +135,7 @@ package final class SQLiteStatement {
     /// Forgets bound values, so that a cached statement keeps no large text alive.
     func recycle() {
         guard let pointer else { return }
-        sqlite3_reset(pointer)
+        reset()
         sqlite3_clear_bindings(pointer)
         isInUse = false
     }

@@ -3,7 +3,7 @@ final class SQLiteJobQueue: Sendable {
     typealias Job = @Sendable (SQLiteConnection) -> Void
 
     private struct State {
-        var jobs: [Job] = []
+        var jobs: [(owner: ObjectIdentifier?, job: Job)] = []
         var next = 0
         var isClosed = false
     }
@@ -14,11 +14,20 @@ final class SQLiteJobQueue: Sendable {
     var count: Int { state.change { $0.jobs.count - $0.next } }
 
     /// Adds work at the end; false if the queue is closed.
-    func add(_ job: @escaping Job) -> Bool {
+    func add(of owner: ObjectIdentifier? = nil, _ job: @escaping Job) -> Bool {
         state.change { state in
             if state.isClosed { return false }
-            state.jobs.append(job)
+            state.jobs.append((owner, job))
             return true
+        }
+    }
+
+    /// Takes work back that nobody wants any more: while all connections are busy it would be kept.
+    func remove(of owner: ObjectIdentifier) {
+        state.change { state in
+            if let index = state.jobs[state.next...].firstIndex(where: { $0.owner == owner }) {
+                state.jobs.remove(at: index)
+            }
         }
     }
 
@@ -26,7 +35,7 @@ final class SQLiteJobQueue: Sendable {
     func take() -> Job? {
         state.wait { state -> Job?? in
             if state.next < state.jobs.count {
-                let job = state.jobs[state.next]
+                let job = state.jobs[state.next].job
                 state.next += 1
                 // Dropped in portions, so that taking stays cheap however long the queue is.
                 if state.next == state.jobs.count || state.next >= 64 {
@@ -53,8 +62,16 @@ final class SQLiteWorker: Sendable {
     private let state = Monitor(State())
 
     /// Starts the thread; returns once the connection is open and set up.
+    ///
+    /// - Parameters:
+    ///   - queue: The work; the thread ends once it is closed and empty.
+    ///   - beforeClose: Runs on the thread before it closes its connection; may block.
+    ///   - open: Opens the connection, on the thread.
+    /// - Returns: The worker.
+    /// - Throws: What `open` throws.
     static func start(
-        _ queue: SQLiteJobQueue, open: @escaping @Sendable () throws -> SQLiteConnection
+        _ queue: SQLiteJobQueue, beforeClose: @escaping @Sendable () -> Void = {},
+        open: @escaping @Sendable () throws -> SQLiteConnection
     ) async throws -> SQLiteWorker {
         let worker = SQLiteWorker()
         try await withCheckedThrowingContinuation { (opened: CheckedContinuation<Void, any Error>) in
@@ -64,6 +81,7 @@ final class SQLiteWorker: Sendable {
                         let connection = try open()
                         opened.resume()
                         while let job = queue.take() { job(connection) }
+                        beforeClose()
                         connection.close()
                     } catch {
                         opened.resume(throwing: error)
@@ -76,6 +94,9 @@ final class SQLiteWorker: Sendable {
         }
         return worker
     }
+
+    /// Blocks until the thread has closed its connection.
+    func waitForEnd() { state.wait { $0.isFinished ? () : nil } }
 
     /// Waits until the thread has closed its connection.
     func finished() async {
@@ -104,6 +125,7 @@ final class SQLiteRequest<T: Sendable>: Sendable {
         case new
         case waiting(CheckedContinuation<T, any Error>)
         case over
+        case cancelled
     }
 
     private let state = Monitor(State.new)
@@ -118,10 +140,25 @@ final class SQLiteRequest<T: Sendable>: Sendable {
     }
 
     /// Takes the continuation to run the request, or to give it up; nil if somebody was faster.
-    func begin() -> CheckedContinuation<T, any Error>? {
+    func begin() -> CheckedContinuation<T, any Error>? { take(.over) }
+
+    /// Takes the continuation to end the wait; nil if the request runs or has run.
+    func cancel() -> CheckedContinuation<T, any Error>? { take(.cancelled) }
+
+    /// Whether it was cancelled before it ran.
+    var isCancelled: Bool {
+        state.change { state in if case .cancelled = state { true } else { false } }
+    }
+
+    private func take(_ next: State) -> CheckedContinuation<T, any Error>? {
         state.change { state in
-            defer { state = .over }
-            if case .waiting(let continuation) = state { return continuation }
+            switch state {
+            case .waiting(let continuation):
+                state = next
+                return continuation
+            case .new: state = next
+            case .over, .cancelled: break
+            }
             return nil
         }
     }

@@ -69,14 +69,14 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// The address itself, and the one of version 4 that stands in it, to which a packet may be sent on.
     ///
-    /// That is so for mapped and compatible addresses (RFC 4291 2.5.5), the prefix of translators (RFC 6052 2.1) and 6to4
-    /// (RFC 3056 2).
+    /// That is so for mapped and compatible addresses (RFC 4291 2.5.5), translated ones (RFC 2765 2.1), the prefix of
+    /// translators (RFC 6052 2.1) and 6to4 (RFC 3056 2).
     var forms: [IPAddress] {
         guard bytes.count == 16 else { return [self] }
-        let zeros = [UInt8](repeating: 0, count: 10)
+        let zeros = [UInt8](repeating: 0, count: 8)
         if bytes.starts(with: [0x20, 0x02]) { return [self, IPAddress(bytes: Array(bytes[2..<6]))] }
         let holdsFour =
-            bytes.starts(with: zeros + [0, 0]) || bytes.starts(with: zeros + [0xFF, 0xFF])
+            [[0, 0, 0, 0], [0, 0, 0xFF, 0xFF], [0xFF, 0xFF, 0, 0]].contains { bytes.starts(with: zeros + $0) }
             || bytes.starts(with: [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0])
         return holdsFour ? [self, IPAddress(bytes: Array(bytes[12...]))] : [self]
     }

@@ -45,9 +45,9 @@ package enum LifeLine {
     /// A shell outlives us even after SIGKILL, and reads the end of its input when the last holder of the other end
     /// has died: within the moment, whichever thread had started it. It then stops the command by its process id,
     /// first with SIGINT (for Postgres: roll back and stop), after 2.5 seconds with SIGQUIT (stop at once, recover
-    /// at the next start) because a replication client that does not answer holds up the first, after 4 seconds with
-    /// SIGKILL; and removes the folder, unless a file `keep` is in it. Until then the dead process stays a zombie,
-    /// so its id belongs to nobody else.
+    /// at the next start) because a replication client that does not answer holds up the first, after 5 seconds with
+    /// SIGKILL; and removes the folder, unless there was a command and a file `keep` is in the folder. Until then the dead
+    /// process stays a zombie, so its id belongs to nobody else.
     package static let watcherScript = #"""
         folder=$1
         shift
@@ -62,14 +62,14 @@ package enum LifeLine {
         if [ -n "${process-}" ]; then
             kill -INT "$process" 2>/dev/null
             tries=0
-            while kill -0 "$process" 2>/dev/null && [ "$tries" -lt 80 ]; do
+            while kill -0 "$process" 2>/dev/null && [ "$tries" -lt 100 ]; do
                 sleep 0.05
                 tries=$((tries + 1))
                 [ "$tries" -ne 50 ] || kill -QUIT "$process" 2>/dev/null
             done
             kill -KILL "$process" 2>/dev/null
+            [ -e "$folder/keep" ] && exit 0
         fi
-        [ -e "$folder/keep" ] && exit 0
         tries=0
         until rm -rf "$folder" 2>/dev/null || [ "$tries" -ge 80 ]; do
             sleep 0.05

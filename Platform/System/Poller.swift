@@ -16,6 +16,8 @@ package final class Poller: Sendable {
     let core: PollerCore
     /// Looks up the names of hosts, which no readiness tells the end of.
     package let names: NameLookup
+    /// Makes the calls that block, to libraries that know no other kind.
+    package let calls = BlockingCalls()
 
     /// Starts the thread.
     ///

@@ -6,7 +6,7 @@ import PowerSyncSystem
 /// Everything that the demo's situations happen in: a stack, two devices of one user, a third of another.
 package final class DemoWorld: Sendable {
     /// How long a state may take to come: on a slow disk or a busy machine many times what it takes elsewhere.
-    package static let patience = Duration.seconds(60)
+    package static let patience = Duration.seconds(180)
 
     /// The stack that the devices use.
     package let stack: LocalStack

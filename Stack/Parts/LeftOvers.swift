@@ -85,7 +85,10 @@ enum LeftOvers {
             guard let name = result[row, 0], let owner = OwnedNames(reading: name),
                 !living.contains(owner.applicationName)
             else { return nil }
-            return Item(name: name, slotDatabase: result[row, 1], isInUse: result[row, 2] == "t")
+            let slotDatabase = result[row, 1]
+            // A database of ours has nothing behind the token: with more it is a copy that somebody made.
+            guard slotDatabase != nil || name == owner.database else { return nil }
+            return Item(name: name, slotDatabase: slotDatabase, isInUse: result[row, 2] == "t")
         }
     }
 
@@ -98,13 +101,14 @@ enum LeftOvers {
             return true
         }
         if item.isInUse { return false }
-        // A logical slot is dropped from its own database.
-        let own = try PostgresURI.replacingDatabase(of: uri, with: database)
-        return try await PostgresConnection.with(own, poller: poller) { owner in
+        // A logical slot is dropped from its own database, which may be anybody's: in the text of the connection its name
+        // could lead the user's password elsewhere, and its search_path could lead to functions of its owner.
+        return try await PostgresConnection.with(uri, parameters: ["dbname": database], poller: poller) {
+            owner in
             try await owner.query(
                 """
-                SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-                WHERE slot_name = $1 AND NOT active
+                SELECT pg_catalog.pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots
+                WHERE slot_name OPERATOR(pg_catalog.=) $1 AND NOT active
                 """, [item.name]
             ).rowCount > 0
         }

@@ -196,7 +196,6 @@ package actor LocalStack {
             let file = folder + "/service.yaml"
             try PrivateFile.write(text, to: file)
             var environment = ["POWERSYNC_CONFIG_PATH": file, "PS_LOG_LEVEL": configuration.logLevel]
-            environment["PGAPPNAME"] = database.serviceName
             environment["PS_LOG_FORMAT"] = ProcessInfo.processInfo.environment["LOG_FORMAT"]
             return environment
         }

@@ -12,7 +12,7 @@ package struct OwnedNames: Sendable, Hashable {
     static let prefix = "powersync_stack_"
     static let applicationPrefix = "powersync-stack/"
 
-    /// Twelve hexadecimal digits.
+    /// Twelve hexadecimal digits, in lower case.
     package let token: String
 
     /// Makes names of a new random token.
@@ -27,9 +27,9 @@ package struct OwnedNames: Sendable, Hashable {
         guard name.hasPrefix(Self.prefix) else { return nil }
         let token = name.dropFirst(Self.prefix.count).prefix(12)
         let rest = name.dropFirst(Self.prefix.count + 12)
-        guard token.count == 12, token.allSatisfy(\.isHexDigit), rest.isEmpty || rest.first == "_" else {
-            return nil
-        }
+        guard token.count == 12, token.allSatisfy({ "0123456789abcdef".contains($0) }),
+            rest.isEmpty || rest.first == "_"
+        else { return nil }
         self.init(token: String(token))
     }
 

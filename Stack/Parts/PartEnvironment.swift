@@ -33,6 +33,9 @@ enum PartEnvironment {
         Allowed(name: "LC_*", reason: "messages of the system"),
         Allowed(name: "TZ", reason: "times in the log"),
         Allowed(name: "LOG_FORMAT", reason: "a log as JSON lines, if the user reads it that way"),
+        Allowed(
+            name: "DEV_HOSTS", reason: "the names by which other machines call a backend that is open to them"
+        ),
         Allowed(name: "LD_LIBRARY_PATH", reason: "the parts are this program, whose libraries may lie there"),
         Allowed(name: "DYLD_LIBRARY_PATH", reason: "the same on macOS"),
         Allowed(name: "SWIFT_BACKTRACE", reason: "how a crash is told"),

@@ -22,7 +22,7 @@ enum PostgresURI {
     ///
     /// - Parameters:
     ///   - name: the parameter.
-    ///   - value: letters, digits, hyphens.
+    ///   - value: letters, digits, hyphens, slashes.
     ///   - uri: the text.
     /// - Returns: the text in the same form.
     /// - Throws: `StackError` if the text is a URI without `://`.

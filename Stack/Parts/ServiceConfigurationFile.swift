@@ -5,7 +5,8 @@ enum ServiceConfigurationFile {
     /// Writes the file of a local stack.
     ///
     /// The service checks certificates unless told otherwise, and a URI without `sslmode` means something else to libpq,
-    /// and so to all other parts: the mode is therefore written out.
+    /// and so to all other parts: the mode is therefore written out. So is the name of the service's sessions, by which they
+    /// are ended (`StackDatabase.close`), since one in the URI would win over that of the environment.
     ///
     /// - Parameters:
     ///   - configuration: the stack's.
@@ -26,9 +27,10 @@ enum ServiceConfigurationFile {
             case .text(let text): object([("content", .string(text))])
             case .file(let path): object([("path", .string(path))])
             }
+        let named = try PostgresURI.adding("application_name", database.serviceName, to: database.uri)
         let connection = object([
             ("type", .string("postgresql")),
-            ("uri", .string(try PostgresURI.adding("sslmode", database.tlsMode, to: database.uri))),
+            ("uri", .string(try PostgresURI.adding("sslmode", database.tlsMode, to: named))),
             ("slot_name_prefix", .string(database.slotPrefix)),
         ])
         return object([

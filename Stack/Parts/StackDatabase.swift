@@ -177,7 +177,8 @@ package final class StackDatabase: Sendable {
                 [names.serviceName])
             let slots = try await connection.query(
                 """
-                SELECT slot_name, active_pid FROM pg_replication_slots WHERE starts_with(slot_name, $1)
+                SELECT slot_name, active_pid, pg_terminate_backend(active_pid) FROM pg_replication_slots
+                WHERE starts_with(slot_name, $1)
                 """, [slotPrefix])
             for row in 0..<slots.rowCount where slots[row, 1] == nil {
                 _ = try await connection.query(

@@ -43,6 +43,11 @@ enum UpCommand {
                 "--host", "ADDRESS", help: "The address of the two HTTP ports; Postgres stays on 127.0.0.1.",
                 standard: "127.0.0.1"),
             Option(
+                "--open-uploads",
+                help:
+                    "Take uploads without a token as those of the user dev-user: the official demo apps send none. Whoever "
+                    + "reaches the backend writes then."),
+            Option(
                 "--data", "DIR",
                 help:
                     "Keep cluster, keys, state and slot in this folder for the next time. Without it all are gone "
@@ -58,6 +63,11 @@ enum UpCommand {
             Variable(
                 "LOG_LEVEL", help: "What backend and service log: trace, debug, info, warning or error."),
             Variable("LOG_FORMAT", help: "How: text or json."),
+            Variable(
+                "DEV_HOSTS",
+                help:
+                    "Names by which other machines may call the backend, separated by commas; localhost, addresses and the "
+                    + "name of --host are known."),
         ]
     ) { arguments in
         var options = UpOptions()
@@ -65,6 +75,7 @@ enum UpCommand {
         options.syncConfig = arguments.value("--sync-config")
         options.tables = arguments.value("--tables")
         options.data = arguments.value("--data")
+        options.hasOpenUploads = arguments.flag("--open-uploads")
         options.host = arguments.value("--host") ?? options.host
         options.backendPort = try arguments.number("--backend-port", in: 0...65535) ?? options.backendPort
         options.servicePort = try arguments.number("--service-port", in: 0...65535) ?? options.servicePort
@@ -72,8 +83,9 @@ enum UpCommand {
         options.databaseURI = environment["DATABASE_URI"]
         options.logLevel = environment["LOG_LEVEL"] ?? options.logLevel
         if options.databaseURI == nil { PartEnvironment.forgetPostgresVariables() }
+        // What is open to others and what stays on a server is told whatever the parts log.
         let log = Log(
-            label: "up", level: LogLevel(name: options.logLevel) ?? .info,
+            label: "up", level: min(LogLevel(name: options.logLevel) ?? .info, .warning),
             format: environment["LOG_FORMAT"].flatMap(Log.Format.init(rawValue:)) ?? .text)
         let executable = try ThisExecutable.path()
         let chosen = options

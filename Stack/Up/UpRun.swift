@@ -16,6 +16,8 @@ package struct UpOptions: Sendable {
     package var syncConfig: String?
     /// The path of a table file.
     package var tables: String?
+    /// Whether uploads without a token are taken.
+    package var hasOpenUploads = false
     /// The folder that keeps everything for the next time.
     package var data: String?
     /// The server to use instead of a private one.
@@ -69,6 +71,7 @@ package enum UpRun {
         configuration.syncConfig = syncConfig.map { .file($0) }
         configuration.tableMap = tables
         configuration.logLevel = options.logLevel
+        if options.hasOpenUploads { configuration.backendEnvironment["DEV_OPEN_UPLOADS"] = "true" }
         if tables == nil {
             warn("no --tables FILE given: the backend may write every column of every published table")
         }

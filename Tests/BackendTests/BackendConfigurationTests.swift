@@ -25,7 +25,11 @@ struct BackendConfigurationTests {
         #expect(configuration.tokenAudiences == ["http://localhost:8080"])
         #expect(configuration.tokenLifetime == .seconds(600))
         #expect(configuration.bodyLimit == 16 << 20)
-        #expect(!configuration.hasDevelopmentTokens)
+        #expect(!configuration.hasDevelopmentTokens && !configuration.hasOpenUploads)
+        #expect(configuration.bodyTimeout == .seconds(30))
+        #expect(configuration.uploadsPerUser == 1 && configuration.uploadsWaiting == 64)
+        #expect(configuration.letters.rows == 10_000 && configuration.letters.bytes == 100_000_000)
+        #expect(configuration.letters.kept == .seconds(30 * 86_400))
     }
 
     @Test func everySettingIsRead() throws {
@@ -36,6 +40,11 @@ struct BackendConfigurationTests {
             "LEGACY_BATCH_MODE": "isolate", "CORS_ORIGINS": "http://a,http://b", "MAX_BODY_BYTES": "2048",
             "POOL_SIZE": "3", "STATEMENT_TIMEOUT_MS": "1500", "LOCK_TIMEOUT_MS": "20",
             "CHECKPOINT_MODE": "custom",
+            "BODY_TIMEOUT": "2m", "BODY_BYTES_PER_SECOND": "4096",
+            "DEV_OPEN_UPLOADS": "1", "DEV_HOSTS": "backend, mac.local:6060",
+            "UPLOAD_MEMORY_BYTES": "100000000", "UPLOADS_PER_USER": "2",
+            "UPLOADS_WAITING_PER_USER": "0", "DEAD_LETTER_ROWS": "7", "DEAD_LETTER_BYTES": "8",
+            "DEAD_LETTER_RETENTION": "2d", "MIGRATION_TIMEOUT": "1h", "SCHEMA_DRIFT_GRACE": "5m",
             "DRAIN_DELAY": "2", "UPLOAD_ACCEPTS_SYNC_TOKEN": "false", "UPLOAD_AUDIENCE": "up",
         ])
         #expect(configuration.databaseURI == "postgres://secret/app")
@@ -50,10 +59,17 @@ struct BackendConfigurationTests {
         #expect(configuration.isolatesLegacyBatches && configuration.hasCustomCheckpoints)
         #expect(configuration.corsOrigins == ["http://a", "http://b"])
         #expect(configuration.bodyLimit == 2048 && configuration.poolSize == 3)
+        #expect(configuration.bodyTimeout == .seconds(120) && configuration.bodyBytesPerSecond == 4_096)
         #expect(
             configuration.statementTimeout == .milliseconds(1500)
                 && configuration.lockTimeout == .milliseconds(20))
-        #expect(configuration.drainDelay == .seconds(2))
+        #expect(configuration.hasOpenUploads && configuration.uploadMemory == 100_000_000)
+        #expect(configuration.developmentHosts == ["backend", "mac.local:6060"])
+        #expect(configuration.uploadsPerUser == 2 && configuration.uploadsWaiting == 0)
+        #expect(configuration.letters.rows == 7 && configuration.letters.bytes == 8)
+        #expect(configuration.letters.kept == .seconds(172_800))
+        #expect(configuration.drainDelay == .seconds(2) && configuration.migrationTimeout == .seconds(3_600))
+        #expect(configuration.retries.driftGrace == .seconds(300))
         #expect(configuration.acceptedAudiences == ["up"])
         #expect(configuration.connectionParameters["options"]?.contains("statement_timeout=1500") == true)
     }
@@ -61,8 +77,10 @@ struct BackendConfigurationTests {
     @Test(arguments: [
         ("PSB_TABELMAP", "x"), ("PORT", "70000"), ("JWT_TTL", "59"), ("JWT_TTL", "25h"),
         ("JWT_TTL", "99999999999999999h"),
-        ("DEV_TOKENS", "yes"), ("BATCH_ON_FATAL_ERROR", "never"), ("DATABASE_TYPE", "mysql"),
+        ("DEV_TOKENS", "yes"), ("DEV_HOSTS", "http://backend"), ("BATCH_ON_FATAL_ERROR", "never"),
+        ("DATABASE_TYPE", "mysql"),
         ("POWERSYNC_URL", "powersync-dev"), ("MAX_BODY_BYTES", "x"),
+        ("MAX_BODY_BYTES", "67108865"), ("BODY_TIMEOUT", "0"), ("BODY_BYTES_PER_SECOND", "0"),
         ("DATABASE_URI_FILE", "/run/secrets/uri"),
         ("UPLOAD_ACCEPTS_SYNC_TOKEN", "false"), ("POWERSYNC_PRIVATE_KEY_FILE", "/nosuch"),
     ])
@@ -73,6 +91,15 @@ struct BackendConfigurationTests {
         #expect(text.contains(name.replacing("_FILE", with: "")) || text.contains("UPLOAD_AUDIENCE"))
     }
 
+    /// One such body would have all the room to itself.
+    @Test func aBodyMustFitIntoTheRoomForBodies() throws {
+        #expect(try read(["MAX_BODY_BYTES": "67108864"]).bodyLimit == 64 << 20)
+        let memory = ["MAX_BODY_BYTES": "100000000", "UPLOAD_MEMORY_BYTES": "400000000"]
+        #expect(try read(memory).uploadMemory == 400_000_000)
+        let error = thrown { try read(["UPLOAD_MEMORY_BYTES": "20000000"]) } as? BackendError
+        #expect(error?.message.contains("raise UPLOAD_MEMORY_BYTES to at least 67108864") == true)
+    }
+
     @Test(arguments: ["DATABASE_URI", "POWERSYNC_URL", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA"])
     func nothingOfTheMinimumMayBeMissing(name: String) {
         let error = thrown { try read([name: nil]) } as? BackendError
@@ -80,7 +107,9 @@ struct BackendConfigurationTests {
         #expect(error?.message.contains(name) == true)
     }
 
-    @Test(arguments: ["DEV_TOKENS", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA", "CORS_ORIGINS"])
+    @Test(arguments: [
+        "DEV_TOKENS", "DEV_OPEN_UPLOADS", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA", "CORS_ORIGINS",
+    ])
     func productionRefusesWhatIsForDevelopment(name: String) throws {
         let production: [String: String?] = [
             "ENV": "production", "DEV_EPHEMERAL_KEYS": nil, "DEV_OPEN_SCHEMA": nil, "JWT_KEYS_DIR": "/keys",

@@ -1,10 +1,9 @@
 import PowerSyncBackend
+import PowerSyncPostgres
 import Testing
 
 struct DatabaseVerdictTests {
-    private func verdict(_ sqlstate: String?, _ message: String = "") -> DatabaseVerdict {
-        DatabaseVerdict(sqlstate: sqlstate, message: message)
-    }
+    private func verdict(_ sqlstate: String?) -> DatabaseVerdict { DatabaseVerdict(sqlstate: sqlstate) }
 
     @Test(arguments: [
         ("22001", "INVALID_DATA"), ("22003", "INVALID_DATA"), ("22P02", "INVALID_DATA"),
@@ -48,7 +47,7 @@ struct DatabaseVerdictTests {
         #expect(verdict(sqlstate).kind == .misconfigured)
     }
 
-    @Test(arguments: ["42P01", "42703", "42804", "42883"])
+    @Test(arguments: ["42P01", "42703", "42704", "42804", "42883"])
     func aMissingNameMayBeAMigration(sqlstate: String) {
         #expect(verdict(sqlstate).kind == .drift)
     }
@@ -64,10 +63,22 @@ struct DatabaseVerdictTests {
         #expect(verdict(sqlstate).code == code)
     }
 
-    @Test func aRefusedRowAndAMissingGrantAreToldApart() {
-        #expect(
-            verdict("42501", "new row violates row-level security policy for table \"t\"").kind == .rejected)
-        #expect(verdict("42501", "permission denied for table t").kind == .bug)
+    /// By what no setting of language translates: the words may be those of any.
+    @Test(arguments: [
+        (
+            "neue Zeile verletzt Policy für Sicherheit auf Zeilenebene für Tabelle »t«",
+            "ExecWithCheckOptions", true
+        ),
+        ("only managers may do that", "exec_stmt_raise", true),
+        ("permission denied for table t", "aclcheck_error", false),
+        ("query would be affected by row-level security policy for table \"t\"", "check_enable_rls", false),
+        ("new row violates row-level security policy for table \"t\"", nil, false),
+    ])
+    func aRefusedRowAndAMissingGrantAreToldApart(message: String, function: String?, isRow: Bool) {
+        let verdict = DatabaseVerdict(
+            PostgresError(.server, message, sqlstate: "42501", function: function))
+        #expect(verdict.kind == (isRow ? .rejected : .bug))
+        #expect(verdict.code == (isRow ? "UNAUTHORIZED" : "INTERNAL"))
     }
 
     @Test func onlyATriggersOwnWordsAreShown() {

@@ -23,6 +23,31 @@ struct FaultTests {
         }
     }
 
+    /// As an operator does for a while; the setting is the database's, and no transaction of ours may undo it.
+    @Test func aDatabaseThatWasMadeReadOnlyIsNotWritten() async throws {
+        try await TestBackend.with { backend in
+            #expect(try await backend.upload(Self.put).states == ["applied"])
+            let setting = "default_transaction_read_only"
+            func set(_ isReadOnly: Bool) async throws {
+                let database = try #require(try await backend.scalar("SELECT current_database()"))
+                let connection = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+                try await connection.script("SET \(setting) = off")
+                try await connection.script(
+                    "ALTER DATABASE \(quoteIdentifier(database)) SET \(setting) = \(isReadOnly)")
+                try await connection.script(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                        + "AND application_name = 'powersync-backend'")
+                await connection.close()
+            }
+            try await set(true)
+            let answer = try await backend.upload(Self.put.replacing("\"a\"", with: "\"b\""))
+            #expect(answer.status == 503)
+            #expect(answer.json["code"]?.stringValue == "DATABASE_READ_ONLY")
+            try await set(false)
+            #expect(try await backend.scalar("SELECT count(*) FROM lists") == "1")
+        }
+    }
+
     @Test func aRowThatStaysLockedIs503() async throws {
         try await TestBackend.with({
             $0.lockTimeout = .milliseconds(20)
@@ -130,6 +155,63 @@ struct FaultTests {
         }
     }
 
+    /// Writes of `lists` time out while there is a row in `slow`.
+    private static let slow =
+        TestBackend.demoTables + """
+            CREATE SCHEMA aside;
+            CREATE TABLE aside.slow (n int);
+            CREATE FUNCTION time_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF EXISTS (SELECT FROM aside.slow) THEN
+                    RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014';
+                END IF;
+                RETURN NEW; END $$;
+            CREATE TRIGGER times_out BEFORE INSERT ON lists FOR EACH ROW EXECUTE FUNCTION time_out();
+            """
+
+    private func withPoisonAtTheSecondFailure(_ body: (TestBackend) async throws -> Void) async throws {
+        try await TestBackend.with(
+            schema: Self.slow,
+            {
+                $0.retries.poisonAttempts = 2
+                $0.retries.poisonAge = .zero
+            }, body)
+    }
+
+    private static func numbered(_ number: Int) -> String {
+        #"{"v":1,"client_id":"c","transactions":[{"crud":[{"op_id":\#(number),"op":"PUT","table":"lists","id":"a","data":{"name":"1"}}]}]}"#
+    }
+
+    /// The same content comes again, as another write: of a client that numbers its writes, and of one that does not.
+    @Test(arguments: [[put, put], [numbered(1), numbered(2)]])
+    func aWriteThatSucceededIsNotToBlameForTheNextOne(bodies: [String]) async throws {
+        try await withPoisonAtTheSecondFailure { backend in
+            _ = try await backend.query("INSERT INTO aside.slow VALUES (1)")
+            #expect(try await backend.upload(bodies[0]).status == 503)
+            _ = try await backend.query("DELETE FROM aside.slow")
+            #expect(try await backend.upload(bodies[0]).states == ["applied"])
+            _ = try await backend.query("INSERT INTO aside.slow VALUES (1)")
+            #expect(try await backend.upload(bodies[1]).status == 503, "its first failure")
+            #expect(try await backend.upload(bodies[1]).errorCodes == ["TIMEOUT_POISON"], "its second")
+            #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "1")
+        }
+    }
+
+    @Test func whatFailedLongAgoWasAnotherIncident() async throws {
+        try await withPoisonAtTheSecondFailure { backend in
+            _ = try await backend.query("INSERT INTO aside.slow VALUES (1)")
+            #expect(try await backend.upload(Self.put).status == 503)
+            _ = try await backend.query(
+                """
+                UPDATE psb.upload_attempts SET attempts = 100, first_at = first_at - interval '25 hours',
+                    last_at = last_at - interval '25 hours'
+                """)
+            #expect(try await backend.upload(Self.put).status == 503, "the first of today")
+            let counted = try await backend.query("SELECT attempts::text FROM psb.upload_attempts")
+            #expect(counted == [["1"]])
+            #expect(try await backend.upload(Self.put).errorCodes == ["TIMEOUT_POISON"])
+        }
+    }
+
     @Test func statementsHaveTheLimitsOfTheConfiguration() async throws {
         let schema = """
             CREATE TABLE seen (id text PRIMARY KEY, limits text);
@@ -149,6 +231,62 @@ struct FaultTests {
             let state = try await backend.apply(#"{"op":"PUT","table":"seen","id":"a","data":{}}"#)
             #expect(state == "applied")
             #expect(try await backend.scalar("SELECT limits FROM seen") == "1234s 567s")
+        }
+    }
+
+    /// Whether it is the write or the database that is slow, only what others upload to the table tells (backend 3.4).
+    @Test(arguments: [true, false]) func aWriteThatTakesTooLongIsToBlameWhereOthersCommit(isAlone: Bool)
+        async throws
+    {
+        let schema = TestBackend.demoTables + TestBackend.gated(where: "NEW.id = 'slow'")
+        try await TestBackend.with(
+            schema: schema,
+            {
+                $0.uploadTimes.transaction = .seconds(6)
+                $0.retries.poisonAttempts = 1
+                $0.retries.poisonAge = .zero
+            }
+        ) { backend in
+            let gate = try await DatabaseGate(backend.uri, backend.poller)
+            async let slow = backend.upload(Self.put.replacing("\"a\"", with: "\"slow\""))
+            try await gate.waitForArrivals()
+            if !isAlone { #expect(try await backend.upload(Self.put).states == ["applied"]) }
+            let answer = try await slow
+            try await gate.open()
+            let counted = try await backend.scalar("SELECT count(*) FROM psb.upload_attempts")
+            if isAlone {
+                #expect(answer.status == 503)
+                #expect(answer.json["code"]?.stringValue == "TIMEOUT")
+                #expect(counted == "0", "nothing says that it is the write")
+            } else {
+                #expect(answer.errorCodes == ["TIMEOUT_POISON"])
+                #expect(counted == "0", "with the rejection the incident is over")
+            }
+        }
+    }
+
+    /// What is left of a long request is not the time that a write has.
+    @Test func aWriteThatHadLittleTimeIsNotToBlame() async throws {
+        let schema = TestBackend.demoTables + TestBackend.gated(where: "NEW.id = 'slow'")
+        try await TestBackend.with(
+            schema: schema,
+            {
+                $0.uploadTimes.request = .seconds(5)
+                $0.uploadTimes.transaction = .seconds(60)
+                $0.retries.poisonAttempts = 1
+                $0.retries.poisonAge = .zero
+            }
+        ) { backend in
+            let gate = try await DatabaseGate(backend.uri, backend.poller)
+            async let slow = backend.upload(Self.put.replacing("\"a\"", with: "\"slow\""))
+            try await gate.waitForArrivals()
+            #expect(try await backend.upload(Self.put).states == ["applied"])
+            let answer = try await slow
+            try await gate.open()
+            #expect(answer.status == 503)
+            #expect(answer.json["code"]?.stringValue == "TIMEOUT")
+            #expect(try await backend.scalar("SELECT count(*) FROM psb.upload_attempts") == "0")
+            #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "0")
         }
     }
 }

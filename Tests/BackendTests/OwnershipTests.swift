@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -67,6 +68,140 @@ struct OwnershipTests {
             #expect(patch == "adjusted")
             let expected = [["mine", "alice", "c"], ["new", "alice", "b"], ["theirs", "bob", "secret"]]
             #expect(try await notes(backend) == expected)
+        }
+    }
+
+    /// 7, 07 and 7e0 are one integer and three subjects.
+    @Test func aRowBelongsToTheSubjectThatIsSpelledAsItsOwner() async throws {
+        let schema =
+            "CREATE TABLE notes (id text PRIMARY KEY, owner_id int, body text); INSERT INTO notes VALUES ('a', 7, 'old')"
+        let map = "tables: { notes: { owner: owner_id } }"
+        try await TestBackend.with(schema: schema, map: map) { backend in
+            for user in ["07", "7.0", "7e0", "%2B7", "%207"] {
+                for operation in [
+                    #"{"op":"PATCH","table":"notes","id":"a","data":{"body":"x"}}"#,
+                    #"{"op":"PUT","table":"notes","id":"b","data":{"body":"x"}}"#,
+                    #"{"op":"DELETE","table":"notes","id":"a"}"#,
+                ] {
+                    let state = try await backend.apply(operation, user: user)
+                    #expect(state == "UNAUTHORIZED", "\(user)")
+                }
+            }
+            #expect(try await backend.query("SELECT id, body FROM notes") == [["a", "old"]])
+            let own = try await backend.apply(
+                #"{"op":"PATCH","table":"notes","id":"a","data":{"body":"x"}}"#, user: "7")
+            #expect(own == "applied")
+        }
+    }
+
+    /// Whoever may choose a name could else have the rows of `alice`.
+    private func expectRows(
+        of owner: String, areRefusedTo others: [String], type: String, with preparation: String = ""
+    ) async throws {
+        let schema =
+            "\(preparation); CREATE TABLE notes (id text PRIMARY KEY, owner_id \(type), body text);"
+            + "INSERT INTO notes VALUES ('a', '\(owner)', 'old'), ('b', '\(owner)', 'old')"
+        try await TestBackend.with(schema: schema, map: "tables: { notes: { owner: owner_id } }") { backend in
+            let before = try await backend.query("SELECT id, owner_id::text, body FROM notes ORDER BY id")
+            for other in others {
+                for operation in [
+                    #""PATCH","table":"notes","data":{"body":"x"}"#,
+                    #""PUT","table":"notes","data":{"body":"x"}"#, #""DELETE","table":"notes""#,
+                ] {
+                    let one = try await backend.apply("{\"id\":\"a\",\"op\":\(operation)}", user: other)
+                    #expect(one == "UNAUTHORIZED", "\(other), \(type), \(operation)")
+                    let both = ["a", "b"].map { "{\"id\":\"\($0)\",\"op\":\(operation)}" }
+                    let answer = try await backend.upload(
+                        "{\"batch\":[\(both.joined(separator: ","))]}", user: other)
+                    #expect(answer.errorCodes == ["UNAUTHORIZED"], "\(other), \(type), \(operation)")
+                }
+            }
+            let after = try await backend.query("SELECT id, owner_id::text, body FROM notes ORDER BY id")
+            #expect(after == before)
+            for operation in [
+                #""PATCH","table":"notes","data":{"body":"x"}"#,
+                #""PUT","table":"notes","data":{"body":"y"}"#,
+                #""DELETE","table":"notes""#,
+            ] {
+                let own = try await backend.apply("{\"id\":\"a\",\"op\":\(operation)}", user: owner)
+                #expect(own == "applied", "\(type), \(operation)")
+            }
+        }
+    }
+
+    @Test func textsThatAreFilledUpBelongToWhoIsSpelledWithoutBlanks() async throws {
+        try await expectRows(of: "alice", areRefusedTo: ["alice%20", "ALICE", "alic"], type: "char(9)")
+    }
+
+    @Test func aNameThatWouldBeCutIsNobodys() async throws {
+        let owner = String(repeating: "x", count: 63)
+        try await expectRows(of: owner, areRefusedTo: [owner + "y", owner + "xx"], type: "name")
+    }
+
+    @Test(.enabled("needs citext") { try await TestPostgres.has(extension: "citext") })
+    func lettersOfAnotherSizeAreAnotherSubject() async throws {
+        try await expectRows(
+            of: "alice", areRefusedTo: ["ALICE", "Alice"], type: "citext",
+            with: "CREATE EXTENSION citext")
+    }
+
+    @Test(.enabled("needs a Postgres with ICU") { try await TestPostgres.hasICU })
+    func aCollationMakesNoSubjectsEqual() async throws {
+        try await expectRows(
+            of: "alice", areRefusedTo: ["ALICE", "%C3%A1lice"], type: "text COLLATE same",
+            with: "CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
+    }
+
+    /// Else the last of two operations of one row would not count.
+    @Test(.enabled("needs a Postgres with ICU") { try await TestPostgres.hasICU })
+    func idsThatACollationTakesForOneAreOneRow() async throws {
+        let schema = """
+            CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+            CREATE TABLE notes (id text COLLATE same PRIMARY KEY, n int); INSERT INTO notes VALUES ('a', 0);
+            """
+        try await TestBackend.with(schema: schema, map: "tables: { notes: }") { backend in
+            for (kind, last) in [("PATCH", 4), ("PUT", 6)] {
+                let operations = [("A", last - 1), ("a", last)].map {
+                    #"{"op":"\#(kind)","table":"notes","id":"\#($0.0)","data":{"n":\#($0.1)}}"#
+                }
+                let answer = try await backend.upload("{\"batch\":[\(operations.joined(separator: ","))]}")
+                #expect(answer.states == ["applied", "applied"])
+                #expect(try await backend.query("SELECT id, n::text FROM notes") == [["a", String(last)]])
+            }
+        }
+    }
+
+    /// The row of a user has the user's id.
+    @Test func theOwnerMayBeTheID() async throws {
+        let schema = """
+            CREATE TABLE profiles (id text PRIMARY KEY, name text NOT NULL, age int);
+            INSERT INTO profiles VALUES ('bob', 'Bob', 30);
+            """
+        try await TestBackend.with(schema: schema, map: "tables: { profiles: { owner: id } }") { backend in
+            func operation(_ kind: String, _ id: String, _ data: String) -> String {
+                #"{"op":"\#(kind)","table":"profiles","id":"\#(id)","data":\#(data)}"#
+            }
+            for (kind, data, state) in [
+                ("PUT", #"{"name":"A"}"#, "applied"), ("PUT", #"{"id":"alice","name":"Alice"}"#, "applied"),
+                ("PUT", #"{"age":7}"#, "applied"), ("PUT", "{}", "noop"), ("PATCH", #"{"age":8}"#, "applied"),
+            ] {
+                let own = try await backend.apply(operation(kind, "alice", data), user: "alice")
+                #expect(own == state, "\(kind) \(data)")
+            }
+            for (kind, data) in [
+                ("PUT", #"{"name":"x"}"#), ("PUT", "{}"), ("PATCH", #"{"name":"x"}"#), ("DELETE", "{}"),
+            ] {
+                for id in ["bob", "carol"] {
+                    let other = try await backend.apply(operation(kind, id, data), user: "alice")
+                    #expect(other == "UNAUTHORIZED", "\(kind) \(data) \(id)")
+                }
+            }
+            #expect(
+                try await backend.query("SELECT id, name, age::text FROM profiles ORDER BY id")
+                    == [["alice", "Alice", "8"], ["bob", "Bob", "30"]])
+            let deleted = try await backend.apply(
+                #"{"op":"DELETE","table":"profiles","id":"alice"}"#, user: "alice")
+            #expect(deleted == "applied")
         }
     }
 

@@ -77,6 +77,24 @@ struct RouteTests {
         #expect(refused["vary"] == "Origin")
     }
 
+    @Test(arguments: [
+        ("http://localhost", true), ("http://localhost:5173", true), ("http://127.0.0.1:8080", true),
+        ("http://localhost:", false), ("http://localhost.evil.example.com", false),
+        ("http://localhost:80.evil.example.com", false), ("http://localhost@evil.example.com", false),
+        ("http://127.0.0.1.evil.example.com", false), ("http://127.0.0.10", false),
+        ("https://localhost", false), ("http://evil.example.com", false), ("null", false),
+    ])
+    func pagesOfThisMachineMayCallWhereThatIsAllowed(origin: String, isAllowed: Bool) {
+        func allowed(_ policy: CORSPolicy) -> String? {
+            var response = HTTPResponse(status: 200)
+            let request = HTTPRequest(method: "GET", target: "/", fields: ["origin": origin])
+            policy.apply(to: &response, for: request)
+            return response.fields["access-control-allow-origin"]
+        }
+        #expect(allowed(CORSPolicy(origins: [], allowsLoopback: true)) == (isAllowed ? origin : nil))
+        #expect(allowed(CORSPolicy(origins: [])) == nil)
+    }
+
     @Test func problemsNeverSayMoreThanTheirText() {
         let problem = ErrorResponse.problem(
             for: UploadFailure(code: "CONTENTION"), bodyLimit: 1, retryAfter: 3)

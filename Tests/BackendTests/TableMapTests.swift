@@ -30,7 +30,7 @@ struct TableMapTests {
         #expect(lists.owner?.name == "owner_id")
         #expect(lists.columns["made"]?.writer == .server)
         #expect(lists.columns["secret"]?.writer == .never)
-        #expect(lists.columns["body"]?.jsonStrings == .keep)
+        #expect(lists.columns["body"]?.options.jsonStrings == .keep)
     }
 
     @Test(arguments: [
@@ -54,12 +54,96 @@ struct TableMapTests {
         #expect(error.message.contains(message))
     }
 
+    @Test func aViewThatTakesNoUpsertsTakesNoPUT() throws {
+        var catalog = Build.catalog
+        var view = Catalog.Table()
+        view.columns = [Catalog.Column(name: "id", type: "text", typeOID: 25)]
+        view.isView = true
+        view.takesUpserts = false
+        catalog.tables[Catalog.Name(schema: "public", table: "v")] = view
+        func tables(_ entry: String) throws -> UploadTables {
+            let map = try TableMap(yaml: "tables:\n  v: \(entry)\n", source: "map.yaml")
+            return try UploadTables(map: map, source: "map.yaml", catalog: catalog)
+        }
+        #expect(try tables("{ ops: [PATCH, DELETE] }").tables["v"] != nil)
+        let error = try #require(thrown { try tables("{ ops: [PUT] }") } as? BackendError)
+        #expect(error.code == .tableMap)
+        #expect(error.message.contains("line 2, column 3: public.v is a view that takes no upserts"))
+        // A trigger that comes later is no reason to reject what was sent before.
+        let map = try TableMap(yaml: "tables: { v: }", source: "map.yaml")
+        let running = try UploadTables(map: map, source: "map.yaml", catalog: catalog, isRunning: true)
+        #expect(running.tables["v"] != nil)
+    }
+
+    @Test func whatTheMapSaysOfValuesIsTold() throws {
+        let tables = try Build.tables(
+            """
+            tables:
+              lists:
+                columns:
+                  at: { infinity: accept, epoch: ms, empty: null }
+                  name: { empty: keep, infinity: refuse }
+                  made: { encoding: hex }
+                  price: { epoch: s }
+            """)
+        let columns = try #require(tables.tables["lists"]).columns
+        var options = ValueOptions()
+        options.hasInfinity = true
+        options.epoch = .milliseconds
+        options.emptyIsNull = true
+        #expect(columns["at"]?.options == options)
+        #expect(columns["name"]?.options == ValueOptions())
+        #expect(columns["made"]?.options.encoding == .hex)
+        // They change nothing, and the start says so.
+        #expect(tables.warnings.count == 2)
+        #expect(tables.warnings.first?.contains("line 6, column 7: encoding says nothing") == true)
+        #expect(tables.warnings.last?.contains("line 7, column 7: epoch says nothing") == true)
+    }
+
+    @Test(arguments: [
+        "encoding: base32", "infinity: yes", "epoch: us", "empty: never", "json_strings: guess",
+    ])
+    func aWordThatTheMapDoesNotKnowIsNamed(option: String) throws {
+        let error = try #require(
+            thrown { try Build.tables("tables: { lists: { columns: { at: { \(option) } } } }\n") }
+                as? BackendError)
+        #expect(error.message.contains("expected "))
+        #expect(error.message.contains(" or "))
+    }
+
     @Test func typesDecideHowValuesAreRead() throws {
         let columns = try #require(try Build.tables("tables: { lists: }\n").tables["lists"]).columns
         #expect(columns["tags"]?.kind == .array(.text(limit: nil)))
         #expect(columns["price"]?.kind == .numeric(scale: 2))
         #expect(columns["sum"]?.writer == .never)
         #expect(columns["doc"]?.writer == .never)
+    }
+
+    @Test(arguments: [
+        ("numeric", (5 << 16 | 2046) + 4, ColumnKind.numeric(scale: -2)),
+        ("numeric", (5 << 16 | 2) + 4, .numeric(scale: 2)),
+        ("numeric", -1, .numeric(scale: nil)), ("numeric", (1_000 << 16 | 1_000) + 4, .numeric(scale: 1_000)),
+        ("numeric", (3 << 16 | (0x7FF & -1_000)) + 4, .numeric(scale: -1_000)),
+        ("bpchar", 14, .paddedText(length: 10)), ("bit", 3, .bits), ("citext", -1, .textForm),
+        ("name", -1, .name), ("text", -1, .text(limit: nil)),
+        ("inet", -1, .address),
+    ])
+    func aTypeHasTheKindOfItsNameAndModifier(name: String, modifier: Int, kind: ColumnKind) {
+        var catalog = Catalog()
+        catalog.types[1] = Catalog.TypeEntry(name: name)
+        let column = Catalog.Column(name: "c", type: name, typeOID: 1, modifier: modifier)
+        #expect(catalog.kind(of: column) == kind)
+    }
+
+    @Test func theBoundsOfPostgresOwnRangesAreKnown() {
+        var catalog = Catalog()
+        func kind(_ name: String, _ type: String) -> ColumnKind {
+            catalog.types[1] = Catalog.TypeEntry(name: name, kind: type)
+            return catalog.kind(of: Catalog.Column(name: "c", type: name, typeOID: 1))
+        }
+        #expect(kind("tstzrange", "r") == .range(of: .instant))
+        #expect(kind("nummultirange", "m") == .range(of: .numeric(scale: nil)))
+        #expect(kind("mine", "r") == .range(of: nil))
     }
 
     @Test func theOpenSchemaIsThatOfThePublication() throws {
@@ -71,11 +155,25 @@ struct TableMapTests {
         #expect(throws: BackendError.self) { try UploadTables(openSchemaOf: without) }
     }
 
-    @Test func aCatalogThatLostAColumnIsNoSuccessor() throws {
-        let before = try UploadTables(openSchemaOf: Build.catalog)
+    /// While it is being changed a database lacks this or that, and the rest can be written.
+    @Test func whatARunningBackendMissesIsLeftOut() throws {
+        let map = try TableMap(
+            yaml:
+                "tables: { lists: { columns: { made: { write: server } } }, things: { table: app.things, id: thing_id } }\n",
+            source: "map.yaml")
         var catalog = Build.catalog
-        catalog.tables[Catalog.Name(schema: "public", table: "lists")]?.columns.removeAll { $0.name == "n" }
-        #expect(try !UploadTables(openSchemaOf: catalog).covers(before))
-        #expect(try before.covers(UploadTables(openSchemaOf: catalog)))
+        catalog.tables[Catalog.Name(schema: "public", table: "lists")]?.columns.removeAll {
+            $0.name == "made"
+        }
+        catalog.tables[Catalog.Name(schema: "app", table: "things")] = nil
+        #expect(throws: BackendError.self) {
+            try UploadTables(map: map, source: "map.yaml", catalog: catalog)
+        }
+        let tables = try UploadTables(map: map, source: "map.yaml", catalog: catalog, isRunning: true)
+        #expect(tables.tables.keys.sorted() == ["lists"])
+        #expect(tables.tables["lists"]?.columns["made"] == nil)
+        #expect(tables.missing["things"]?.name == Catalog.Name(schema: "app", table: "things"))
+        catalog.published = nil
+        #expect(try UploadTables(openSchemaOf: catalog, isRunning: true).tables.isEmpty)
     }
 }

@@ -2,6 +2,7 @@ import PowerSyncBackend
 import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -40,12 +41,21 @@ struct TestBackend: Sendable {
         configuration.host = "127.0.0.1"
         configuration.port = 0
         configuration.hasDevelopmentTokens = true
+        // What tests that write a request by hand call it.
+        configuration.developmentHosts = ["h"]
         configuration.poolSize = 4
         // Tests that are about one of these set it.
         configuration.grace = TestOptions.deadline
+        configuration.admissionTimeout = TestOptions.deadline
+        configuration.uploadsPerUser = 64
+        configuration.probeTimeout = TestOptions.deadline
+        configuration.quotaTimeout = TestOptions.deadline
         configuration.statementTimeout = TestOptions.deadline
         configuration.lockTimeout = TestOptions.deadline
         configuration.retries.budget = TestOptions.deadline
+        // A debug build takes its time with the largest bodies.
+        configuration.uploadTimes.request = TestOptions.deadline * 10
+        configuration.uploadTimes.transaction = TestOptions.deadline * 10
         if let map { configuration.tables = .text(map) }
         change(&configuration)
         let lines = Lock<[String]>([])
@@ -73,7 +83,7 @@ struct TestBackend: Sendable {
         CREATE TABLE writes (id text);
         CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN INSERT INTO writes VALUES (NEW.id); RETURN NEW; END $$;
-        CREATE TRIGGER counts BEFORE INSERT OR UPDATE ON lists FOR EACH ROW EXECUTE FUNCTION count_write();
+        CREATE TRIGGER counts AFTER INSERT OR UPDATE ON lists FOR EACH ROW EXECUTE FUNCTION count_write();
         """
 
     /// Runs a test with a backend and stops it whatever happens.
@@ -88,6 +98,32 @@ struct TestBackend: Sendable {
         } catch {
             await backend.stop()
             throw error
+        }
+    }
+
+    /// Runs a test with a backend that reaches its database through a relay, once it has done what every start does.
+    static func withRelay(
+        schema: String = demoTables, map: String? = nil,
+        _ change: (inout BackendConfiguration) -> Void = { _ in },
+        _ body: (TestBackend, PostgresRelay) async throws -> Void
+    ) async throws {
+        let server = try await TestPostgres.server()
+        let relay = try PostgresRelay(to: server.port)
+        // What the pruning at a start removes tells when that is done: no COMMIT is left then but those of uploads.
+        let pruned = "INSERT INTO psb.commits VALUES (gen_random_uuid(), 1, NULL, now() - interval '2 days')"
+        let first = try await start(schema: schema, map: map)
+        await first.stop()
+        try await with(
+            schema: pruned, uri: first.uri, map: map,
+            {
+                $0.databaseURI = $0.databaseURI.replacing(":\(server.port)/", with: ":\(relay.port)/")
+                change(&$0)
+            }
+        ) { backend in
+            try await wait(for: "the pruning of the start") {
+                backend.lines.withLock { $0.contains { $0.contains("ledger pruned") } }
+            }
+            try await body(backend, relay)
         }
     }
 
@@ -162,6 +198,15 @@ struct TestBackend: Sendable {
         let result = try await connection.query(sql, parameters)
         await connection.close()
         return (0..<result.rowCount).map { result.row($0) }
+    }
+
+    /// Cancels the statements of backends that wait for a lock, as their own timeout would.
+    func cancelLocked() async throws {
+        _ = try await query(
+            """
+            SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+                AND application_name = 'powersync-backend' AND wait_event_type = 'Lock'
+            """)
     }
 
     /// Waits until so many sessions of the backend wait for a lock of others.

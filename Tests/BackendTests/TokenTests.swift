@@ -66,6 +66,16 @@ struct TokenTests {
         #expect(refusal(token, by: mint(now: Self.now + 661))?.detail == "the token has expired")
     }
 
+    /// The ledger could not find it by its index.
+    @Test func aSubjectHasAtMost1024Bytes() throws {
+        let longest = String(repeating: "é", count: 512)
+        let token = try mint().mint(subject: longest).token
+        #expect(try mint().verify(authorization: "Bearer " + token).subject == longest)
+        let longer = refusal(try mint().mint(subject: longest + "x").token, by: mint())
+        #expect(longer?.status == 401)
+        #expect(longer?.detail == "the token's subject is longer than 1024 bytes")
+    }
+
     @Test(arguments: [
         nil, "", "Bearer", "Bearer ", "Basic dTpw", "Bearer  x", "Bearer a.b.c",
         "Bearer " + String(repeating: "x", count: 20_000),
@@ -189,6 +199,15 @@ struct TokenTests {
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: folder.path + "/inner") == ["signing-key.jwk"]
         )
+    }
+
+    /// The next start in a container has the same number.
+    @Test func whatAKilledStartLeftDoesNotEndTheNext() throws {
+        let folder = try TemporaryDirectory(prefix: "keys")
+        defer { folder.remove() }
+        let left = folder.path + "/.new-\(ProcessInfo.processInfo.processIdentifier)"
+        try "half a key".write(toFile: left, atomically: true, encoding: .utf8)
+        #expect(try KeyDirectory(path: folder.path).keys(creating: .ES256).count == 1)
     }
 
     @Test func theNewestKeySignsAndTheOlderStaysPublished() throws {

@@ -1,5 +1,6 @@
 import PowerSyncBackend
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -13,11 +14,26 @@ struct TypesTests {
         CREATE TABLE typed (id uuid PRIMARY KEY, flag boolean, small int2, whole int4, big int8, exact numeric,
             money2 price, real8 float8, note text, short varchar(5), doc jsonb, raw json, tags text[], nums int[],
             days date[], bytes bytea, at timestamptz, wall timestamp, day date, clock time, span interval, ref uuid,
-            feeling mood, address inet, bits bit(3), during tstzrange);
+            feeling mood, address inet, bits bit(3), during tstzrange, walls timestamp[], outages tsrange[],
+            amounts numeric[], hundreds numeric(6, -2), docs jsonb[], code char(4), hexes bytea,
+            due timestamptz, days_off date[], rate float8, stamp timestamptz, since timestamp, maybe date);
         CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;
         DO $$ BEGIN
             EXECUTE format('ALTER DATABASE %I SET timezone = ''America/New_York''', current_database());
         END $$;
+        """
+
+    private static let map = """
+        tables:
+          typed:
+            columns:
+              hexes: { encoding: hex }
+              due: { infinity: accept }
+              days_off: { infinity: accept }
+              rate: { infinity: accept }
+              stamp: { epoch: ms }
+              since: { epoch: s }
+              maybe: { empty: null }
         """
 
     /// Column, JSON, and how Postgres shows what is stored, in UTC.
@@ -38,6 +54,20 @@ struct TypesTests {
         ("feeling", #""so-so""#, "so-so"), ("address", #""10.0.0.1""#, "10.0.0.1/32"),
         ("bits", #""101""#, "101"),
         ("during", #""[2025-01-01,2025-01-02)""#, "[\"2025-01-01 00:00:00+00\",\"2025-01-02 00:00:00+00\")"),
+        (
+            "walls", #"["2025-12-03T10:00:00+02:00","2025-12-31 23:59:59.5-00:01"]"#,
+            #"{"2025-12-03 08:00:00","2026-01-01 00:00:59.5"}"#
+        ),
+        (
+            "outages", #""{\"[2025-12-03T10:00:00+02:00,)\"}""#, #"{"[\"2025-12-03 08:00:00\",)"}"#
+        ),
+        ("amounts", #""{1.10,NULL,-2e3}""#, "{1.10,NULL,-2000}"), ("hundreds", "12300", "12300"),
+        ("docs", #"[{"a":1},"[2]"]"#, #"{"{\"a\": 1}",[2]}"#), ("code", #""ab""#, "ab"),
+        ("hexes", #""6869""#, "\\x6869"), ("due", #""9999-12-31 23:59:59Z""#, "infinity"),
+        ("days_off", #"["0000-01-01","2025-01-02"]"#, "{-infinity,2025-01-02}"), ("rate", #""NaN""#, "NaN"),
+        ("stamp", "1764757204658", "2025-12-03 10:20:04.658+00"),
+        ("since", "1764757204.5", "2025-12-03 10:20:04.5"),
+        ("maybe", #""2025-12-03""#, "2025-12-03"),
     ]
 
     private func id(_ number: Int) -> String { "00000000-0000-4000-8000-00000000000\(number)" }
@@ -57,7 +87,7 @@ struct TypesTests {
     }
 
     @Test func arriveAsTheyWereMeant() async throws {
-        try await TestBackend.with(schema: Self.schema) { backend in
+        try await TestBackend.with(schema: Self.schema, map: Self.map) { backend in
             let expected = Self.values.map(\.2)
             let one = try await backend.upload("{\"batch\":[\(operation("PUT", 1))]}")
             #expect(one.states == ["applied"], "\(one.json.text)")
@@ -77,8 +107,68 @@ struct TypesTests {
         }
     }
 
+    /// What the sync service prints, sent back, changes nothing (case 93).
+    @Test func whatTheServicePrintsIsTheSameValueWhenItComesBack() async throws {
+        let printed: [(String, String, String)] = [
+            ("flag", "true", "1"), ("exact", "1.10", #""1.10""#),
+            ("exact", "9007199254740993", #""9007199254740993""#),
+            ("at", "2025-12-03 10:20:04.658+00", #""2025-12-03 10:20:04.658Z""#),
+            ("day", "0044-03-15 BC", #""0044-03-15 BC""#),
+            ("day", "10000-01-01", #""10000-01-01""#),
+            ("wall", "10000-01-01 00:00:00", #""10000-01-01 00:00:00""#),
+            ("due", "infinity", #""9999-12-31 23:59:59Z""#), ("due", "-infinity", #""0000-01-01 00:00:00Z""#),
+            ("due", "infinity", #""9999-12-31T23:59:59.000000Z""#),
+            ("days_off", "{infinity}", #""[\"9999-12-31\"]""#),
+            ("tags", "{a,\"b,c\",NULL}", #""[\"a\",\"b,c\",null]""#), ("nums", "{1,2}", #""[1,2]""#),
+            ("docs", "{\"{\\\"a\\\": 1}\"}", #""[{\"a\": 1}]""#), ("doc", "{\"a\": 1}", #""{\"a\": 1}""#),
+            ("doc", "\"x\"", #""\"x\"""#), ("span", "P1M", #""P1M""#),
+            ("clock", "17:42:01.12", #""17:42:01.12""#),
+            ("walls", "{\"2025-12-03 10:00:00\"}", #""[\"2025-12-03 10:00:00\"]""#),
+            ("amounts", "{1.10,NULL}", #""[\"1.10\",null]""#),
+        ]
+        try await TestBackend.with(schema: Self.schema, map: Self.map) { backend in
+            _ = try await backend.apply(
+                "{\"op\":\"PUT\",\"table\":\"typed\",\"id\":\"\(id(1))\",\"data\":{}}")
+            for (column, stored, sent) in printed {
+                _ = try await backend.query(
+                    "UPDATE typed SET \(column) = $1::text::\(try await type(column, backend))", [stored])
+                let state = try await backend.apply(
+                    "{\"op\":\"PATCH\",\"table\":\"typed\",\"id\":\"\(id(1))\",\"data\":{\"\(column)\":\(sent)}}"
+                )
+                #expect(state == "applied", "\(column)")
+                #expect(
+                    try await backend.query(
+                        "SELECT \(column)::text FROM typed WHERE \(column)::text = ($1::text::\(try await type(column, backend)))::text",
+                        [stored]
+                    ).count == 1, "\(column) \(sent)")
+            }
+        }
+    }
+
+    private func type(_ column: String, _ backend: TestBackend) async throws -> String {
+        try #require(
+            try await backend.scalar(
+                "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'typed'::regclass AND attname = '\(column)'"
+            ))
+    }
+
+    @Test func whatIsStoredOtherwiseCountsAsAdjusted() async throws {
+        try await TestBackend.with(schema: Self.schema, map: Self.map) { backend in
+            for (column, json, stored) in [
+                ("hundreds", "12345", "12300"), ("money2", "1.005", "1.01"), ("maybe", #""""#, nil),
+                ("day", #""2025-12-03T01:00:00Z""#, "2025-12-03"),
+            ] as [(String, String, String?)] {
+                let state = try await backend.apply(
+                    "{\"op\":\"PUT\",\"table\":\"typed\",\"id\":\"\(id(1))\",\"data\":{\"\(column)\":\(json)}}"
+                )
+                #expect(state == "adjusted", "\(column)")
+                #expect(try await backend.scalar("SELECT \(column)::text FROM typed") == stored, "\(column)")
+            }
+        }
+    }
+
     @Test func nullsAndAbsentColumnsAreDifferent() async throws {
-        try await TestBackend.with(schema: Self.schema) { backend in
+        try await TestBackend.with(schema: Self.schema, map: Self.map) { backend in
             _ = try await backend.apply(operation("PUT", 1))
             let columns = Self.values.map(\.0)
             let nulls = columns.prefix(20).map { "\"\($0)\":null" }.joined(separator: ",")
@@ -95,15 +185,42 @@ struct TypesTests {
         ("feeling", #""angry""#), ("money2", "-1"), ("at", #""2025-02-30""#), ("at", #""now""#),
         ("short", #""abcdef""#),
         ("bits", #""1""#), ("address", #""nowhere""#), ("real8", "1e400"), ("exact", "1e999999999"),
-        ("doc", #""a\u0000""#),
+        ("doc", #""a\u0000""#), ("doc", #""no JSON""#), ("walls", #""{now}""#), ("walls", #"["today"]"#),
+        ("amounts", #""{NaN}""#), ("days", #""{infinity}""#), ("during", #""[now,)""#),
+        ("bytes", #""hello world""#),
+        ("ref", #""０f8fad5bd9cb469fa16570867728950e""#),
+        ("at", #""2025-12-03 10:00:00.00000000000000000000000000000000000000000000 BC x""#),
+        ("amounts", "[1e401]"), ("exact", String(repeating: "7", count: 2_000)),
+        ("docs", #""{\"[1e131071]\"}""#),
     ])
     func whatDoesNotFitIsRejected(column: String, json: String) async throws {
         try await TestBackend.with(schema: Self.schema) { backend in
             let state = try await backend.apply(
                 "{\"op\":\"PUT\",\"table\":\"typed\",\"id\":\"\(id(1))\",\"data\":{\"\(column)\":\(json)}}")
-            #expect(["INVALID_DATA", "CHECK_VIOLATION", "NUL_CHARACTER"].contains(state))
+            #expect(["INVALID_DATA", "CHECK_VIOLATION", "NUL_CHARACTER", "TOO_LARGE"].contains(state))
             #expect(try await backend.scalar("SELECT count(*) FROM typed") == "0")
             #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "1")
+        }
+    }
+
+    /// Postgres would store the first 63 bytes of each, and take two ids for one.
+    @Test func namesThatWouldBeCutAreRejected() async throws {
+        let schema = "CREATE TABLE things (id name PRIMARY KEY, label name, labels name[])"
+        try await TestBackend.with(schema: schema, map: "tables: { things: }") { backend in
+            let longest = String(repeating: "x", count: 63)
+            for operation in [
+                #""id":"\#(longest)y","data":{}"#, #""id":"a","data":{"label":"\#(longest)y"}"#,
+                #""id":"a","data":{"labels":["\#(longest)y"]}"#,
+            ] {
+                let state = try await backend.apply(#"{"op":"PUT","table":"things",\#(operation)}"#)
+                #expect(state == "INVALID_DATA")
+            }
+            let fits = #""id":"\#(longest)","data":{"label":"\#(longest)","labels":["\#(longest)"]}"#
+            let state = try await backend.apply(#"{"op":"PUT","table":"things",\#(fits)}"#)
+            #expect(state == "applied")
+            #expect(
+                try await backend.query("SELECT id::text, label::text, labels[1]::text FROM things")
+                    == [[longest, longest, longest]])
         }
     }
 

@@ -11,10 +11,16 @@ struct UploadPlannerTests {
         UploadPlanner(tables: try Build.tables(yaml), subject: subject ?? self.subject)
     }
 
+    /// Plans a transaction's operations as an attempt does, one after the other.
+    private func plans(_ operations: [UploadOperation], _ planner: UploadPlanner) throws -> [PlannedOperation]
+    {
+        try operations.enumerated().map { try planner.plan($1, at: $0) }
+    }
+
     private func code(_ operation: UploadOperation, _ yaml: String = "tables: { lists: }\n") throws -> String?
     {
         do {
-            _ = try planner(yaml).plan([operation])
+            _ = try planner(yaml).plan(operation, at: 0)
             return nil
         } catch let refusal as Refusal {
             return refusal.code
@@ -55,7 +61,7 @@ struct UploadPlannerTests {
             try Build.operation(.put, "lists", "a", #"{"name":"x"}"#),
             try Build.operation(.put, "lists", "b", #"{"n":"many"}"#),
         ]
-        let refusal = try #require(thrown { try planner().plan(operations) } as? Refusal)
+        let refusal = try #require(thrown { try plans(operations, planner()) } as? Refusal)
         #expect(refusal.index == 1)
         #expect(refusal.table == "lists")
         #expect(refusal.rowID == "b")
@@ -69,15 +75,16 @@ struct UploadPlannerTests {
         #expect(try code(Build.operation(.delete, "lists", "a"), yaml) == "OPERATION_NOT_ALLOWED")
         #expect(try code(Build.operation(.put, "lists", "a", #"{"secret":"x"}"#), yaml) == "READ_ONLY_COLUMN")
         #expect(try code(Build.operation(.put, "lists", "a", #"{"sum":1}"#), yaml) == "READ_ONLY_COLUMN")
-        let plan = try planner(yaml).plan([Build.operation(.put, "lists", "a", #"{"made":"x","name":"y"}"#)])[
-            0]
+        let plan = try planner(yaml).plan(
+            Build.operation(.put, "lists", "a", #"{"made":"x","name":"y"}"#), at: 0)
         #expect(plan.columns.map(\.name) == ["name"])
         #expect(plan.isAdjusted)
     }
 
     @Test func theIDWithinTheDataMustBeThatOfTheRow() throws {
         #expect(try code(Build.operation(.put, "lists", "a", #"{"id":"b"}"#)) == "ID_MISMATCH")
-        let plan = try planner().plan([Build.operation(.put, "lists", "a", #"{"id":"a","name":"x"}"#)])[0]
+        let plan = try planner().plan(
+            Build.operation(.put, "lists", "a", #"{"id":"a","name":"x"}"#), at: 0)
         #expect(plan.columns.map(\.name) == ["name"])
         #expect(try code(Build.operation(.put, "lists", "", "{}")) == "INVALID_DATA")
         #expect(
@@ -88,30 +95,85 @@ struct UploadPlannerTests {
     @Test func theOwnerIsTheSubjectWhateverTheClientClaims() throws {
         let yaml = "tables: { lists: { owner: owner_id } }\n"
         let other = "11111111-1111-4111-8111-111111111111"
-        let put = try planner(yaml).plan([Build.operation(.put, "lists", "a", "{\"owner_id\":\"\(other)\"}")]
-        )[0]
+        let put = try planner(yaml).plan(
+            Build.operation(.put, "lists", "a", "{\"owner_id\":\"\(other)\"}"), at: 0)
         #expect(put.columns.map(\.name) == ["owner_id"])
         #expect(put.values == [subject])
         #expect(put.isAdjusted)
-        let own = try planner(yaml).plan([
-            Build.operation(.put, "lists", "a", "{\"owner_id\":\"\(subject)\"}")
-        ])[0]
+        let own = try planner(yaml).plan(
+            Build.operation(.put, "lists", "a", "{\"owner_id\":\"\(subject)\"}"), at: 0)
         #expect(!own.isAdjusted)
-        let patch = try planner(yaml).plan([
-            Build.operation(.patch, "lists", "a", "{\"owner_id\":\"\(other)\"}")
-        ])[0]
+        let patch = try planner(yaml).plan(
+            Build.operation(.patch, "lists", "a", "{\"owner_id\":\"\(other)\"}"), at: 0)
         #expect(patch.isEmpty)
         #expect(patch.isAdjusted)
     }
 
+    @Test func theOwnerMayBeTheID() throws {
+        let yaml = "tables: { things: { table: app.things, id: thing_id, owner: thing_id } }\n"
+        let data = #"{"title":"x","rank":1}"#
+        let own = try planner(yaml).plan(
+            Build.operation(.put, "things", subject.uppercased(), data), at: 0)
+        #expect(own.columns.map(\.name) == ["rank", "title"])
+        let empty = try sql([Build.operation(.put, "things", subject, "{}")], yaml)
+        #expect(empty.parameters == [subject])
+        let put = try sql([Build.operation(.put, "things", subject, data)], yaml)
+        #expect(
+            put.text.contains(#"CASE WHEN t."thing_id"::text COLLATE pg_catalog."C" = $4::text THEN true"#))
+        #expect(put.parameters == [subject, "1", "x", subject])
+        let other = "11111111-1111-4111-8111-111111111111"
+        for kind in [UploadOperationKind.put, .patch, .delete] {
+            #expect(try code(Build.operation(kind, "things", other, data), yaml) == "UNAUTHORIZED")
+        }
+    }
+
     @Test func aSubjectThatCannotOwnIsUnauthorized() throws {
         let planner = try planner("tables: { lists: { owner: owner_id } }\n", subject: "somebody")
-        let refusal = thrown { try planner.plan([Build.operation(.put, "lists", "a", "{}")]) } as? Refusal
+        let refusal =
+            thrown { try planner.plan(Build.operation(.put, "lists", "a", "{}"), at: 0) } as? Refusal
         #expect(refusal?.code == "UNAUTHORIZED")
     }
 
+    /// Rows of 7 would else belong to whoever may choose a name that reads as 7, too.
+    @Test(arguments: ["7.0", "07", "7e0", "+7", " 7", "7 ", "0.7e1", "-0", "７", ""])
+    func aSubjectOwnsOnlyWhatIsPrintedAsItIsSpelled(subject: String) throws {
+        let planner = try planner("tables: { lists: { owner: n } }\n", subject: subject)
+        let table = try #require(planner.tables.tables["lists"])
+        let compared = thrown { try planner.owner(of: table) } as? Refusal
+        #expect(compared?.code == "UNAUTHORIZED")
+        let put = thrown { try planner.plan(Build.operation(.put, "lists", "a", "{}"), at: 0) } as? Refusal
+        #expect(put?.code == "UNAUTHORIZED")
+        let seven = try self.planner("tables: { lists: { owner: n } }\n", subject: "7")
+        #expect(try seven.plan(Build.operation(.put, "lists", "a", "{}"), at: 0).values == ["7"])
+    }
+
+    @Test(arguments: [
+        ("0f8fad5b-d9cb-469f-a165-70867728950e", ColumnKind.uuid, true),
+        ("0F8FAD5B-D9CB-469F-A165-70867728950E", .uuid, false),
+        ("{0f8fad5bd9cb469fa16570867728950e}", .uuid, false),
+        ("alice", .text(limit: nil), true), (" alice", .text(limit: nil), true),
+        ("alice", .text(limit: 5), true),
+        ("alice ", .text(limit: 5), false), ("alice", .paddedText(length: 9), true),
+        ("alice ", .paddedText(length: 9), false),
+        ("-9223372036854775808", .integer(bits: 64), true), ("7", .numeric(scale: nil), true),
+        ("7.0", .numeric(scale: nil), false), ("7.00", .numeric(scale: 2), true),
+        ("7", .numeric(scale: 2), false),
+        ("0.05", .numeric(scale: nil), true), (".05", .numeric(scale: nil), false),
+        ("-0.05", .numeric(scale: 2), true),
+        ("7.005", .numeric(scale: 2), false), ("0", .numeric(scale: 0), true),
+        ("1200", .numeric(scale: -2), true),
+        ("1e2", .numeric(scale: nil), false), ("1.5", .real, false), ("2025-01-01", .date, false),
+        ("true", .boolean, false), ("10.0.0.1", .address, false), ("good", .label, true),
+        ("Bob", .textForm, true),
+        ("e\u{301}", .text(limit: nil), true),
+    ])
+    func theSpellingOfAnOwnerIsThatOfPostgres(subject: String, kind: ColumnKind, owns: Bool) {
+        #expect(ValueConversion.ownerText(subject, as: kind) == (owns ? subject : nil))
+    }
+
     @Test func theLastOfTwoEqualNamesCounts() throws {
-        let plan = try planner().plan([Build.operation(.put, "lists", "a", #"{"name":"x","name":"y"}"#)])[0]
+        let plan = try planner().plan(
+            Build.operation(.put, "lists", "a", #"{"name":"x","name":"y"}"#), at: 0)
         #expect(plan.values == ["y"])
     }
 
@@ -127,20 +189,21 @@ struct UploadPlannerTests {
             try Build.operation(.put, "lists", "c", #"{"n":2,"name":"3"}"#),
             try Build.operation(.delete, "lists", "a"),
         ]
-        let plans = try planner().plan(operations)
+        let plans = try self.plans(operations, planner())
         #expect(UploadRun.runs(of: plans).map { $0.operations.map(\.index) } == [[0, 1], [2, 4], [5], [6]])
         #expect(
-            UploadRun.runs(of: plans, isRowWise: true).map { $0.operations.map(\.index) } == [
-                [0], [1], [2], [4], [5], [6],
+            UploadRun.runs(of: plans, alone: [0, 1]).map { $0.operations.map(\.index) } == [
+                [0], [1], [2, 4], [5], [6],
             ])
     }
 
     @Test func twoSpellingsOfOneUUIDAreOneID() throws {
         let upper = "0F8FAD5B-D9CB-469F-A165-70867728950E"
-        let plans = try planner("tables: { things: { table: app.things, id: thing_id } }\n").plan([
-            Build.operation(.put, "things", upper, #"{"name":"1"}"#),
-            Build.operation(.put, "things", upper.lowercased(), #"{"name":"2"}"#),
-        ])
+        let plans = try self.plans(
+            [
+                Build.operation(.put, "things", upper, #"{"name":"1"}"#),
+                Build.operation(.put, "things", upper.lowercased(), #"{"name":"2"}"#),
+            ], planner("tables: { things: { table: app.things, id: thing_id } }\n"))
         #expect(UploadRun.runs(of: plans).count == 2)
     }
 
@@ -148,21 +211,22 @@ struct UploadPlannerTests {
 
     private func sql(_ operations: [UploadOperation], _ yaml: String) throws -> UploadSQL {
         let planner = try planner(yaml)
-        let runs = UploadRun.runs(of: try planner.plan(operations))
+        let runs = UploadRun.runs(of: try plans(operations, planner))
         try #require(runs.count == 1)
         return UploadSQL(runs[0], owner: try planner.owner(of: runs[0].operations[0].table))
     }
 
     @Test func oneRowIsUpserted() throws {
         let sql = try sql(
-            [Build.operation(.put, "lists", "a", #"{"name":"x","at":"2025-01-01"}"#)], "tables: { lists: }\n")
+            [Build.operation(.put, "lists", "a", #"{"name":"x","at":"2025-01-01T01:00+02"}"#)],
+            "tables: { lists: }\n")
         #expect(
             sql.text == """
                 INSERT INTO "public"."lists" AS t ("id", "at", "name") VALUES ($1::text, \
-                ($2::timestamptz AT TIME ZONE 'UTC'), $3::text) ON CONFLICT ("id") DO UPDATE SET \
+                $2::timestamp without time zone, $3::text) ON CONFLICT ("id") DO UPDATE SET \
                 "at" = excluded."at", "name" = excluded."name" RETURNING t."id"::text
                 """)
-        #expect(sql.parameters == ["a", "2025-01-01", "x"])
+        #expect(sql.parameters == ["a", "2024-12-31 23:00:00", "x"])
     }
 
     @Test func severalRowsAreOneStatement() throws {
@@ -180,18 +244,52 @@ struct UploadPlannerTests {
         #expect(sql.parameters == [#"{"a","b"}"#, #"{"1",NULL}"#])
     }
 
+    /// Of the row that is there, locked as the upsert would lock it.
+    @Test func aRequiredColumnThatIsNotSentIsThatOfTheRow() throws {
+        let yaml = "tables: { things: { table: app.things, id: thing_id } }\n"
+        let one = "0f8fad5b-d9cb-469f-a165-70867728950e"
+        let other = "0f8fad5b-d9cb-469f-a165-70867728950f"
+        let row = try sql([Build.operation(.put, "things", one, #"{"name":"x","rank":1}"#)], yaml)
+        #expect(
+            row.text == """
+                INSERT INTO "app"."things" AS t ("thing_id", "name", "rank", "title") SELECT $1::uuid, $2::text, \
+                $3::integer, e."title" FROM (VALUES (1)) AS u(o) LEFT JOIN LATERAL (SELECT r."title" FROM "app"."things" \
+                AS r WHERE r."thing_id" = $1::uuid FOR NO KEY UPDATE) AS e ON true ON CONFLICT ("thing_id") DO UPDATE SET \
+                "name" = excluded."name", "rank" = excluded."rank" RETURNING t."thing_id"::text
+                """)
+        let rows = try sql(
+            [Build.operation(.put, "things", one, "{}"), Build.operation(.put, "things", other, "{}")], yaml)
+        #expect(
+            rows.text == """
+                INSERT INTO "app"."things" AS t ("thing_id", "rank", "title") SELECT u.k::uuid, e."rank", e."title" FROM \
+                unnest($1::text[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
+                "app"."things" AS r WHERE r."thing_id" = u.k::uuid FOR NO KEY UPDATE) AS e ON true ORDER BY u.o ON CONFLICT \
+                ("thing_id") DO NOTHING RETURNING t."thing_id"::text
+                """)
+        let full = try sql(
+            [Build.operation(.put, "things", one, #"{"title":"x","rank":1}"#)], yaml)
+        #expect(!full.text.contains("LATERAL"))
+        let patch = try sql([Build.operation(.patch, "things", one, #"{"name":"x"}"#)], yaml)
+        #expect(!patch.text.contains("LATERAL"))
+    }
+
     @Test func ownersAreComparedInEveryStatement() throws {
         let yaml = "tables: { lists: { owner: owner_id } }\n"
         let put = try sql([Build.operation(.put, "lists", "a", #"{"n":1}"#)], yaml)
-        #expect(put.text.contains(#"WHERE CASE WHEN t."owner_id" = excluded."owner_id" THEN true"#))
+        #expect(
+            put.text.contains(
+                #"WHERE CASE WHEN t."owner_id"::text COLLATE pg_catalog."C" = $4::text THEN true ELSE psb."#))
+        #expect(put.parameters == ["a", "1", subject, subject])
         for operation in [
             try Build.operation(.patch, "lists", "a", #"{"n":1}"#),
             try Build.operation(.delete, "lists", "a"),
         ] {
             let sql = try sql([operation], yaml)
+            let parameter = "$\(sql.parameters.count)"
             #expect(
-                sql.text.contains(#"WHEN t."owner_id" = $\#(sql.parameters.count)::uuid THEN true ELSE psb."#)
-            )
+                sql.text.contains(
+                    #"WHEN t."owner_id"::text COLLATE pg_catalog."C" = \#(parameter)::text THEN true ELSE psb."#
+                ))
             #expect(sql.parameters.last == subject)
         }
         let many = try sql((0..<3).map { try Build.operation(.delete, "lists", "a\($0)") }, yaml)
@@ -215,7 +313,7 @@ struct UploadPlannerTests {
             try Build.operation(.patch, "lists", "d", #"{"n":3}"#),
             try Build.operation(.delete, "lists", "e"), try Build.operation(.patch, "lists", "f", "{}"),
         ]
-        let plans = try planner().plan(operations)
+        let plans = try self.plans(operations, planner())
         let states = UploadStates.states(
             of: operations, plans: plans, runs: UploadRun.runs(of: plans), touched: [["b"], ["2"], []])
         #expect(states.map(\.status) == ["noop", "applied", "noop", "applied", "noop", "noop"])

@@ -29,6 +29,14 @@ import Testing
         #expect(try arguments(["up", "--", "--port"]).arguments == ["--port"])
     }
 
+    @Test func aLastArgumentWithAnEllipsisMayComeSeveralTimes() throws {
+        let command = Command("gone", abstract: "Remove them.", arguments: ["ID…"]) { _ in 0 }
+        guard case .run(_, let parsed) = try ParsedCommand.parse(command, ["a", "b", "c"]) else {
+            throw CommandError("help instead of a run")
+        }
+        #expect(parsed.arguments == ["a", "b", "c"])
+    }
+
     @Test(arguments: [
         (["upp"], "there is no command \"upp\" (did you mean up?); see tool --help"),
         (["up", "--prot", "1"], "there is no option --prot (did you mean --port?); see tool up --help"),
@@ -85,7 +93,10 @@ import Testing
 
     @Test func returnsTheStatusOfTheCommand() async {
         #expect(await Self.root.main(["down"]) == 3)
-        #expect(await Self.root.main(["nothing"]) == 64)
+        let errors = Lock<[String]>([])
+        let status = await Self.root.main(["nothing"]) { line in errors.withLock { $0.append(line) } }
+        #expect(status == 64)
+        #expect(errors.withLock { $0 } == ["error: there is no command \"nothing\"; see tool --help"])
     }
 
     @Test func refusesANumberOutOfRange() throws {

@@ -40,11 +40,19 @@ struct Base64URLTests {
         #expect(Base64.decode("Z!g=") == nil)
     }
 
+    @Test(arguments: [
+        "Zg", "Zg=", "Zg===", "Zh==", "Zm9v\n", " Zg==", "Zm9=", "-_8=", "Zg==Zg==", "====", "Z", "Zü==",
+    ])
+    func theExactFormRefusesEveryOtherSpelling(text: String) {
+        #expect(Base64.decodeExactly(text) == nil)
+    }
+
     @Test(.namesSeed) func everyLengthComesBack() async throws {
         try await forEachSeed(100) { random in
             let bytes = (0..<random.seed).map { _ in UInt8(random.below(256)) }
             #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
             #expect(Base64.decode(Base64.encode(bytes)) == bytes)
+            #expect(Base64.decodeExactly(Base64.encode(bytes)) == bytes)
         }
     }
 }

@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// `powersync-stack conformance` as a user starts it.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ConformanceCommandTests {
     private static let recordings = Repository.root.appending(path: "Tests/Fixtures/core").path
 
@@ -120,7 +120,8 @@ struct ConformanceCommandTests {
         let result = try await run("truncate", sed: "s/\"prometheus_port\":[0-9]*,//")
         #expect(result.status == 0, "\(result.output) \(result.error)")
         #expect(result.output.contains("no gauge powersync_sessions_behind"))
-        #expect(result.output.hasSuffix("1 passed (1 of them line by line too), 0 failed\n"))
+        // After a silence that was the machine's, lines may be counted to the next step.
+        #expect(result.output.contains("\n1 passed (") && result.output.hasSuffix("), 0 failed\n"))
     }
 
     @Test func refusingIsAFailureUnlessListedAndListedIsOneUnlessRefused() async throws {

@@ -10,7 +10,7 @@ import PowerSyncWire
 import Testing
 
 /// What docker/init.sql promises of its roles, with the environment that docker-compose.yml and .env give.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 3))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ContainerRoleTests {
     private static let backend = "powersync_backend"
     private static let replication = "powersync_replication"
@@ -40,7 +40,11 @@ struct ContainerRoleTests {
             let roles = try await containers.rows(
                 "SELECT DISTINCT usename FROM pg_stat_activity WHERE usename LIKE 'powersync%' ORDER BY 1")
             #expect(roles == [[Self.backend], [Self.replication]])
-            #expect(try await containers.rows("SELECT count(*) FROM psb.upload_ledger") == [["1"]])
+            #expect(
+                try await containers.rows(
+                    "SELECT (SELECT count(*) FROM psb.ledger) + (SELECT count(*) FROM psb.commits)") == [
+                        ["1"]
+                    ])
             let published = try await containers.rows(
                 """
                 SELECT schemaname, tablename FROM pg_publication_tables WHERE pubname = 'powersync'
@@ -67,6 +71,29 @@ struct ContainerRoleTests {
                 #expect(name == [[user == "u1" ? "of u1" : "Getting Started"]], "\(user)")
             }
             try await containers.stopAll()
+        }
+    }
+
+    /// A setting that does not reach the container does nothing, and says nothing.
+    @Test func settingsOfWhatUploadsMayTakeReachTheBackend() async throws {
+        let changes = [
+            "MAX_BODY_BYTES": "2048", "UPLOADS_PER_USER": "3", "BODY_TIMEOUT": "90",
+            "BODY_BYTES_PER_SECOND": "4096", "UPLOADS_WAITING_PER_USER": "5",
+            "UPLOAD_MEMORY_BYTES": "70000000",
+            "DEAD_LETTER_ROWS": "6", "DEAD_LETTER_BYTES": "7", "DEAD_LETTER_RETENTION": "8d",
+            "DEV_OPEN_UPLOADS": "true",
+        ]
+        try await Containers.with(changes: changes) { containers in
+            let environment = try containers.compose.container("backend").environment
+            for (name, value) in changes { #expect(environment[name] == value, "\(name)") }
+            let backend = try await containers.start("backend", "powersync-backend", ready: "backend")
+            let limits = try await JSONClient(backend).send("GET", "/api/capabilities").json["limits"]
+            for (name, value) in [
+                ("body_bytes", 2048), ("uploads_per_user", 3), ("body_seconds", 90),
+                ("body_bytes_per_second", 4096),
+            ] {
+                #expect(limits?[name]?.int64Value == Int64(value), "\(name)")
+            }
         }
     }
 

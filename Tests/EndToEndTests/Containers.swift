@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncPostgresServer
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncPostgresServer
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -12,7 +13,7 @@ import Testing
 #endif
 
 /// `up --data DIR`: everything is there the next time, and nobody else can read it.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct DataFolderTests {
     private func withData(
         _ body: (_ arguments: [String], _ data: String, _ temporary: String) async throws -> Void

@@ -3,7 +3,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// The main job, on real parts: what the demo shows, without the show.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct DemoSituationTests {
     @Test func theFourSituationsOfTheDemoComeTrue() async throws {
         try await EndToEnd.withWorld { world in

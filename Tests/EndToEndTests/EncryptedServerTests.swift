@@ -17,7 +17,7 @@ import Testing
 @Suite(
     .enabled("needs a Postgres with TLS") {
         TestOptions.hasDatabase ? try await TestPostgres.hasTLS : false
-    }, .patient(minutes: 5))
+    }, .patient())
 struct EncryptedServerTests {
     /// Certificate and key of a server called 127.0.0.1.
     private static func makeCertificate(in folder: String) async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncPostgresServer
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -42,7 +43,7 @@ enum Ending: String, CaseIterable, Sendable {
 /// However `demo` and `up` end, no process and no folder of theirs stays.
 ///
 /// One after another: four stacks that start at once on two cores beside others starve each other for minutes.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5), .serialized)
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(), .serialized)
 struct EndingTests {
     @Test(arguments: Ending.ofUp)
     func upLeavesNoProcessAndNoFolder(ending: Ending) async throws {
@@ -56,9 +57,31 @@ struct EndingTests {
 
     @Test(arguments: Ending.allCases)
     func demoLeavesNoProcessAndNoFolder(ending: Ending) async throws {
-        try await EndToEnd.withFolder { _, temporary in
-            try await Run.demo(temporary: temporary, ending: ending)
+        try await EndToEnd.withFolder { folder, temporary in
+            guard ending == .failedStart else {
+                return try await Run.demo(temporary: temporary, ending: ending)
+            }
+            // The cluster is there by then.
+            try await Run.demo(
+                environment: try await Self.brokenPostgres(in: folder), temporary: temporary, ending: ending,
+                error: "Postgres did not start: FATAL:  broken")
         }
+    }
+
+    /// Makes a Postgres whose `initdb` works and whose server does not start; returns the PATH that leads to it.
+    private static func brokenPostgres(in folder: String) async throws -> [String: String] {
+        let bin = folder + "/bin"
+        try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
+        let real = try await PostgresBinaries.find().directory
+        for (name, line) in [
+            ("pg_config", "echo '\(bin)'"), ("initdb", "exec '\(real)/initdb' \"$@\""),
+            ("postgres", "echo 'FATAL:  broken' >&2; exit 1"),
+        ] {
+            try "#!/bin/sh\n\(line)\n".write(toFile: "\(bin)/\(name)", atomically: true, encoding: .utf8)
+            chmod("\(bin)/\(name)", 0o755)
+        }
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        return ["PATH": "\(bin):\(path)"]
     }
 
     /// The private Postgres is a part, too.
@@ -114,18 +137,23 @@ enum Run {
     }
 
     /// Runs `demo`, to its end or until its second chapter, when everything is up.
+    ///
+    /// - Parameters:
+    ///   - environment: variables such as `DATABASE_URI`.
+    ///   - temporary: the folder that has to be empty afterwards.
+    ///   - ending: how; a start fails for what is in the environment.
+    ///   - error: what the message of a failed start begins with.
+    /// - Throws: errors of starting.
     static func demo(
-        environment: [String: String] = [:], temporary: String, ending: Ending
+        environment: [String: String] = [:], temporary: String, ending: Ending, error: String = ""
     ) async throws {
-        var environment = environment
-        if ending == .failedStart, environment.isEmpty { environment["TMPDIR"] = temporary + "/missing" }
         let demo = try StackProcess(["demo", "--json"], environment: environment, temporary: temporary)
         switch ending {
         case .byItself: try await demo.lines(until: "\"converged\":true")
         case .failedStart: break
         default: try await demo.lines(until: "\"chapter\":2")
         }
-        try await end(demo, ending, isDemo: true)
+        try await end(demo, ending, isDemo: true, error: error)
     }
 
     /// Lets the service hang, so that closing waits for it, and asks a second time when closing has begun: the end is
@@ -137,10 +165,13 @@ enum Run {
         program.process.signal(SIGINT)
         try await wait(for: "closing to begin") { !Processes.isAlive(backend) }
         program.process.signal(SIGINT)
-        try await wait(for: "the end", within: .seconds(15)) { program.process.hasEnded }
+        try await wait(for: "the service to be killed", within: .seconds(15)) { !Processes.isAlive(service) }
+        try await wait(for: "the end") { program.process.hasEnded }
     }
 
-    private static func end(_ program: StackProcess, _ ending: Ending, isDemo: Bool) async throws {
+    private static func end(
+        _ program: StackProcess, _ ending: Ending, isDemo: Bool, error: String = ""
+    ) async throws {
         if let signal = ending.signal, ending != .twice { program.process.signal(signal) }
         switch ending {
         case .twice: try await hurry(program)
@@ -153,7 +184,7 @@ enum Run {
         switch ending {
         case .backendDies, .serviceDies:
             #expect(errors.last?.hasSuffix("has ended by itself; its last log lines say why") == true)
-        case .failedStart: #expect(errors.last?.hasPrefix("error: ") == true)
+        case .failedStart: #expect(errors.last?.hasPrefix("error: " + error) == true, "\(errors.suffix(5))")
         case .killed: break
         default: #expect(!errors.contains { $0.hasPrefix("error: ") }, "\(errors.suffix(5))")
         }

@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// What stands in a user's shell changes nothing of a local stack.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct EnvironmentTests {
     /// Each of these once made a local stack fail, or work with somebody's production.
     private static let shell = [

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 /// `demo | head`: a reader that goes away ends the output and nothing else.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct GoneReaderTests {
     @Test func demoConvergesWithoutAReader() async throws {
         try await EndToEnd.withFolder { _, temporary in

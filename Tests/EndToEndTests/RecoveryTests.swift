@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncPostgresServer
 import PowerSyncStack
 import PowerSyncTestSupport
@@ -12,7 +13,7 @@ import Testing
 #endif
 
 /// Every part is killed at the worst moment and started again; all end with A = B = Postgres.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5), .serialized)
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(), .serialized)
 struct RecoveryTests {
     enum Part: String, CaseIterable, Sendable {
         case postgres, backend, service

@@ -10,7 +10,7 @@ import PowerSyncWire
 import Testing
 
 /// Tokens that are missing, expired or about to, against the real backend and the real service.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct StackTokenTests {
     /// Signs tokens as the backend does, with the key that it keeps in the stack's folder.
     struct Signer: Sendable {

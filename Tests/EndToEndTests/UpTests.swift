@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncPostgresServer
 import PowerSyncStack
 import PowerSyncSystem
@@ -16,7 +17,7 @@ import Testing
 #endif
 
 /// What `up`, `demo --json`, `token` and the two commands of the containers do for a user.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 5))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct UpTests {
     private static let schema = """
         CREATE TABLE notes (id text PRIMARY KEY, owner_id text NOT NULL, body text, stamp text DEFAULT 'server');
@@ -124,6 +125,43 @@ struct UpTests {
             curl.process.signal(SIGTERM)
             _ = try await curl.end()
             up.process.signal(SIGINT)
+            #expect(try await up.end() == .exited(0))
+        }
+    }
+
+    @Test func openUploadsTakeWhatTheDemoAppsSend() async throws {
+        try await withFiles { folder, temporary in
+            let up = try StackProcess(
+                [
+                    "up", "--schema", folder + "/schema.sql", "--tables", folder + "/tables.yaml",
+                    "--backend-port", "0", "--service-port", "0", "--open-uploads",
+                ], temporary: temporary)
+            let places = try await up.endpoints()
+            let client = try HTTPClient()
+            defer { client.close() }
+            let page = "http://localhost:5173"
+            var request = HTTPClientRequest(
+                method: "OPTIONS", url: places.backend + "/api/data",
+                fields: [
+                    "origin": page, "access-control-request-method": "POST",
+                    "access-control-request-headers": "content-type",
+                ])
+            #expect(try await client.send(request).fields["access-control-allow-origin"] == page)
+            request = HTTPClientRequest(
+                method: "POST", url: places.backend + "/api/data",
+                fields: ["origin": page, "content-type": "application/json"],
+                body: Array(
+                    "{\"batch\":[{\"op\":\"PUT\",\"table\":\"notes\",\"id\":\"n1\",\"data\":{\"body\":\"b\"}}]}"
+                        .utf8
+                ))
+            let answer = try await client.send(request)
+            #expect(answer.status == 200 && answer.fields["access-control-allow-origin"] == page)
+            let poller = try Poller()
+            defer { poller.stop() }
+            let postgres = try await PostgresConnection.connect(places.postgres, poller: poller)
+            #expect(try await postgres.query("SELECT owner_id FROM notes").scalar == "dev-user")
+            await postgres.close()
+            up.process.signal(SIGTERM)
             #expect(try await up.end() == .exited(0))
         }
     }

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncPostgresServer
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncPostgresServer
 import PowerSyncStack
 import PowerSyncSystem
@@ -7,7 +8,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// However `demo` and `up` end, a server of the user's is afterwards as it was before.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 10))
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct UsersServerTests {
     /// All endings on one server, one after the other, for a role that may create databases and replicate alone.
     ///
@@ -49,7 +50,7 @@ struct UsersServerTests {
         await users.server.stop()
     }
 
-    /// With `--data` the slot stays for the next time, and the user is told how to give it up.
+    /// With `--data` the slot stays for the next time, and the user is told how to give it up, as little as the parts log.
     @Test func aKeptSlotIsTold() async throws {
         let poller = try Poller()
         defer { poller.stop() }
@@ -57,7 +58,7 @@ struct UsersServerTests {
         try await EndToEnd.withFolder { folder, temporary in
             let up = try StackProcess(
                 ["up", "--backend-port", "0", "--service-port", "0", "--data", folder + "/data"],
-                environment: ["DATABASE_URI": users.uri], temporary: temporary)
+                environment: ["DATABASE_URI": users.uri, "LOG_LEVEL": "error"], temporary: temporary)
             _ = try await up.endpoints()
             up.process.signal(SIGINT)
             #expect(try await up.end() == .exited(0))
@@ -153,6 +154,31 @@ struct UsersServerTests {
         }
         await connection.close()
         #expect(try await users.catalogs() == before)
+        await users.server.stop()
+    }
+
+    /// The service is killed while its slot waits for a transaction, and its session, named by the user, does not notice.
+    @Test func aSlotThatIsBeingMadeGoesWhateverItsSessionIsCalled() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let writer = try await PostgresConnection.connect(users.uri, poller: poller)
+        try await writer.script("BEGIN; SELECT pg_current_xact_id()")
+        try await EndToEnd.withFolder { _, temporary in
+            let up = try StackProcess(
+                ["up", "--backend-port", "0", "--service-port", "0"],
+                environment: ["DATABASE_URI": users.uri + "?application_name=mine"], temporary: temporary)
+            try await wait(
+                for: "a slot", read: { try await users.catalogs().slots }, until: { !$0.isEmpty })
+            kill(try up.part(.service), SIGKILL)
+            #expect(try await up.end() == .exited(1))
+            let errors = try await up.allErrorLines()
+            #expect(!errors.contains { $0.contains("replication slots of this run") }, "\(errors.suffix(5))")
+            try await up.leavesNothingBehind()
+        }
+        let left = try await users.catalogs().slots
+        #expect(left == [])
+        await writer.close()
         await users.server.stop()
     }
 

@@ -30,6 +30,8 @@ enum FuzzTargets {
         case "configuration": ConfigurationTarget.self
         case "queries": QueryTarget.self
         case "values": ValueTarget.self
+        case "uploads": UploadTarget.self
+        case "maps": MapTarget.self
         default: nil
         }
     }

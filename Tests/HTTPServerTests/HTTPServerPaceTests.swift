@@ -54,4 +54,61 @@ struct HTTPServerPaceTests {
             #expect((failure.withLock { $0 } as? HTTPServerError)?.code == .writeTimeout)
         }
     }
+
+    /// Lives as long as an answer does.
+    private final class Lease: Sendable {
+        private let isOver: Lock<Bool>
+
+        init(_ isOver: Lock<Bool>) { self.isOver = isOver }
+
+        deinit { isOver.withLock { $0 = true } }
+    }
+
+    private static func large(_ isOver: Lock<Bool>) -> HTTPHandler {
+        { request, _ in
+            let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 64 << 10)
+            if request.path == "/stream" {
+                return HTTPResponse(
+                    status: 200, body: .stream { writer in while true { try await writer.write(piece) } })
+            }
+            var response = HTTPResponse(
+                status: 200, body: .bytes([UInt8](repeating: UInt8(ascii: "x"), count: 8 << 20)))
+            response.lease = Lease(isOver)
+            return response
+        }
+    }
+
+    @Test func whatAnAnswerTakesIsGivenBackWhenItHasBeenTaken() async throws {
+        let isOver = Lock(false)
+        let configuration = HTTPServerConfiguration(
+            writeTimeout: TestOptions.deadline * 2, sendBufferBytes: 16 << 10)
+        try await ServerFixture.with(configuration, Self.large(isOver)) { fixture in
+            let client = try fixture.connect(receiveBuffer: 4 << 10)
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            _ = try await client.read()
+            #expect(!isOver.withLock { $0 })
+            #expect(try await client.response().body.utf8.count == 8 << 20)
+            try await wait(for: "what it takes to be given back") { isOver.withLock { $0 } }
+        }
+    }
+
+    /// The more of an answer is in memory, the faster it must be taken; a stream is not.
+    @Test func aLongAnswerMustBeTakenInTime() async throws {
+        let isOver = Lock(false)
+        let configuration = HTTPServerConfiguration(
+            writeTimeout: .seconds(4), writeMinimum: 1, writeBytesPerSecond: 64 << 20,
+            sendBufferBytes: 16 << 10)
+        try await ServerFixture.with(configuration, Self.large(isOver)) { fixture in
+            let stream = try fixture.connect(receiveBuffer: 4 << 10)
+            try await stream.send("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
+            let slow = try fixture.connect(receiveBuffer: 4 << 10)
+            try await slow.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            try await wait(for: "the slow one to be dropped") {
+                // Nothing may have come yet; or the server has closed, which the lease shows.
+                for client in [stream, slow] { _ = try? await client.read(within: .zero) }
+                return isOver.withLock { $0 }
+            }
+            try await wait(for: "its connection to end") { fixture.server.connectionCount == 1 }
+        }
+    }
 }

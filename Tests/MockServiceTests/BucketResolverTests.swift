@@ -137,6 +137,33 @@ struct BucketResolverTests {
         #expect(resolution.buckets.map(\.reasons) == [[.subscription(0)], [.subscription(1)]])
     }
 
+    /// The bytes of a long parameter count for each name that has them, also where names are those of one bucket.
+    @Test(arguments: [[1, 2, 3, 4], [1, 1, 1, 1]] as [[Int64]])
+    func noMoreNamesAreMadeThanThereIsRoomFor(values: [Int64]) throws {
+        let config = try SyncConfigReader.compile(
+            """
+            config: {edition: 3}
+            streams:
+              s:
+                query: SELECT * FROM t WHERE x = connection.parameter('p') AND y = subscription.parameter('q')
+            """)
+        let request = SyncStreamRequest(
+            parameters: .object([JSONMember("p", .string(String(repeating: "x", count: 1000)))]),
+            streams: StreamSubscriptions(
+                subscriptions: values.map {
+                    StreamSubscription(stream: "s", parameters: .object([JSONMember("q", .integer($0))]))
+                }))
+        func resolve(_ limit: Int) -> Resolution {
+            BucketResolver(config: config, streamNumber: 1)
+                .resolve(request, token: .object([]), nameBytes: limit)
+        }
+        let all = resolve(5000)
+        #expect(!all.isCut && all.buckets.count == Set(values).count)
+        #expect(all.buckets.reduce(0) { $0 + $1.reasons.count } == values.count)
+        let cut = resolve(3500)
+        #expect(cut.isCut && cut.buckets.reduce(0) { $0 + $1.reasons.count } == 3)
+    }
+
     @Test(arguments: [
         (#""u1""#, "u1"), ("5", "5"), ("true", "1"),
         (#"{"id":1,"name":"test"}"#, #"{"id":1.0,"name":"test"}"#),

@@ -13,6 +13,8 @@ struct ChangeAssemblerTests {
             case .change(let table, .snapshot): "snapshot \(table.description.name)"
             case .truncate(let table): "truncate \(table.description.name)"
             case .committed(let lsn): "committed \(lsn)"
+            case .identityIsOver(let table): "over \(table.description.name)"
+            case .told(let progress): "told \(progress.changes) of \(progress.finalLSN)"
             }
         }
     }
@@ -64,6 +66,30 @@ struct ChangeAssemblerTests {
         #expect(short(assembler.takeEvents()) == ["insert t next", "truncate t", "committed 0/E"])
     }
 
+    /// The id of a transaction comes again some day.
+    @Test func whatWasReadIsNotAppliedAgain() async throws {
+        var read = try await table("t", oid: 1)
+        read.seen = SeenTransactions(text: "10:14:10,12")
+        func told(_ table: SourceTable, _ transaction: UInt32, at commit: UInt64) -> [String] {
+            var assembler = ChangeAssembler(appliedLSN: .zero)
+            assembler.set(table, for: 1)
+            _ = assembler.handle(
+                .begin(finalLSN: lsn(commit), commitTime: 0, transactionID: transaction))
+            _ = assembler.handle(.insert(relation: 1, new: [.text("a")]))
+            _ = assembler.handle(.delete(relation: 1, old: .key([.text("b")])))
+            _ = assembler.handle(.truncate(relations: [1], options: 0))
+            _ = assembler.handle(.commit(commitLSN: lsn(commit), endLSN: lsn(commit + 2), commitTime: 0))
+            return short(assembler.takeEvents()).dropLast()
+        }
+        let all = ["insert t a", "delete t", "truncate t"]
+        // It is, as with a table that is new (service 4.8).
+        #expect(told(read, 11, at: 40) == all)
+        read.readUntil = lsn(50)
+        #expect(told(read, 11, at: 40) == [] && told(read, 9, at: 50) == [])
+        #expect(told(read, 12, at: 50) == all && told(read, 14, at: 50) == all)
+        #expect(told(read, 11, at: 60) == all)
+    }
+
     /// Postgres says each relation once a connection, also in a transaction that is repeated.
     @Test func aRelationOfARepeatedTransactionIsLookedUpForTheFirstChangeThatCounts() async throws {
         var assembler = ChangeAssembler(appliedLSN: lsn(12))
@@ -82,7 +108,82 @@ struct ChangeAssemblerTests {
         #expect(assembler.handle(.insert(relation: 1, new: [.text("new")])) == .table(new))
         assembler.set(try await table("t", oid: 1), for: 1)
         #expect(assembler.handle(.insert(relation: 1, new: [.text("new")])) == nil)
-        #expect(short(assembler.takeEvents()) == ["insert t new"])
+        #expect(short(assembler.takeEvents()) == ["insert t new", "told 1 of 0/14"])
+    }
+
+    /// Reading a row again can show that its table is another by now, of which a relation has come already.
+    @Test func aRelationThatWasToldIsLookedUpAlsoIfItsTableIsReplaced() async throws {
+        let old = try await table("t", oid: 1)
+        for replacement in [nil, old] {
+            var assembler = ChangeAssembler(appliedLSN: .zero)
+            assembler.set(old, for: 1)
+            _ = assembler.handle(.begin(finalLSN: lsn(10), commitTime: 0, transactionID: 1))
+            let new = PgOutputRelation(
+                oid: 1, namespace: "public", name: "t", identity: .full, columns: [])
+            #expect(assembler.handle(.relation(new)) == nil)
+            assembler.replace(replacement, for: 1)
+            #expect(assembler.handle(.insert(relation: 1, new: [.text("a")])) == .table(new))
+        }
+    }
+
+    /// A batch ends in the middle of a transaction, and then the link: Postgres tells all of it again.
+    @Test func whatWasAppliedOfATransactionIsNotAppliedAgain() async throws {
+        let relation = PgOutputRelation(
+            oid: 1, namespace: "public", name: "t", identity: .nothing, columns: [])
+        let table = try await table("t", oid: 1)
+        func tell(_ assembler: inout ChangeAssembler, _ changes: [PgOutputMessage]) -> [String] {
+            let begin = PgOutputMessage.begin(finalLSN: lsn(20), commitTime: 0, transactionID: 1)
+            var seen: [String] = []
+            for message in [begin, .relation(relation)] + changes {
+                while assembler.handle(message) != nil {
+                    seen += short(assembler.takeEvents())
+                    seen.append("look-up")
+                    assembler.set(table, for: 1)
+                }
+            }
+            return seen + short(assembler.takeEvents())
+        }
+        let rows = ["a", "b", "c"].map { PgOutputMessage.insert(relation: 1, new: [.text($0)]) }
+        var first = ChangeAssembler(appliedLSN: lsn(12))
+        #expect(
+            tell(&first, [rows[0], .truncate(relations: [1], options: 0), rows[1]])
+                == ["look-up", "insert t a", "truncate t", "insert t b", "told 3 of 0/14"])
+        let told = TransactionProgress(finalLSN: lsn(20), changes: 3)
+        var second = ChangeAssembler(appliedLSN: lsn(12), partial: told)
+        let commit = PgOutputMessage.commit(commitLSN: lsn(20), endLSN: lsn(22), commitTime: 0)
+        #expect(
+            tell(&second, [rows[0], .truncate(relations: [1], options: 0)] + rows[1...] + [commit])
+                == ["look-up", "insert t c", "committed 0/16"])
+        // Another transaction is not meant.
+        var third = ChangeAssembler(
+            appliedLSN: lsn(12), partial: TransactionProgress(finalLSN: lsn(14), changes: 3))
+        #expect(tell(&third, [rows[0]]) == ["look-up", "insert t a", "told 1 of 0/14"])
+    }
+
+    /// A table that the first link told of may be left out by the next, and the other way round.
+    @Test func whereATransactionWasCutIsAPositionNotANumber() async throws {
+        let known = try await table("u", oid: 2)
+        func tell(_ assembler: inout ChangeAssembler, _ changes: [(UInt32, UInt64, String)]) -> [String] {
+            assembler.set(known, for: 2)
+            _ = assembler.handle(
+                .begin(finalLSN: lsn(90), commitTime: 0, transactionID: 1), at: lsn(10))
+            for (relation, position, name) in changes {
+                _ = assembler.handle(
+                    .insert(relation: relation, new: [.text(name)]), at: lsn(position))
+            }
+            return short(assembler.takeEvents())
+        }
+        var first = ChangeAssembler(appliedLSN: .zero)
+        #expect(
+            tell(&first, [(1, 10, "t"), (2, 20, "a"), (2, 20, "b")]) == [
+                "insert u a", "insert u b", "told 2 of 0/5A",
+            ])
+        let told = TransactionProgress(finalLSN: lsn(90), position: lsn(20), changes: 2)
+        for former in [[], [(1, 10, "t"), (3, 15, "x")]] as [[(UInt32, UInt64, String)]] {
+            var second = ChangeAssembler(appliedLSN: .zero, partial: told)
+            let seen = tell(&second, former + [(2, 20, "a"), (2, 20, "b"), (2, 20, "c"), (2, 30, "d")])
+            #expect(seen == ["insert u c", "insert u d", "told 1 of 0/5A"])
+        }
     }
 
     @Test func isFullByCountAndBySize() async throws {
@@ -108,4 +209,9 @@ struct ChangeAssemblerTests {
         #expect(plan.entries == [b, c])
         #expect(RowChangePlan.update(from: [a, b], to: []).steps == [.remove(a), .remove(b)])
     }
+}
+
+extension ChangeAssembler {
+    /// Handles a message where positions do not matter.
+    fileprivate mutating func handle(_ message: PgOutputMessage) -> Need? { handle(message, at: .zero) }
 }

@@ -37,4 +37,14 @@ struct CheckpointHubTests {
         hub.publish(stream: 1, config: config, checkpoint(12), maySwitch: false)
         #expect(hub.current?.checkpoint == checkpoint(12))
     }
+
+    /// A former configuration asks the state which stream is served while the new one takes its place.
+    @Test func whatIsServedGivesWayToNothingThatWasOnlyToBeTheFirst() {
+        let hub = CheckpointHub()
+        hub.publishFirst(stream: 1, config: config, checkpoint(10))
+        #expect(hub.current?.stream == 1)
+        hub.publish(stream: 2, config: config, checkpoint(10))
+        hub.publishFirst(stream: 1, config: config, checkpoint(12))
+        #expect(hub.current?.stream == 2 && hub.current?.checkpoint == checkpoint(10))
+    }
 }

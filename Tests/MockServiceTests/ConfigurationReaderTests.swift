@@ -42,7 +42,10 @@ struct ConfigurationReaderTests {
               audience: [powersync-dev]
               jwks_uri: [http://localhost:1/keys, https://example.com/keys]
               jwks: { keys: [ { kty: oct, alg: HS256, kid: test-key, k: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY } ] }
-            api: { tokens: [admin-token], parameters: { max_concurrent_connections: 7, max_buckets_per_connection: 8 } }
+            api:
+              tokens: [admin-token]
+              parameters:
+                { max_concurrent_connections: 7, max_buckets_per_connection: 8, checkpoint_request_retention_minutes: 9 }
             system: { logging: { level: debug, format: json } }
             """, ["PS_DATA_URI": "postgresql://u@h/d", "PS_PORT": "4000"])
         let service = settings.service
@@ -55,6 +58,7 @@ struct ConfigurationReaderTests {
         #expect(service.jwksURIs == ["http://localhost:1/keys", "https://example.com/keys"])
         #expect(service.keys.map(\.kid) == ["test-key"])
         #expect(service.maxConcurrentConnections == 7 && service.maxBucketsPerConnection == 8)
+        #expect(service.checkpointRequestRetention == .seconds(540))
         #expect(settings.logLevel == .debug && settings.logFormat == .json)
     }
 
@@ -83,12 +87,44 @@ struct ConfigurationReaderTests {
     /// Only libpq knows what it will read: the word alone may stand in a password or in the name of a database.
     @Test(arguments: [
         ("postgresql://h/d?sslmode=require", [:]), ("postgresql://h/d?ssl=true", [:]),
-        ("host=h sslmode = require", [:]), ("postgresql://u:sslmode=require@h/d", ["sslmode": "verify-full"]),
+        ("host=h dbname=d sslmode = require", [:]),
+        ("postgresql://u:sslmode=require@h/d", ["sslmode": "verify-full"]),
         ("postgresql://h/sslmode=require", ["sslmode": "verify-full"]),
     ])
     func whatTheURISaysOfTLSStands(_ uri: String, _ expected: [String: String]) throws {
         let service = try read(Self.connection("uri: !env PS_DATA_URI"), ["PS_DATA_URI": uri]).service
         #expect(service.source.parameters == expected)
+    }
+
+    /// The rules of authorities hold for the mode that is effective, wherever it stands.
+    @Test func authoritiesGoWithTheModeThatIsEffective() throws {
+        let bundle = ["BUNDLE": "/b.crt"]
+        func parameters(_ keys: String, _ more: [String: String] = [:]) throws -> [String: String] {
+            try read(Self.connection(keys), bundle.merging(more) { $1 }).service.source.parameters
+        }
+        let full = "uri: 'postgresql://h/d?sslmode=verify-full'"
+        #expect(try parameters(full) == ["sslrootcert": "/b.crt"])
+        #expect(try parameters("\(full), cacert: CA") == [:])
+        #expect(try parameters("uri: 'postgresql://h/d?sslmode=verify-full&sslrootcert=ca.pem'") == [:])
+        #expect(
+            try parameters("uri: 'postgresql://h/d?sslrootcert=ca.pem', sslmode: verify-ca")
+                == ["sslmode": "verify-ca"])
+        #expect(try parameters("uri: 'postgresql://h/d?sslmode=verify-ca', cacert: CA") == [:])
+        for own in [["PGSSLROOTCERT": "/own.crt"], ["PGSERVICE": "own"]] {
+            #expect(try parameters(full, own) == [:])
+        }
+        #expect(try parameters("uri: 'postgresql://h/d?service=own'") == ["sslmode": "verify-full"])
+        #expect(
+            refusal(Self.connection("uri: 'postgresql://h/d?sslmode=verify-ca'"), bundle).hasSuffix(
+                "[PSYNC_S1104] 'sslmode' verify-ca needs a 'cacert'"))
+        for mode in ["disable", "allow", "prefer"] {
+            let keys = "uri: 'postgresql://h/d?sslmode=\(mode)', cacert: CA"
+            #expect(
+                refusal(Self.connection(keys)).hasSuffix("'cacert' means nothing to 'sslmode' \(mode)"))
+        }
+        #expect(
+            refusal(Self.connection("uri: 'postgresql://h/d', cacert: CA, sslmode: disable")).hasSuffix(
+                "'cacert' means nothing to 'sslmode' disable"))
     }
 
     @Test func whatIsSaidTwiceMustBeTheSame() throws {
@@ -108,8 +144,12 @@ struct ConfigurationReaderTests {
             #expect(refusal.hasPrefix("powersync.yaml: line 3, column "), "\(key)")
             #expect(refusal.hasSuffix(expected), "\(refusal)")
         }
+        // The environment may name the port.
+        let port = Self.connection("uri: postgresql://h/d, port: 5434")
+        #expect(try read(port, ["PGPORT": "5434"]).service.source.uri == "postgresql://h/d")
+        #expect(refusal(port).hasSuffix("'uri' beside it"))
         // Where the URI says nothing, that is otherwise.
-        #expect(refusal(Self.connection("uri: host=h, password: p")).hasSuffix("'uri' beside it"))
+        #expect(refusal(Self.connection("uri: host=h dbname=d, password: p")).hasSuffix("'uri' beside it"))
     }
 
     @Test func aURIThatLibpqDoesNotUnderstandIsRefusedAndNotQuoted() throws {
@@ -122,9 +162,20 @@ struct ConfigurationReaderTests {
         }
         for (keys, code) in [
             ("uri: 'postgresql://h:80/d'", "[PSYNC_S1110]"), ("database: d", "[PSYNC_S1106]"),
-            ("hostname: h", "[PSYNC_S1105]"), ("hostname: 'a,b', database: d", "[PSYNC_S1106]"),
+            ("hostname: h", "[PSYNC_S1105]"), ("hostname: h, database: ''", "[PSYNC_S1105]"),
+            ("hostname: 'a,b', database: d", "[PSYNC_S1106]"),
+            ("hostname: 'h:5433', database: d", "[PSYNC_S1106]"),
         ] {
             #expect(refusal(Self.connection(keys)).contains(code), "\(keys)")
+        }
+        for (uri, code) in [
+            ("", "S1109"), (" ", "S1109"), ("postgresql://u@h", "S1105"), ("host=h", "S1105"),
+        ] {
+            #expect(refusal(Self.minimal, ["PS_DATA_URI": uri]).contains("[PSYNC_\(code)]"), "\(uri)")
+        }
+        for own in [["PGDATABASE": "d"], ["PGSERVICE": "own"]] {
+            let environment = own.merging(["PS_DATA_URI": "postgresql://u@h"]) { $1 }
+            #expect(try read(Self.minimal, environment).service.source.uri == "postgresql://u@h")
         }
         #expect(
             try read(Self.connection("hostname: '::1', database: d")).service.source.uri
@@ -134,7 +185,7 @@ struct ConfigurationReaderTests {
     @Test func rangesAndTheNameOfTheServerAreRead() throws {
         let source = try read(
             Self.connection(
-                "uri: host=h, reject_ip_ranges: [local, 8.8.8.0/24, '2606:4700::1'], tls_servername: db.example, "
+                "uri: host=h dbname=d, reject_ip_ranges: [local, 8.8.8.0/24, '2606:4700::1'], tls_servername: db.example, "
                     + "max_pool_size: 5, connect_timeout: 7")
         ).service.source
         #expect(source.addresses.serverName == "db.example")
@@ -145,8 +196,11 @@ struct ConfigurationReaderTests {
             #expect(source.addresses.rejected.contains(try #require(IPAddress(address))) == isRejected)
         }
         #expect(source.poolSize == 5 && source.connectTimeout == .seconds(7))
-        let plain = try read(Self.connection("uri: host=h, reject_ip_ranges: []")).service.source
+        let limits = source.poolLimits(patience: .seconds(1))
+        #expect(limits.size == 5 && limits.connectTimeout == .seconds(7) && limits.patience == .seconds(1))
+        let plain = try read(Self.connection("uri: host=h dbname=d, reject_ip_ranges: []")).service.source
         #expect(plain.addresses == PostgresAddressRules())
+        #expect(plain.poolLimits(patience: .seconds(1)).connectTimeout == .seconds(5))
         for (keys, expected) in [
             ("reject_ip_ranges: local", "a list is expected here"),
             (
@@ -154,17 +208,27 @@ struct ConfigurationReaderTests {
                 "a range is 'local', an address, or an address with a length like 10.0.0.0/8"
             ),
             ("tls_servername: 'a,b'", "'tls_servername' is the name of a host"),
+            ("tls_servername: 'a:443'", "'tls_servername' is the name of a host"),
             ("tls_servername: a, sslmode: disable", "'tls_servername' means nothing to 'sslmode' disable"),
             ("connect_timeout: soon", "a number from 1 to 3600 is expected here"),
         ] {
-            #expect(refusal(Self.connection("uri: host=h, \(keys)")).hasSuffix(expected), "\(keys)")
+            #expect(refusal(Self.connection("uri: host=h dbname=d, \(keys)")).hasSuffix(expected), "\(keys)")
         }
         #expect(
-            refusal(Self.connection("uri: host=h sslmode=require, tls_servername: a")).hasSuffix(
+            refusal(Self.connection("uri: host=h dbname=d sslmode=require, tls_servername: a")).hasSuffix(
                 "'tls_servername' means nothing to 'sslmode' require"))
     }
 
-    private func auth(_ keys: String, uri: String = "host=h") throws(ConfigurationError)
+    /// A snapshot may take its time; nothing else waits longer for that.
+    @Test func theTimeOfASnapshotIsThatOfReadingTablesAlone() throws {
+        let usual = try read(Self.connection("uri: host=h dbname=d")).service.linkTimes
+        #expect(usual.reading == .seconds(30) && usual.statement == .seconds(10))
+        let long = try read(Self.connection("uri: host=h dbname=d, snapshot_socket_timeout: 600")).service
+            .linkTimes
+        #expect(long.reading == .seconds(600) && long.statement == .seconds(10))
+    }
+
+    private func auth(_ keys: String, uri: String = "host=h dbname=d") throws(ConfigurationError)
         -> MockServiceConfiguration
     {
         try read("\(Self.minimal)\nclient_auth: {\(keys)}", ["PS_DATA_URI": uri]).service
@@ -230,7 +294,7 @@ struct ConfigurationReaderTests {
     ])
     func whatIsOfAnotherKindIsRefusedWithItsPlace(_ line: String, _ expected: String) {
         let refusal = refusal(
-            "\(Self.minimal)\n\(line)", ["PS_DATA_URI": "host=h", "PS_NAME": "somebody"])
+            "\(Self.minimal)\n\(line)", ["PS_DATA_URI": "host=h dbname=d", "PS_NAME": "somebody"])
         #expect(refusal.hasPrefix("powersync.yaml: line 6, column "))
         #expect(refusal.hasSuffix(expected), "\(refusal)")
     }
@@ -238,7 +302,7 @@ struct ConfigurationReaderTests {
     @Test func theProbesAreAskedAsTheFileSays() throws {
         func probes(_ keys: String) throws -> String {
             let probes = try read(
-                "\(Self.minimal)\nhealthcheck: {probes: {\(keys)}}", ["PS_DATA_URI": "host=h"]
+                "\(Self.minimal)\nhealthcheck: {probes: {\(keys)}}", ["PS_DATA_URI": "host=h dbname=d"]
             ).service.probes
             return "\(probes.usesHTTP ? "http" : "") \(probes.folder ?? "")"
         }
@@ -247,7 +311,7 @@ struct ConfigurationReaderTests {
         #expect(try probes("use_http: false") == " ")
         #expect(try probes("use_http: false, use_filesystem: true") == " .probes")
         #expect(try probes("use_legacy: true") == "http .probes")
-        #expect(try read(Self.minimal, ["PS_DATA_URI": "host=h"]).service.probes == ProbeSettings())
+        #expect(try read(Self.minimal, ["PS_DATA_URI": "host=h dbname=d"]).service.probes == ProbeSettings())
     }
 
     @Test func whatMeansNothingHereIsSaid() throws {
@@ -258,7 +322,7 @@ struct ConfigurationReaderTests {
             healthcheck: { probes: { http: false } }
             """.replacing("sslmode: disable", with: "sslmode: disable, debug_api: true")
                 .replacing("path: sync.yaml", with: "path: sync.yaml, exit_on_error: false"),
-            ["PS_DATA_URI": "host=h"])
+            ["PS_DATA_URI": "host=h dbname=d"])
         #expect(
             settings.notes == [
                 "'debug_api' means nothing here: there is no admin API",
@@ -273,7 +337,7 @@ struct ConfigurationReaderTests {
         let real = """
             replication:
               connections:
-                - { type: postgresql, uri: host=h, sslmode: disable }
+                - { type: postgresql, uri: host=h dbname=d, sslmode: disable }
             storage: { type: postgresql, uri: "postgresql://u:secret@h/s", sslmode: disable }
             sync_config: { path: sync.yaml }
             telemetry: { disable_telemetry_sharing: true, prometheus_port: 9090 }
@@ -292,15 +356,23 @@ struct ConfigurationReaderTests {
             try read(real.replacing("{ type: postgresql, uri: \"", with: "{ type: paper, uri: \""))
         }
         #expect(other?.description.contains("line 4, column 18: 'paper' is no storage") == true)
+        for (storage, expected) in [
+            ("{ path: s.db }", "line 4, column 10: 'storage' needs a 'type'"),
+            ("s.db", "line 4, column 10: keys with values are expected here"),
+        ] {
+            let text = Self.minimal.replacing("{ type: sqlite, path: state.db }", with: storage)
+            #expect(refusal(text, ["PS_DATA_URI": "host=h dbname=d", "HOME": "/data"]).contains(expected))
+        }
         // What the file says itself wins.
         #expect(
-            try read(Self.minimal, ["PS_DATA_URI": "host=h", "POWERSYNC_STATE_PATH": "/p"]).service.statePath
+            try read(Self.minimal, ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_STATE_PATH": "/p"]).service
+                .statePath
                 == "state.db")
     }
 
     /// The documented set-up in a cloud: certificates in the file itself.
     @Test func certificatesAreReadFromTheFileItself() throws {
-        func connection(_ keys: String) -> String { Self.connection("uri: host=h, \(keys)") }
+        func connection(_ keys: String) -> String { Self.connection("uri: host=h dbname=d, \(keys)") }
         let inline = try read(
             connection("sslmode: verify-full, cacert: CA, client_certificate: C, client_private_key: K")
         ).service.source
@@ -330,9 +402,12 @@ struct ConfigurationReaderTests {
     }
 
     @Test func theEnvironmentsSyncConfigWins() throws {
-        let environment = ["PS_DATA_URI": "host=h", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
+        let environment = ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_SYNC_CONFIG_B64": "aGVsbG8="]
         #expect(try read(Self.minimal, environment).service.syncConfig == "hello")
-        let former = ["PS_DATA_URI": "host=h", "POWERSYNC_SYNC_RULES_B64": "aGVsbG8="]
+        // A variable that is empty says nothing, as compose files leave them.
+        let empty = ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_SYNC_CONFIG_B64": ""]
+        #expect(try read(Self.minimal, empty).service.syncConfig == "streams: {}")
+        let former = ["PS_DATA_URI": "host=h dbname=d", "POWERSYNC_SYNC_RULES_B64": "aGVsbG8="]
         #expect(try read(Self.minimal, former).service.syncConfig == "hello")
     }
 
@@ -345,25 +420,28 @@ struct ConfigurationReaderTests {
             "line 3, column 32: variables must begin with PS_: DATA_URI"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "host=h").replacing(
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d").replacing(
                 "type: sqlite", with: "type: postgresql"),
             "line 4, column 10: there is no place for the state: set POWERSYNC_STATE_PATH to a file that can be written, or write storage: {type: sqlite, path: FILE}"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "host=h").replacing("sync.yaml", with: "other.yaml"),
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d").replacing(
+                "sync.yaml", with: "other.yaml"),
             "line 5, column 22: the sync config 'other.yaml' cannot be read: NoFile()"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "host=h") + "\nclient_auth: {supabase: true}",
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d")
+                + "\nclient_auth: {supabase: true}",
             "line 6, column 25: the host of the source is not db.PROJECT.supabase.co, so that it is not known where the keys are: 'supabase_jwt_secret' or 'jwks_uri' is missing"
         ),
         (
-            minimal.replacing("!env PS_DATA_URI", with: "host=h") + "\nport: high",
+            minimal.replacing("!env PS_DATA_URI", with: "host=h dbname=d") + "\nport: high",
             "line 6, column 7: a number from 0 to 65535 is expected here"
         ),
         (
-            minimal.replacing("uri: !env PS_DATA_URI", with: "uri: host=h, slot_name_prefix: No-Slot"),
-            "line 3, column 58: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
+            minimal.replacing(
+                "uri: !env PS_DATA_URI", with: "uri: host=h dbname=d, slot_name_prefix: No-Slot"),
+            "line 3, column 67: 'slot_name_prefix' may hold at most 40 lower-case letters, digits and underscores"
         ),
     ])
     func saysWhatIsWrongAndWhere(_ text: String, _ expected: String) {

@@ -134,6 +134,9 @@ struct IsolationTests {
             #expect(try await service.writeCheckpoint(user: "a/b", client: "c") == 1)
             #expect(try await service.writeCheckpoint(user: "a%2Fb", client: "c") == 1)
             #expect(try await service.writeCheckpoint(user: "a/b", client: "c") == 2)
+            // A slash and the mark on it are one character.
+            #expect(try await service.writeCheckpoint(user: "a/\u{301}b", client: "c") == 1)
+            #expect(try await service.writeCheckpoint(user: "a", client: "%CC%81b/c") == 1)
         }
     }
 }

@@ -1,4 +1,6 @@
 import PowerSyncMockService
+import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 /// Service 3.9.
@@ -22,6 +24,39 @@ struct KeepaliveScheduleTests {
             if let left = schedule.due(at: now, random: random) { events.append("\(next): \(left)") }
         }
         return events
+    }
+
+    /// Whatever a stream waits for, it is neither silent nor goes on behind the end of its token.
+    @Test func whatIsWaitedForHoldsUpNeitherKeepalivesNorTheEnd() async throws {
+        let clock = ManualClock(1000)
+        let gates = [Gate(), Gate()]
+        let said = Lock<[Int]>([])
+        let waiting = Task {
+            var schedule = KeepaliveSchedule(expiry: 1090, at: clock.clock.moment, random: 0.5)
+            var values: [Int?] = []
+            for (number, gate) in gates.enumerated() {
+                let value = try await schedule.wait(clock.clock) {
+                    await gate.pass()
+                    return number
+                } saying: { seconds in
+                    said.withLock { $0.append(seconds) }
+                }
+                values.append(value)
+            }
+            return values
+        }
+        try await clock.advance(to: 1020, whenWaitedFor: 1020)
+        try await wait(for: "a keepalive") { said.withLock { $0 } == [70] }
+        try await clock.advance(to: 1040, whenWaitedFor: 1040)
+        try await wait(for: "another") { said.withLock { $0 } == [70, 50] }
+        gates[0].open()
+        try await wait(for: "the next wait") { gates[1].arrivals == 1 }
+        try await clock.advance(to: 1070, whenWaitedFor: 1070)
+        try await wait(for: "the warning") { said.withLock { $0 }.last == 20 }
+        try await clock.advance(to: 1090, whenWaitedFor: 1090)
+        try await wait(for: "the end") { said.withLock { $0 }.last == 0 }
+        gates[1].open()
+        #expect(try await waiting.value == [0, nil])
     }
 
     @Test func saysEveryTwentySecondsHowLongTheTokenIsValid() {

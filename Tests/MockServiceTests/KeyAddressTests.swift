@@ -12,7 +12,7 @@ struct KeyAddressTests {
     private func configuration(auth: String) throws -> MockServiceConfiguration {
         try ConfigurationReader.read(
             """
-            replication: { connections: [{ type: postgresql, uri: host=h }] }
+            replication: { connections: [{ type: postgresql, uri: host=h dbname=d }] }
             storage: { type: sqlite, path: state.db }
             sync_config: { content: 'config: {edition: 3}' }
             client_auth: { audience: [test], \(auth) }
@@ -82,6 +82,30 @@ struct KeyAddressTests {
             #expect(result.log.contains { $0.contains("in a rejected range") })
         }
         #expect(server.connections == 0)
+    }
+
+    /// A token that nobody has signed makes the service look for its key, second by second.
+    @Test func anAddressThatIsRejectedIsToldOnce() async throws {
+        let key = try JSONWebKey.generate(.ES256)
+        let client = try HTTPClient()
+        defer { client.close() }
+        let lines = Lock<[String]>([])
+        let log = Log(label: "keys") { line in lines.withLock { $0.append(line) } }
+        let clock = ManualClock(1_700_000_000)
+        let uris = ["http://127.0.0.1:1/keys", "http://127.0.0.2:1/keys"]
+        let authenticator = Authenticator(
+            try configuration(auth: "jwks_uri: ['\(uris[0])', '\(uris[1])'], block_local_jwks: true"), client,
+            clock: clock.clock, log: log)
+        for second in 0..<5 {
+            clock.set(1_700_000_000 + 2 * Double(second))
+            await #expect(throws: AuthorizationError.self) {
+                try await authenticator.authenticate(try token(key))
+            }
+        }
+        let told = lines.withLock { $0 }
+        for host in ["127.0.0.1:1", "127.0.0.2:1"] {
+            #expect(told.count { $0.contains("in a rejected range") && $0.contains(host) } == 1)
+        }
     }
 
     /// A server that may be asked must not lead to one that may not.

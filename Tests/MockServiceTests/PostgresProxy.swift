@@ -13,23 +13,31 @@ import PowerSyncTestSupport
 final class PostgresProxy: Sendable {
     private struct State {
         var isHole = false
+        /// The ports that connections lead to, in turn.
+        var targets: [Int]
         var open: Set<Int32> = []
+        var accepted = 0
     }
 
     let port: Int
     private let listener: Int32
-    private let state = Lock(State())
+    private let state: Lock<State>
 
-    init(to target: Int) throws {
+    init(to targets: Int...) throws {
+        state = Lock(State(targets: targets))
         (listener, port) = try TCPSocket.listen()
         try DetachedThread.start { [listener, state] in
             var request = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
             while poll(&request, 1, -1) > 0, let client = try? TCPSocket.accept(listener) {
+                let target = state.withLock { $0.targets[$0.accepted % $0.targets.count] }
                 guard let server = try? TCPSocket.connect(port: target) else {
                     close(client)
                     continue
                 }
-                state.withLock { $0.open.formUnion([client, server]) }
+                state.withLock {
+                    $0.open.formUnion([client, server])
+                    $0.accepted += 1
+                }
                 for (from, to) in [(client, server), (server, client)] {
                     try? DetachedThread.start { Self.copy(from, to, state) }
                 }
@@ -42,6 +50,12 @@ final class PostgresProxy: Sendable {
         heal()
         shutdown(listener, Int32(SHUT_RDWR))
     }
+
+    /// How many connections were made.
+    var accepted: Int { state.withLock { $0.accepted } }
+
+    /// From now on new connections lead to this port.
+    func lead(to target: Int) { state.withLock { $0.targets = [target] } }
 
     /// From now on nothing passes, also on connections to come.
     func becomeHole() { state.withLock { $0.isHole = true } }

@@ -18,7 +18,7 @@ struct RandomTransactionTests {
     @Test func bucketsEqualTheSourceAfterEachCommit() async throws {
         try await forEachSeed(TestOptions.number("POWERSYNC_TRANSACTION_SEEDS", standard: 8)) { random in
             var chance = random
-            try await TestService.run([]) { service in
+            try await TestService.run([], publication: "") { service in
                 var model = SourceModel(
                     service.source,
                     [

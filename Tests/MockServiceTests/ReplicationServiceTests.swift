@@ -54,7 +54,9 @@ struct ReplicationServiceTests {
     /// Postgres sends a transaction when its commit is in the log, a moment before anybody sees it.
     ///
     /// Here the moment is long: the commit waits for a standby that there is not.
-    @Test func whatATransactionBringsIsReadOnceItIsSeen() async throws {
+    /// If it takes too long, the log says what it waits for.
+    @Test(arguments: [Duration.seconds(10), .milliseconds(500)])
+    func whatATransactionBringsIsReadOnceItIsSeen(patience: Duration) async throws {
         let config = Self.config.replacing("lists", with: "notes").replacing("owner_id", with: "owner")
         try await TestCluster.withServer { server in
             try await TestService.run(
@@ -63,18 +65,11 @@ struct ReplicationServiceTests {
                     "INSERT INTO hidden VALUES ('first', 'u1')",
                 ], uri: server.uri()
             ) { service in
-                try await service.start(config)
+                try await service.start(config) { $0.linkTimes.statement = patience }
                 let stream = try await service.open()
                 try await stream.holds([])
                 let other = try await PostgresConnection.connect(service.uri, poller: service.poller)
-                func standBy(_ name: String) async throws {
-                    try await other.query("ALTER SYSTEM SET synchronous_standby_names = '\(name)'")
-                    try await other.query("SELECT pg_reload_conf()")
-                    try await wait(for: "the server to know") {
-                        try await other.query("SHOW synchronous_standby_names").scalar == name
-                    }
-                }
-                try await standBy("nobody")
+                try await other.setStandbys("nobody")
                 let commit = Task {
                     try await service.tx(
                         "ALTER TABLE hidden RENAME TO notes", "INSERT INTO notes VALUES ('second', 'u1')")
@@ -88,10 +83,18 @@ struct ReplicationServiceTests {
                         """
                     ).scalar == "t"
                 }
-                try await standBy("")
+                if patience < .seconds(1) {
+                    try await wait(for: "a line that names the standby") {
+                        service.log.contains {
+                            $0.contains("SyncRep") && $0.contains("synchronous_standby_names is 'nobody'")
+                                && $0.contains("ALTER SYSTEM SET synchronous_standby_names = ''")
+                        }
+                    }
+                }
+                try await other.setStandbys("")
                 try await commit.value
-                await other.close()
                 try await stream.holds(["notes/first", "notes/second"])
+                await other.close()
             }
         }
     }

@@ -1,8 +1,10 @@
+import Foundation
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncSQLite
 import PowerSyncSystem
-import PowerSyncWire
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 @Suite(.patient())
@@ -95,6 +97,109 @@ struct ServiceStoreTests {
         }
     }
 
+    @Test(arguments: [2, 3]) func aStateOfAFormerVersionGoesOn(version: Int) async throws {
+        try await withFolder { path in
+            let first = try await Fixture(path: path)
+            _ = try await first.apply([.insert(row("a", "u1"))], commit: 100)
+            let key = "u1/c"
+            #expect(
+                try await first.store.nextWriteCheckpoint(
+                    key: key, head: LSN(rawValue: 90), published: .zero) == 1)
+            await first.store.close()
+            let state = try SQLiteConnection(path: path)
+            try state.execute(FormerVersions.statements(to: version))
+            state.close()
+            let second = try await Fixture(path: path)
+            // What Postgres was told was not noted.
+            #expect(second.stream.number == first.stream.number && second.stream.publication == 0)
+            #expect(second.stream.reportedLSN == LSN(rawValue: UInt64(Int64.max)))
+            let next = try await second.apply([.insert(row("b", "u1"))], commit: 200)
+            #expect(next.checkpoint == StoredCheckpoint(operation: 2, lsn: LSN(rawValue: 200)))
+            #expect(try await second.operations("u1").count == 2)
+            #expect(try await second.store.writeCheckpoint(key: key, at: LSN(rawValue: 200)) == 1)
+            await second.store.close()
+        }
+    }
+
+    /// Postgres was told that everything is stored, and it was not.
+    @Test func aPromiseOfAFormerVersionIsNotKept() async throws {
+        try await withFolder { path in
+            let first = try await Fixture(path: path)
+            await first.store.close()
+            let state = try SQLiteConnection(path: path)
+            try state.execute(FormerVersions.statements(to: 3))
+            try state.execute("UPDATE replication_stream SET promised_lsn = 7")
+            state.close()
+            let second = try await Fixture(path: path)
+            #expect(second.stream.reportedLSN == LSN(rawValue: 1))
+            await second.store.close()
+        }
+    }
+
+    /// A table that is not finished may hold rows that a crash of the source has taken back.
+    @Test func afterACrashOfTheSourceUnfinishedTablesAreReadAnew() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let store = fixture.store
+            let seen = try #require(SeenTransactions(text: "10:10:"))
+            let unfinished = try await store.note(seen, of: fixture.table)
+            let source = SourceIdentity(systemID: "7", timeline: 1, databaseOID: 5, address: "")
+            try await store.note(source)
+            let description = unfinished.description
+            func resolved() async throws -> SourceTable {
+                try await store.resolve(description, types: TypeCatalog(), fixture.context)
+            }
+            #expect(try await resolved().id == unfinished.id)
+            try await store.note(source, hasCrashed: true)
+            let anew = try await resolved()
+            #expect(anew.id != unfinished.id && anew.seen == nil)
+            var done = try await store.note(seen, of: anew)
+            done.isSnapshotDone = true
+            try await store.noteSnapshot(done)
+            try await store.note(source, hasCrashed: true)
+            #expect(try await resolved().id == anew.id)
+            await store.close()
+        }
+    }
+
+    /// Who wrote to a table before it was published is waited for, also if it has to be read anew meanwhile.
+    @Test func formerWritersAreWaitedForUntilTheTableIsReadBehindThem() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let store = fixture.store
+            #expect(try await store.tablesWithWriters(fixture.context).isEmpty)
+            try await store.note(OpenTransactions(ids: "{5}"), of: fixture.table)
+            let anew = try await store.resolve(
+                fixture.table.description, types: TypeCatalog(), fixture.context, anew: true)
+            #expect(anew.id != fixture.table.id)
+            try await store.note(OpenTransactions(ids: "{7,8}"), of: anew)
+            let found = try await store.tablesWithWriters(fixture.context)
+            #expect(found.map(\.oid) == [7] && found.map(\.writers.ids) == ["{5,7,8}"])
+            try await store.forgetWriters(oid: 7, fixture.context)
+            #expect(try await store.tablesWithWriters(fixture.context).isEmpty)
+            await store.close()
+        }
+    }
+
+    /// It holds the rows of every user, and lies where a configuration does.
+    @Test(arguments: [false, true]) func theStateIsForItsOwnerAlone(isThere: Bool) async throws {
+        try await withFolder { path in
+            if isThere {
+                // As a former version made it.
+                try SQLiteConnection(path: path).close()
+                try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            }
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1"))], commit: 1)
+            for suffix in ["", "-wal", "-shm"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)
+                let mode = try #require(attributes[.posixPermissions] as? NSNumber).intValue
+                #expect(mode & 0o077 == 0, "\(suffix): \(String(mode, radix: 8))")
+            }
+            await fixture.store.close()
+        }
+    }
+
     /// Another configuration has taken its place, and its data is being deleted.
     @Test func nothingIsWrittenForAStreamThatWasStopped() async throws {
         try await withFolder { path in
@@ -140,6 +245,36 @@ struct ServiceStoreTests {
         }
     }
 
+    /// A value of another form than its type promised is a value all the same.
+    @Test func aValueThatCannotBeTakenApartIsSpelledAsPostgresDoes() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            var type = TypeCatalog.Entry(oid: 9000, name: "", kind: "c")
+            type.fields = [(name: "a", oid: 25), (name: "b", oid: 25)]
+            let columns = [("id", 25), ("owner", 25), ("big", 9000)] as [(String, UInt32)]
+            let table = try await fixture.store.resolve(
+                TableDescription(
+                    oid: 7, schema: "public", name: "t",
+                    columns: columns.map {
+                        SourceColumn(name: $0.0, typeOID: $0.1, isIdentity: $0.0 == "id")
+                    }), types: TypeCatalog([type]), fixture.context)
+            let rows = [row("1", "u1", .text("(x,y)")), row("2", "u1", .text("(x,y,z)"))]
+            let result = try await fixture.store.apply(
+                rows.map { .change(table, .insert($0)) }, fixture.context)
+            #expect(
+                try await fixture.operations("u1") == [
+                    #"PUT 1 {"id":"1","owner":"u1","big":"{\"a\":\"x\",\"b\":\"y\"}"}"#,
+                    #"PUT 2 {"id":"2","owner":"u1","big":"(x,y,z)"}"#,
+                ])
+            #expect(
+                result.warnings.counts.count == 1
+                    && result.warnings.counts.keys.contains {
+                        $0.hasPrefix("The column big of public.t is synced as Postgres spells it: ")
+                    })
+            await fixture.store.close()
+        }
+    }
+
     @Test func aSnapshotDoesNotOverwriteWhatWasStreamed() async throws {
         try await withFolder { path in
             let fixture = try await Fixture(path: path)
@@ -173,8 +308,15 @@ struct ServiceStoreTests {
                 [.update(old: nil, new: row("a", "u1", .unchangedToast))], commit: 2)
             #expect(result.incomplete.map { $0.tuple.first } == [.text("a")])
             #expect(result.checkpoint == nil)
-            // After a crash the transaction has to come again.
-            #expect(try await fixture.store.stream(fixture.stream.number).appliedLSN == LSN(rawValue: 1))
+            // It is stored and does not come again; after a crash its table has to be read anew.
+            #expect(try await fixture.store.stream(fixture.stream.number).appliedLSN == LSN(rawValue: 2))
+            let incomplete = try await fixture.store.incompleteTables(fixture.context)
+            #expect(incomplete.map(\.oid) == [7] && incomplete.map(\.isAnew) == [false])
+            #expect(try await fixture.apply([.insert(row("y", "u1"))], commit: 3).checkpoint == nil)
+            try await fixture.store.noteComplete([fixture.table])
+            try await fixture.store.holdCheckpoint(fixture.stream.number, until: LSN(rawValue: 4))
+            #expect(try await fixture.store.incompleteTables(fixture.context).isEmpty)
+            #expect(try await fixture.apply([], commit: 4).checkpoint?.operation == 2)
             await fixture.store.close()
         }
     }
@@ -200,6 +342,61 @@ struct ServiceStoreTests {
             #expect(
                 try await fixture.apply([.insert(row("a", "u1"))], commit: 2).checkpoint?.lsn
                     == LSN(rawValue: 2))
+            await fixture.store.close()
+        }
+    }
+
+    /// The service can end at any moment while a table takes the place of another.
+    @Test func aTableThatIsReadAnewIsIncompleteUntilItIsRead() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let store = fixture.store
+            _ = try await fixture.apply([.insert(row("a", "u1"))], commit: 1)
+            var table = try await store.resolve(
+                fixture.table.description, types: TypeCatalog(), fixture.context, anew: true)
+            #expect(table.id != fixture.table.id)
+            #expect(try await fixture.operations("u1").last == "REMOVE a -")
+            #expect(try await store.incompleteTables(fixture.context).map(\.oid) == [7])
+            table.isSnapshotDone = true
+            try await store.noteSnapshot(table)
+            #expect(try await store.incompleteTables(fixture.context).isEmpty)
+            let seen = try #require(SeenTransactions(text: "5:9:5"))
+            let position = LSN(rawValue: 5)
+            #expect(try await store.note(seen, of: table, until: position).seen == seen)
+            // Reading goes on, and what was seen at its beginning counts.
+            let later = try #require(SeenTransactions(text: "9:9:"))
+            #expect(try await store.note(later, of: table, until: LSN(rawValue: 9)).seen == seen)
+            let known = try await store.table(
+                matching: table.description, types: TypeCatalog(), fixture.context)
+            #expect(known?.seen == seen && known?.readUntil == position)
+            await store.close()
+        }
+    }
+
+    @Test func howMuchIsStoredOfATransactionIsStoredWithIt() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let progress = TransactionProgress(finalLSN: LSN(rawValue: 9), changes: 1)
+            _ = try await fixture.store.apply(
+                [.change(fixture.table, .insert(row("a", "u1"))), .told(progress)], fixture.context)
+            #expect(try await fixture.store.stream(fixture.stream.number).partial == progress)
+            await fixture.store.close()
+        }
+    }
+
+    /// A source whose log ends before the commit never tells the rest, and what is stored would be published with the next.
+    @Test func whatIsStoredOfATransactionIsOfALogThatHasItsCommit() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1"))], commit: 100)
+            let progress = TransactionProgress(
+                finalLSN: LSN(rawValue: 180), position: LSN(rawValue: 110), changes: 1)
+            _ = try await fixture.store.apply(
+                [.change(fixture.table, .insert(row("b", "u1"))), .told(progress)], fixture.context)
+            // At 180 the commit begins.
+            #expect(try await fixture.store.furthestLSN() == LSN(rawValue: 181))
+            _ = try await fixture.apply([], commit: 190)
+            #expect(try await fixture.store.furthestLSN() == LSN(rawValue: 190))
             await fixture.store.close()
         }
     }
@@ -265,10 +462,10 @@ struct ServiceStoreTests {
             let fixture = try await Fixture(path: path)
             let huge = PgOutputValue.text(String(repeating: "x", count: 16 << 20))
             let result = try await fixture.apply([.insert(row("a", "u1", huge))], commit: 1)
-            #expect(result.warnings.count == 1)
+            #expect(result.warnings.counts.values.map { $0 } == [1])
             #expect(try await fixture.operations("u1").isEmpty)
             // Nothing of it is kept: escaped, a larger one would be more than SQLite takes.
-            #expect(try await fixture.store.size() < 1 << 20)
+            #expect(fixture.store.size() < 1 << 20)
             let next = try await fixture.apply(
                 [.update(old: nil, new: row("a", "u1", .unchangedToast))], commit: nil)
             #expect(next.incomplete.count == 1)
@@ -294,17 +491,100 @@ struct ServiceStoreTests {
             #expect(try await seen(8) == 2)
             #expect(
                 try await store.requestWriteCheckpoint(
-                    key: "k", requested: 42, head: lsn(9), published: lsn(8)) == 42)
+                    key: "k", requested: 42, head: lsn(9), published: lsn(8), at: 0) == 42)
             #expect(
                 try await store.requestWriteCheckpoint(
-                    key: "k", requested: 41, head: lsn(10), published: lsn(8)) == 42)
+                    key: "k", requested: 41, head: lsn(10), published: lsn(8), at: 0) == 42)
             #expect(
                 try await store.requestWriteCheckpoint(
-                    key: "k", requested: 42, head: lsn(11), published: lsn(8)) == 42)
+                    key: "k", requested: 42, head: lsn(11), published: lsn(8), at: 0) == 42)
             #expect(try await seen(8) == 2)
             #expect(try await seen(9) == 42)
             #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(12), published: lsn(9)) == 43)
             #expect(try await store.writeCheckpoint(key: "other", at: lsn(99)) == nil)
+            await store.close()
+        }
+    }
+
+    /// A stream that is late tells what its checkpoint has, not what a later one has.
+    @Test func aWriteCheckpointThatWasReachedLaterIsNotToldEarlier() async throws {
+        try await withFolder { path in
+            let store = try await ServiceStore.open(path: path)
+            let key = "u1/c"
+            func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
+            _ = try await store.nextWriteCheckpoint(key: key, head: lsn(98), published: lsn(90))
+            _ = try await store.nextWriteCheckpoint(key: key, head: lsn(110), published: lsn(100))
+            #expect(try await store.writeCheckpoint(key: key, at: lsn(95)) == nil)
+            #expect(try await store.writeCheckpoint(key: key, at: lsn(98)) == 1)
+            #expect(try await store.writeCheckpoint(key: key, at: lsn(110)) == 2)
+            await store.close()
+        }
+    }
+
+    /// Of two devices with one key the later one read its head earlier: both wait for what the first one has written.
+    @Test(arguments: [nil, 2] as [Int64?])
+    func aWriteCheckpointIsNotToldBeforeTheOnesThatItFollows(requested: Int64?) async throws {
+        try await withFolder { path in
+            let store = try await ServiceStore.open(path: path)
+            let key = "u1"
+            func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
+            _ = try await store.nextWriteCheckpoint(key: key, head: lsn(120), published: lsn(90))
+            if let requested {
+                _ = try await store.requestWriteCheckpoint(
+                    key: key, requested: requested, head: lsn(100), published: lsn(90), at: 0)
+            } else {
+                _ = try await store.nextWriteCheckpoint(key: key, head: lsn(100), published: lsn(90))
+            }
+            #expect(try await store.writeCheckpoint(key: key, at: lsn(110)) == nil)
+            #expect(try await store.writeCheckpoint(key: key, at: lsn(120)) == 2)
+            await store.close()
+        }
+    }
+
+    @Test func idsThatClientsNamedLongAgoAreDeletedAndThoseThatWereGivenAreNot() async throws {
+        try await withFolder { path in
+            let store = try await ServiceStore.open(path: path)
+            let (near, far) = (LSN(rawValue: 5), LSN(rawValue: 9))
+            func request(_ key: String, _ id: Int64, at time: Double, head: LSN = LSN(rawValue: 5))
+                async throws
+            {
+                _ = try await store.requestWriteCheckpoint(
+                    key: key, requested: id, head: head, published: .zero, at: time)
+            }
+            try await request("u/old", 7, at: 100)
+            try await request("u/again", 7, at: 100)
+            try await request("u/again", 7, at: 200)
+            try await request("u/ahead", 7, at: 100, head: far)
+            try await request("u/first", 7, at: 100)
+            #expect(try await store.nextWriteCheckpoint(key: "u/first", head: near, published: .zero) == 8)
+            #expect(try await store.nextWriteCheckpoint(key: "u/given", head: near, published: .zero) == 1)
+            try await request("u/given", 7, at: 100)
+            #expect(try await store.removeWriteCheckpoints(requestedBefore: 150, published: near) == 1)
+            func known(_ key: String) async throws -> Int64? {
+                try await store.writeCheckpoint(key: key, at: far)
+            }
+            #expect(try await known("u/old") == nil)
+            #expect(try await known("u/first") == 8)
+            for key in ["u/again", "u/ahead", "u/given"] { #expect(try await known(key) == 7) }
+            await store.close()
+        }
+    }
+
+    @Test func aUserHasNoMoreClientsThanAllowed() async throws {
+        try await withFolder { path in
+            let store = try await ServiceStore.open(path: path)
+            func next(_ key: String) async throws -> Int64 {
+                try await store.nextWriteCheckpoint(key: key, head: .zero, published: .zero, clients: 2)
+            }
+            #expect(try await next("u/a") == 1)
+            #expect(try await next("u/b") == 1)
+            await #expect(throws: TooManyClients(limit: 2)) { try await next("u/c") }
+            await #expect(throws: TooManyClients(limit: 2)) {
+                try await store.requestWriteCheckpoint(
+                    key: "u/c", requested: 1, head: .zero, published: .zero, clients: 2, at: 0)
+            }
+            #expect(try await next("u/a") == 2)
+            for other in ["u2/a", "u2/b", "v/a"] { #expect(try await next(other) == 1) }
             await store.close()
         }
     }

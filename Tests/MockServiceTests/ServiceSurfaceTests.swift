@@ -2,6 +2,7 @@ import PowerSyncCompression
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncMockService
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -143,6 +144,33 @@ struct ServiceSurfaceTests {
                 String(decoding: answer.body, as: UTF8.self)
                     == #"{"error":{"code":"PSYNC_S2305","description":"Too many buckets: 3 (limit of 2)","name":"ServiceError"}}"#
             )
+        }
+    }
+
+    /// Each subscription names another bucket with the one long parameter of the connection.
+    @Test func namesOfBucketsThatAreLongerThanARequestCanBeAreRefused() async throws {
+        let config = """
+            config: {edition: 3}
+            streams:
+              a:
+                query: SELECT * FROM lists WHERE id = subscription.parameter('id') AND name = connection.parameter('p')
+            """
+        try await TestService.run(Self.schema) { service in
+            try await service.start(config)
+            let subscriptions = (1...20).map {
+                StreamSubscription(stream: "a", parameters: .object([JSONMember("id", .integer($0))]))
+            }
+            let long = String(repeating: "x", count: 100_000)
+            let body = SyncStreamRequest(
+                parameters: .object([JSONMember("p", .string(long))]),
+                streams: StreamSubscriptions(subscriptions: subscriptions)
+            ).json
+            let answer = try await service.openUnread(user: "u1", body: body.utf8)
+            defer { answer.cancel() }
+            try #require(answer.status == 500)
+            var text: [UInt8] = []
+            while let bytes = try await answer.next() { text += bytes }
+            #expect(try JSON.parse(text)["error"]?["code"]?.stringValue == "PSYNC_S2305")
         }
     }
 
@@ -338,6 +366,62 @@ struct ServiceSurfaceTests {
                 #expect(answer.fields["access-control-allow-origin"] == "*")
             }
             #expect(try await service.send("GET", "/write-checkpoint2.json", token: "x").status == 401)
+        }
+    }
+
+    /// Each client of which a write checkpoint is known is known for ever.
+    @Test func moreClientsOfAUserThanAllowedGetNoWriteCheckpoint() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config) {
+                #expect($0.maxClientsPerUser == 10_000)
+                $0.maxClientsPerUser = 1
+            }
+            #expect(try await service.writeCheckpoint(client: "a") == 1)
+            let body = #"{"client_id":"b","checkpoint_request_id":"1"}"#
+            for (method, path) in [
+                ("GET", "/write-checkpoint2.json?client_id=b"), ("POST", "/sync/checkpoint-request"),
+            ] {
+                let answer = try await service.send(
+                    method, path, body: method == "POST" ? Array(body.utf8) : nil)
+                #expect(answer.status == 429)
+                #expect(
+                    String(decoding: answer.body, as: UTF8.self).contains("Too many clients of this user"))
+            }
+            #expect(service.log.count { $0.contains("a user has so many clients") } == 1)
+            #expect(try await service.writeCheckpoint(client: "a") == 2)
+            #expect(try await service.writeCheckpoint(user: "u2", client: "a") == 1)
+        }
+    }
+
+    @Test func requestedWriteCheckpointsAreKeptForAnHourAndWhatAStreamWasToldIsNotTakenBack() async throws {
+        try await TestService.run(Self.schema) { service in
+            let clock = ManualClock(service.now)
+            let start = clock.clock.now()
+            try await service.start(Self.config, clock: clock.clock) {
+                #expect($0.checkpointRequestRetention == .seconds(3600))
+            }
+            let stream = try await service.open(
+                claims: .object([JSONMember("exp", .integer(Int64(start) + 86_000))]),
+                SyncStreamRequest(clientID: "named"))
+            let body = #"{"client_id":"named","checkpoint_request_id":"5"}"#
+            _ = try await service.send("POST", "/sync/checkpoint-request", body: Array(body.utf8))
+            try await stream.holds("the named id") { $0.writeCheckpoint == 5 }
+            #expect(try await service.writeCheckpoint(client: "given") == 1)
+            let state = try SQLiteConnection(path: service.statePath, flags: .readOnly)
+            defer { state.close() }
+            func keys() throws -> [String] {
+                try state.query("SELECT key FROM write_checkpoint ORDER BY key") { $0.string(0) }
+            }
+            #expect(try keys() == ["u1/given", "u1/named"])
+            try await wait(for: "the named one to go, hour by hour as long as the token is valid") {
+                clock.set(min(clock.clock.now() + 3600, start + 72_000))
+                return try keys()
+            } until: {
+                $0 == ["u1/given"]
+            }
+            try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
+            let held = try await stream.holds(["lists/l1", "lists/l3"])
+            #expect(held.writeCheckpoint == 5)
         }
     }
 

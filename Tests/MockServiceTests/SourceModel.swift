@@ -26,6 +26,7 @@ struct ModelTable {
     /// What makes the service take it for another table.
     struct Signature: Equatable {
         var generation: Int
+        var membership: Int
         var isAway: Bool
         var identity: String
     }
@@ -51,6 +52,10 @@ struct ModelTable {
     var columns = Self.firstColumns
     /// Counts how often it was dropped and made again.
     var generation = 0
+    /// Counts how often it came into the publication.
+    var membership = 1
+    /// Whether it is in the publication.
+    var isPublished = true
     /// Whether it has a name that no stream knows.
     var isAway = false
     /// What the service knows the table as; nil if it does not.
@@ -82,7 +87,9 @@ struct ModelTable {
             case .nothing: []
             }
         let parts = columns.filter { names.contains($0.name) }.map { "\($0.type) \($0.name)" }
-        return Signature(generation: generation, isAway: isAway, identity: parts.joined(separator: ","))
+        return Signature(
+            generation: generation, membership: membership, isAway: isAway,
+            identity: parts.joined(separator: ","))
     }
 
     /// The statements that make the table.
@@ -93,8 +100,11 @@ struct ModelTable {
             "ALTER TABLE \(sourceName) ALTER k SET NOT NULL, ALTER big SET STORAGE EXTERNAL",
             "CREATE UNIQUE INDEX \(name)_k_\(generation) ON \(sourceName)(k)",
             setIdentity,
-        ]
+        ] + (isPublished ? [publish("ADD")] : [])
     }
+
+    /// The statement that takes the table into the publication, or out of it.
+    func publish(_ word: String) -> String { "ALTER PUBLICATION powersync \(word) TABLE \(sourceName)" }
 
     var setIdentity: String {
         let words =
@@ -147,6 +157,8 @@ struct SourceModel {
     /// Tables whose rows were moved by the transaction, and those of which it updated rows with large values: the service
     /// looks at both when all is over.
     private var (moved, updatedLarge): (Set<String>, Set<String>) = ([], [])
+    /// Tables in which the transaction gave rows with large values other keys: such rows are read again if anything is.
+    private var rekeyedLarge: Set<String> = []
     /// The statements of now, for messages.
     private(set) var statements: [String] = []
 
@@ -174,13 +186,21 @@ struct SourceModel {
         expected = []
         reduced = []
         renewed = []
-        (moved, updatedLarge) = ([], [])
+        (moved, updatedLarge, rekeyedLarge) = ([], [], [])
         statements = []
         if random.once(in: 12) {
             // Not inside of a transaction.
             let index = random.below(tables.count)
             try await run("VACUUM FULL \(tables[index].sourceName)")
             tables[index].isMoved = true
+            return
+        }
+        if random.once(in: 12) {
+            // What a transaction changed before it left the publication is not to be read any more.
+            let index = random.below(tables.count)
+            try await run(tables[index].publish(tables[index].isPublished ? "DROP" : "ADD"))
+            tables[index].isPublished.toggle()
+            if tables[index].isPublished { tables[index].membership += 1 }
             return
         }
         try await run("BEGIN")
@@ -203,6 +223,7 @@ struct SourceModel {
         }
         try await run("COMMIT")
         reduced.formUnion(moved.intersection(updatedLarge))
+        if !reduced.isEmpty { reduced.formUnion(rekeyedLarge) }
     }
 
     /// Rows of a table that the user sees, by id, as they are now.
@@ -243,12 +264,13 @@ struct SourceModel {
         switch random.pick(weighted: kinds) {
         case 0: for _ in 0...random.below(3) { try await insert(index, &random) }
         case 1: try await update(index, [try assignment(table, &random)], &random)
+        case 2 where random.once(in: 3): try await exchangeKeys(index, &random)
         case 2:
-            lastRow += 1
-            let key = random.once(in: 2) ? "id = 'r\(lastRow)'" : "k = \(lastRow)"
+            let number = try await freeKey(table, &random)
+            let key = random.once(in: 2) ? "id = 'r\(number)'" : "k = \(number)"
             try await update(
                 index, random.once(in: 3) ? [key, try assignment(table, &random)] : [key], &random)
-        case 3: try await update(index, [try assignment(table, &random)], ofAll: true, &random)
+        case 3: try await update(index, [try assignment(table, &random)], of: "IS NOT NULL", &random)
         case 4:
             let deleted = try await returning(
                 "DELETE FROM \(table.sourceName) WHERE id = \(Self.any(table, &random)) RETURNING id")
@@ -264,12 +286,12 @@ struct SourceModel {
     }
 
     private mutating func insert(_ index: Int, _ random: inout SeededRandom) async throws {
-        lastRow += 1
         let table = tables[index]
+        let number = try await freeKey(table, &random)
         let values = table.columns.map { column in
             switch column.name {
-            case "id": "'r\(lastRow)'"
-            case "k": "\(lastRow)"
+            case "id": "'r\(number)'"
+            case "k": "\(number)"
             default: Self.value(column, &random)
             }
         }
@@ -279,14 +301,45 @@ struct SourceModel {
         if touch(index) { try put(index, made[0, 0] ?? "") }
     }
 
+    /// A number that no row of a table has in its key; now and then one that a row had before.
+    private mutating func freeKey(_ table: ModelTable, _ random: inout SeededRandom) async throws -> Int {
+        lastRow += 1
+        guard random.once(in: 3) else { return lastRow }
+        let former = 1 + random.below(lastRow)
+        let taken = try await source.query(
+            "SELECT FROM \(table.sourceName) WHERE id = 'r\(former)' OR k = \(former)")
+        return taken.rowCount == 0 ? former : lastRow
+    }
+
+    /// Gives two rows each other's key.
+    private mutating func exchangeKeys(_ index: Int, _ random: inout SeededRandom) async throws {
+        let rows = try await source.query(
+            "SELECT id, k FROM \(tables[index].sourceName) "
+                + "ORDER BY md5(id || '\(random.below(1000))'), id LIMIT 2")
+        guard rows.rowCount == 2, let first = rows[0, 0], let second = rows[1, 0], let k = rows[0, 1],
+            let otherK = rows[1, 1]
+        else { return }
+        lastRow += 1
+        let steps =
+            random.once(in: 2)
+            ? [(first, "k = \(lastRow)"), (second, "k = \(k)"), (first, "k = \(otherK)")]
+            : [
+                (first, "id = 'r\(lastRow)'"), (second, "id = '\(first)'"),
+                ("r\(lastRow)", "id = '\(second)'"),
+            ]
+        for (id, assignment) in steps {
+            try await update(index, [assignment], of: "= '\(id)'", &random)
+        }
+    }
+
     private mutating func update(
-        _ index: Int, _ assignments: [String], ofAll: Bool = false, _ random: inout SeededRandom
+        _ index: Int, _ assignments: [String], of rows: String? = nil, _ random: inout SeededRandom
     ) async throws {
         let table = tables[index]
         let name = table.sourceName
         let changed = try await returning(
             "UPDATE \(name) t SET \(assignments.joined(separator: ", ")) FROM (SELECT * FROM \(name)) o "
-                + "WHERE t.id = o.id AND t.id \(ofAll ? "IS NOT NULL" : "= \(Self.any(table, &random))") "
+                + "WHERE t.id = o.id AND t.id \(rows ?? "= \(Self.any(table, &random))") "
                 + "RETURNING o.id, row_to_json(o)::text, row_to_json(t)::text")
         for row in 0..<changed.rowCount {
             guard touch(index) else { continue }
@@ -299,6 +352,7 @@ struct SourceModel {
                 }
             }
             if table.isOther(try JSON.parse(old), now) {
+                if new.utf8.count > 1500 { rekeyedLarge.insert(table.name) }
                 remove(index, id)
                 try put(index, new)
             } else {
@@ -337,6 +391,7 @@ struct SourceModel {
 
     /// Notes that the service sees a change of a table; false if it does not matter to it.
     private mutating func touch(_ index: Int) -> Bool {
+        guard tables[index].isPublished else { return false }
         if tables[index].isMoved {
             tables[index].isMoved = false
             tables[index].noticed = number
@@ -418,6 +473,7 @@ struct SourceModel {
         if random.once(in: 3) {
             try await run("DROP TABLE \(table.sourceName)")
             table.begin()
+            if table.isPublished { table.membership += 1 }
             for sql in table.creation { try await run(sql) }
         } else {
             let before = table.sourceName

@@ -16,16 +16,6 @@ struct StateOwnershipTests {
     private static let config = ReplicationServiceTests.config
     private static let other = config + "\n# a comment more\n"
 
-    /// What a client gets now; incomplete if its stream ends before, as at a switch.
-    private static func served(_ service: TestService) async throws -> StreamModel {
-        let stream = try await service.open()
-        defer { stream.close() }
-        try await wait(for: "a whole checkpoint, or the end") {
-            stream.model.isComplete || stream.end != nil || stream.status != 200
-        }
-        return stream.model
-    }
-
     @Test func aSecondProcessOnTheSameStateIsRefusedInOneLine() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config)
@@ -80,7 +70,7 @@ struct StateOwnershipTests {
             try await stream.waitForEnd()
             try await service.tx("INSERT INTO lists VALUES ('new', 'u1', '')")
             try await wait(for: "the rows from a new state") {
-                try await Self.served(service)
+                try await service.served()
             } until: {
                 // Not the number of before: a client would take the bucket for the one that it holds.
                 $0.rowNames == ["lists/l1", "lists/new"] && $0.streamNumber == "2"
@@ -113,18 +103,49 @@ struct StateOwnershipTests {
         }
     }
 
-    @Test(
-        arguments: [
-            ("7", 1, 5, true, true), ("7", 1, 5, false, true), ("7", 2, 5, true, true),
-            ("7", 2, 5, false, false),
-            ("8", 1, 5, true, false), ("7", 1, 6, true, false), ("7", 0, 5, true, false),
-        ] as [(String, Int64, Int64, Bool, Bool)])
-    func aStateGoesOnWithItsOwnSource(
-        systemID: String, timeline: Int64, database: Int64, hasSlot: Bool, goesOn: Bool
-    ) {
-        let known = SourceIdentity(systemID: "7", timeline: 1, databaseOID: 5, address: "")
-        let now = SourceIdentity(systemID: systemID, timeline: timeline, databaseOID: database, address: "x")
-        #expect(now.continues(known, hasSlot: hasSlot) == goesOn)
+    /// All walsenders are taken when the service starts, so that the source that was set back does not say who it is.
+    @Test(arguments: [TestOptions.deadline / 18, TestOptions.deadline])
+    func aSourceThatIsThereAndRefusesIsAskedAgain(patience: Duration) async throws {
+        try await TestCluster.withServer { server in
+            try await TestService.run(Self.schema, uri: server.uri()) { service in
+                try await service.start(Self.config)
+                try await service.open().holds(["lists/l1"])
+                await service.stop()
+                let state = try SQLiteConnection(path: service.statePath)
+                try state.execute("UPDATE replication_stream SET applied_lsn = applied_lsn + 1099511627776")
+                state.close()
+                try await service.tx("INSERT INTO lists VALUES ('behind', 'u1', '')")
+                let taken = try await Self.takeAllWalsenders(service)
+                let starting = Task {
+                    try await service.start(Self.config) { $0.linkTimes.statement = patience }
+                }
+                try await wait(for: "the source to refuse") {
+                    service.log.contains { $0.contains("cannot be asked whether the state is its own") }
+                }
+                if patience < TestOptions.deadline {
+                    try await wait(for: "the state to be opened without an answer") { service.port != 0 }
+                    let answer = try await service.send("POST", "/sync/stream", body: Array("{}".utf8))
+                    #expect(answer.status == 500)
+                }
+                for connection in taken { await connection.close() }
+                try await wait(forEndOf: starting)
+                try await service.open().holds(["lists/behind", "lists/l1"])
+                #expect(try service.stateFiles.contains { $0.hasPrefix("state.db.2") })
+            }
+        }
+    }
+
+    private static func takeAllWalsenders(_ service: TestService) async throws -> [PostgresConnection] {
+        var taken: [PostgresConnection] = []
+        do {
+            while true {
+                taken.append(
+                    try await PostgresConnection.connect(
+                        service.uri, parameters: ["replication": "database"], poller: service.poller))
+            }
+        } catch let error as PostgresError where error.sqlstate == "53300" {
+            return taken
+        }
     }
 
     /// The slot of the new configuration waits for a transaction that is open: so long the former one is served, and goes
@@ -186,7 +207,7 @@ struct StateOwnershipTests {
                 proxy.becomeHole()
                 let starting = Task {
                     try await service.start(Self.other) { configuration in
-                        configuration.linkTimes.statement = .milliseconds(500)
+                        configuration.linkTimes.statement = .seconds(5)
                         // In other words, so nobody knows whether it is the same source.
                         let words = service.uri.replacing(":\(server.port)/", with: ":\(proxy.port)/")
                         #expect(words != service.uri)
@@ -203,7 +224,7 @@ struct StateOwnershipTests {
                 try await blocker.query("COMMIT")
                 await blocker.close()
                 try await wait(for: "the new one") {
-                    try await Self.served(service).streamNumber
+                    try await service.served().streamNumber
                 } until: {
                     $0 == "2"
                 }
@@ -276,14 +297,14 @@ struct StateOwnershipTests {
                 // Later it is a new one.
                 try await service.start(Self.other)
                 try await wait(for: "the other to be built") {
-                    try await Self.served(service).streamNumber
+                    try await service.served().streamNumber
                 } until: {
                     $0 == "3"
                 }
                 await service.stop()
                 try await service.start(Self.config)
                 try await wait(for: "the first anew") {
-                    try await Self.served(service).streamNumber
+                    try await service.served().streamNumber
                 } until: {
                     $0 == "4"
                 }
@@ -313,7 +334,7 @@ struct StateOwnershipTests {
                 }
                 try await service.start(Self.config)
                 try await wait(for: "all rows") {
-                    try await Self.served(service)
+                    try await service.served()
                 } until: {
                     $0.rowNames == ["lists/l1", "lists/l3"] && $0.streamNumber == "2"
                 }
@@ -332,7 +353,7 @@ struct StateOwnershipTests {
             try await service.tx("CREATE PUBLICATION powersync FOR ALL TABLES")
             try await service.tx("INSERT INTO lists VALUES ('behind', 'u1', '')")
             try await wait(for: "all rows") {
-                try await Self.served(service)
+                try await service.served()
             } until: {
                 $0.rowNames == ["lists/behind", "lists/between", "lists/l1"]
             }

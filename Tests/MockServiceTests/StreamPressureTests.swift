@@ -16,25 +16,11 @@ import Testing
 /// Slow clients, and what the log says of streams (service 3.11, 10.4).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct StreamPressureTests {
-    private static let schema = ReplicationServiceTests.schema
-    private static let config = ReplicationServiceTests.config
+    static let schema = ReplicationServiceTests.schema
+    static let config = ReplicationServiceTests.config
     /// Rows of the user u3, whose first line of data is longer than what sockets hold.
-    private static let manyRows =
+    static let manyRows =
         "INSERT INTO lists SELECT 'r' || n, 'u3', repeat('x', 20000) FROM generate_series(1, 200) n"
-
-    /// Opens the stream of u3 and reads until its first line of data has begun to come.
-    private func openSlow(_ service: TestService, claims: JSON = .object([])) async throws -> RawClient {
-        let client = try RawClient(service.port, service.poller, receiveBuffer: 4 << 10)
-        let token = try TestTokens.token(user: "u3", now: service.now, claims: claims)
-        try await client.send(
-            "POST /sync/stream HTTP/1.1\r\nHost: h\r\nauthorization: Token \(token)\r\n"
-                + "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
-        try await wait(for: "data") {
-            _ = try await client.read()
-            return client.unread.contains(#"{"data":"#)
-        }
-        return client
-    }
 
     @Test func atTheLimitAStreamWaitsForItsTurnAndIsNotSilentMeanwhile() async throws {
         try await TestService.run(Self.schema + [Self.manyRows]) { service in
@@ -44,7 +30,7 @@ struct StreamPressureTests {
                 #expect($0.maxLinesInFlightBytes == 64 << 20)
                 $0.maxLinesInFlightBytes = 1
             }
-            let slow = try await openSlow(service)
+            let slow = try await service.openSlow()
             let stream = try await service.open()
             try await wait(for: "the first line") { !stream.lines.isEmpty }
             try await clock.advance(to: start + 20, whenWaitedFor: start + 20)
@@ -66,7 +52,7 @@ struct StreamPressureTests {
                 $0.maxLinesInFlightBytes = (1 << 20) * 14 / 10
                 $0.writeTimeout = .seconds(600)
             }
-            let slow = try await openSlow(service)
+            let slow = try await service.openSlow()
             defer { slow.leave() }
             let stream = try await service.open()
             try await wait(for: "the first line") { !stream.lines.isEmpty }
@@ -98,7 +84,7 @@ struct StreamPressureTests {
             }
             let neighbour = try await service.open()
             try await neighbour.holds(["lists/l1"])
-            let slow = try await openSlow(service)
+            let slow = try await service.openSlow()
             defer { slow.leave() }
             try await wait(for: "the slow one to be dropped") {
                 var byte: UInt8 = 0
@@ -117,6 +103,28 @@ struct StreamPressureTests {
             }
             try await service.tx("INSERT INTO lists VALUES ('l9', 'u1', '')")
             try await neighbour.holds(["lists/l1", "lists/l9"])
+        }
+    }
+
+    /// It stops in the midst of a line, where nobody can tell it of its token.
+    @Test func aLineThatIsUnderWayOutlivesItsTokenByAMinuteOnly() async throws {
+        try await TestService.run(Self.schema + [Self.manyRows]) { service in
+            let clock = ManualClock(service.now)
+            let start = clock.clock.now().rounded(.up)
+            clock.set(start)
+            try await service.start(Self.config, clock: clock.clock) { $0.writeTimeout = .seconds(600) }
+            let slow = try await service.openSlow(
+                claims: .object([
+                    JSONMember("iat", .integer(Int64(start))), JSONMember("exp", .integer(Int64(start) + 30)),
+                ]))
+            defer { slow.leave() }
+            try await clock.advance(to: start + 90, whenWaitedFor: start + 90)
+            try await wait(for: "its end") {
+                service.log.contains {
+                    $0.contains("Sync stream complete") && $0.contains("user_id=u3")
+                        && $0.contains(#"close_reason="service closing stream""#)
+                }
+            }
         }
     }
 
@@ -171,5 +179,27 @@ struct StreamPressureTests {
             #expect(service.log.allSatisfy { $0.utf8.count < 2000 })
             #expect(!line("row-text") && !line("parameter-value"))
         }
+    }
+}
+
+extension TestService {
+    /// Asks for the stream of u3 and reads nothing of it.
+    func askUnread(claims: JSON = .object([])) async throws -> RawClient {
+        let client = try RawClient(port, poller, receiveBuffer: 4 << 10)
+        let token = try TestTokens.token(user: "u3", now: now, claims: claims)
+        try await client.send(
+            "POST /sync/stream HTTP/1.1\r\nHost: h\r\nauthorization: Token \(token)\r\n"
+                + "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
+        return client
+    }
+
+    /// Opens the stream of u3 and reads until its first line of data has begun to come.
+    func openSlow(claims: JSON = .object([])) async throws -> RawClient {
+        let client = try await askUnread(claims: claims)
+        try await wait(for: "data") {
+            _ = try await client.read()
+            return client.unread.contains(#"{"data":"#)
+        }
+        return client
     }
 }

@@ -81,6 +81,21 @@ private struct Play {
 
 /// Service 9.2.
 struct StreamSessionTests {
+    /// Of two that were reached the state knows the one by which it was asked.
+    @Test func aWriteCheckpointThatWasToldIsNotTakenBack() {
+        var play = Play()
+        play.names = ["a"]
+        play.writeCheckpoint = 5
+        play.step(1) { _ in }
+        play.put("a", 2...2)
+        play.writeCheckpoint = 4
+        var told: [Int64?] = []
+        play.step(2) { line in
+            if case .checkpointDiff(let diff) = line { told.append(diff.writeCheckpoint) }
+        }
+        #expect(told == [5])
+    }
+
     @Test func anEmptyBucketIsListedAndCompletesAtOnce() {
         var play = Play()
         play.names = ["a"]

@@ -25,7 +25,7 @@ struct SupabaseTests {
     private func judge(_ field: String, _ auth: String) async throws -> String {
         let configuration = try ConfigurationReader.read(
             """
-            replication: { connections: [{ type: postgresql, uri: host=h }] }
+            replication: { connections: [{ type: postgresql, uri: host=h dbname=d }] }
             storage: { type: sqlite, path: state.db }
             sync_config: { content: x }
             client_auth: { \(auth) }

@@ -6,6 +6,7 @@ import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -35,6 +36,7 @@ final class TestService: Sendable {
         do {
             try await body(test)
         } catch {
+            Issue.record("what the service said last:\n\(test.log.suffix(40).joined(separator: "\n"))")
             await test.end()
             throw error
         }
@@ -51,6 +53,15 @@ final class TestService: Sendable {
 
     private func end() async {
         await stop()
+        // The server is shared and has so many slots; one that a test has ended has none.
+        try? await wait(for: "the slots to go") {
+            try await source.query(
+                """
+                SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
+                WHERE database = current_database() AND NOT active
+                """)
+            return try await slots().isEmpty
+        }
         client.close()
         await source.close()
         folder.remove()
@@ -108,6 +119,17 @@ final class TestService: Sendable {
         await running?.stop()
     }
 
+    /// The operation up to which clients are served.
+    var checkpoint: Int64 { service.withLock { $0?.checkpoint?.operation ?? 0 } }
+
+    /// Keeps so many readers of the state busy until the gate is opened.
+    func occupyReaders(_ count: Int, until gate: BlockingGate) async throws -> [Task<Void, any Error>] {
+        let store = try #require(service.withLock { $0?.store })
+        let busy = (0..<count).map { _ in Task { try await store.pool.read { _ in gate.wait() } } }
+        try await wait(for: "\(count) readers to be busy", read: { gate.arrivals }, until: { $0 == count })
+        return busy
+    }
+
     var port: Int { service.withLock { $0?.port ?? 0 } }
 
     func tx(_ statements: String...) async throws { try await tx(statements) }
@@ -138,6 +160,19 @@ final class TestService: Sendable {
         let port = try #require(service.withLock { $0?.metricsPort })
         return try await client.send(HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)"))
     }
+
+    /// What a client gets now; incomplete if its stream ends before, as at a switch.
+    func served() async throws -> StreamModel {
+        let stream = try await open()
+        defer { stream.close() }
+        try await wait(for: "a whole checkpoint, or the end") {
+            stream.model.isComplete || stream.end != nil || stream.status != 200
+        }
+        return stream.model
+    }
+
+    /// The status of the probe that tells whether the source is heard.
+    func readiness() async throws -> Int { try await send("GET", "/probes/readiness", token: "").status }
 
     /// Opens a stream.
     func open(

@@ -46,6 +46,52 @@ struct LifelineTests {
         await server.stop()
     }
 
+    /// It has made its folder, and no Postgres whose shell would remove it.
+    @Test func aStartThatIsKilledWhileItWaitsLeavesNoFolder() async throws {
+        let cluster = try await TestCluster.folder()
+        defer { cluster.remove() }
+        let holder = try await PostgresServer.start(directory: cluster.path, fsync: false)
+        let temporary = try TemporaryDirectory(prefix: "pg-wait")
+        defer { temporary.remove() }
+        chmod(temporary.path, 0o711)
+        try #require(temporary.path.utf8.count <= 60, "TMPDIR is too long for a folder of Postgres")
+        let result = await #expect(
+            processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
+        ) { [directory = cluster.path as String, temporary = temporary.path as String] in
+            setenv("TMPDIR", temporary, 1)
+            let server = try await PostgresServer.start(
+                directory: directory, lockPatience: TestOptions.deadline,
+                log: { _ in
+                    // That it waits for the holder. Without a name the test that runs this program fails.
+                    let names = try? FileManager.default.contentsOfDirectory(atPath: temporary)
+                    if let name = names?.first { report(getpid(), name) }
+                    _ = kill(getpid(), SIGKILL)
+                })
+            await server.stop()
+        }
+        let told = try #require(result.flatMap { reported($0.standardOutputContent) })
+        #expect(told.folder.hasPrefix("powersync-pg-"))
+        try await wait(
+            for: "the folder to go",
+            read: { try FileManager.default.contentsOfDirectory(atPath: temporary.path) }, until: \.isEmpty)
+        await holder.stop()
+    }
+
+    @Test func aCopyOfAClusterGoesWithTestsThatWereKilled() async throws {
+        let result = await #expect(
+            processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
+        ) {
+            let folder = try await TestCluster.folder()
+            try #require(FileManager.default.fileExists(atPath: folder.path + "/cluster/PG_VERSION"))
+            report(getpid(), folder.path)
+            _ = kill(getpid(), SIGKILL)
+            // It is there until then.
+            folder.remove()
+        }
+        let told = try #require(result.flatMap { reported($0.standardOutputContent) })
+        try await wait(for: "the copy to go") { !FileManager.default.fileExists(atPath: told.folder) }
+    }
+
     /// Ctrl-C goes to the foreground process group, and we are the one to answer it.
     @Test func theServerIsInNoSessionOfOurs() async throws {
         let server = try await TestPostgres.server()

@@ -6,6 +6,12 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct PostgresServerTests {
     let poller: Poller
@@ -82,12 +88,32 @@ struct PostgresServerTests {
         #expect(!FileManager.default.fileExists(atPath: server.temporaryFolder))
     }
 
+    /// As where the former program was killed a moment ago.
+    @Test func waitsForALockThatGoes() async throws {
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
+        let lock = open(directory.path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        try #require(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        let told = Lock<[String]>([])
+        let path = directory.path
+        let starting = Task {
+            try await PostgresServer.start(directory: path, lockPatience: TestOptions.deadline) { line in
+                told.withLock { $0.append(line) }
+            }
+        }
+        try await wait(for: "the start to wait") { told.withLock { $0.contains { $0.hasPrefix("waiting") } } }
+        close(lock)
+        let server = try await wait(forEndOf: starting)
+        #expect(server.isRunning)
+        await server.stop()
+    }
+
     @Test func refusesADirectoryInUse() async throws {
         let directory = try await TestCluster.folder()
         defer { directory.remove() }
         let server = try await PostgresServer.start(directory: directory.path)
         let error = await #expect(throws: PostgresServerError.self) {
-            _ = try await PostgresServer.start(directory: directory.path)
+            _ = try await PostgresServer.start(directory: directory.path, lockPatience: .zero)
         }
         #expect(error?.code == .directoryInUse)
         #expect(error?.message.contains(directory.path) == true)

@@ -2,23 +2,36 @@ import PowerSyncPostgresServer
 import PowerSyncSystem
 import PowerSyncTestSupport
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// Clusters for tests that stop, kill or break their server: copies of one that `initdb` makes once.
 package enum TestCluster {
-    /// The folder to copy, and the shell that removes it when the tests have ended.
-    private static let original = Task {
-        let folder = try TemporaryDirectory(prefix: "pg-original")
+    /// The folder of all clusters, with the one to copy, and the shell that removes it however the tests end.
+    private static let clusters = Task {
+        let folder = try TemporaryDirectory(prefix: "pg-clusters")
         let remover = try LifeLine.guardFolder(folder.path)
-        try await PostgresServer.start(directory: folder.path, fsync: false).stop()
+        // Who runs a server is another user when we are root, and has to get through.
+        chmod(folder.path, 0o711)
+        try await PostgresServer.start(directory: folder.path + "/original", fsync: false).stop()
         return (folder: folder, remover: remover)
     }
 
     /// Makes a folder with a stopped cluster in it, for `PostgresServer.start(directory:)`; remove it at the end.
     package static func folder() async throws -> TemporaryDirectory {
-        let original = try await original.value.folder
-        let copy = try TemporaryDirectory(prefix: "pg-copy")
+        try await copy(of: try await clusters.value.folder.path + "/original")
+    }
+
+    /// Makes a copy of a folder with a stopped cluster in it; remove it at the end.
+    package static func copy(of folder: String) async throws -> TemporaryDirectory {
+        let parent = try await clusters.value.folder.path.split(separator: "/").last ?? ""
+        let copy = try TemporaryDirectory(prefix: "\(parent)/copy-")
         // With the owner, who is another user when we are root.
         let run = try await ChildProcess.run(
-            "/bin/cp", ["-a", original.path + "/.", copy.path], timeout: TestOptions.deadline)
+            "/bin/cp", ["-a", folder + "/.", copy.path], timeout: TestOptions.deadline)
         guard run.status == .exited(0) else { throw SystemError(.file, "cp: \(run.status)") }
         return copy
     }

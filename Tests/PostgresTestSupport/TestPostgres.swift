@@ -16,15 +16,30 @@ package enum TestPostgres {
 
     /// Whether the server was built with TLS, for `.enabled("needs a Postgres with TLS") { … }`; PyPI's is not.
     package static var hasTLS: Bool {
+        get async throws { try await scalar("SHOW ssl_library").map { $0 != "" } ?? false }
+    }
+
+    /// Whether the server was built with ICU, for collations that take two texts for one.
+    package static var hasICU: Bool {
         get async throws {
-            guard TestOptions.hasDatabase else { return false }
-            let poller = try Poller()
-            defer { poller.stop() }
-            let connection = try await PostgresConnection.connect(try await server().uri(), poller: poller)
-            let library = try await connection.query("SHOW ssl_library").scalar
-            await connection.close()
-            return library != ""
+            try await scalar("SELECT count(*) > 0 FROM pg_collation WHERE collprovider = 'i'") == "t"
         }
+    }
+
+    /// Whether an extension can be made on the server.
+    package static func has(extension name: String) async throws -> Bool {
+        try await scalar("SELECT count(*) FROM pg_available_extensions WHERE name = '\(name)'") == "1"
+    }
+
+    /// What the server answers to a question; nil without a server.
+    private static func scalar(_ query: String) async throws -> String? {
+        guard TestOptions.hasDatabase else { return nil }
+        let poller = try Poller()
+        defer { poller.stop() }
+        let connection = try await PostgresConnection.connect(try await server().uri(), poller: poller)
+        let answer = try await connection.query(query).scalar
+        await connection.close()
+        return answer
     }
 
     /// Makes an empty database that nobody else has, and returns its URI.

@@ -92,6 +92,15 @@ struct LargeTLSRecordTests {
             }
             #expect(try await wait(forEndOf: rows) == length / 100)
         }
+        // Rows of which the last is cut by the end of a full record, which has stalled asynchronous readers (ruby-pg #588).
+        for total in stride(from: 81_600, to: 82_000, by: 25) {
+            let rows = Task {
+                try await connection.query(
+                    "SELECT repeat('z', 64) FROM generate_series(1, $1::int)", [String(total / 75)]
+                ).rowCount
+            }
+            #expect(try await wait(forEndOf: rows) == total / 75)
+        }
         await connection.close()
         if let input = child.input { close(input) }
         #expect(await child.wait() == .exited(0))

@@ -24,7 +24,7 @@ struct LostConnectionTests {
         while !isHit {
             let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
             let port = try await connection.query("SELECT inet_client_port()").scalar.flatMap { Int($0) }
-            let number = try #require(port.flatMap(descriptor(ofPort:)))
+            let number = try #require(port.flatMap { SocketOfPort($0)?.descriptor })
             try await killer.query(
                 "SELECT pg_terminate_backend($1)", ["\(await connection.backendProcessID)"])
             try await wait(for: "the loss to be noticed") { await !connection.isAlive }
@@ -86,21 +86,6 @@ struct LostConnectionTests {
         try await wait(for: "the writer to be told") { told.withLock { $0 != nil } }
         #expect(told.withLock { $0 as? PostgresError }?.isConnectionLost == true)
         await connection.close()
-    }
-}
-
-/// The descriptor of this process whose socket has this port at its own end.
-private func descriptor(ofPort port: Int) -> Int32? {
-    (0..<Int32(getdtablesize())).first { descriptor in
-        var address = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                getsockname(descriptor, $0, &length)
-            }
-        }
-        return status == 0 && address.sin_family == sa_family_t(AF_INET)
-            && UInt16(bigEndian: address.sin_port) == port
     }
 }
 

@@ -235,4 +235,29 @@ struct PostgresConnectionTests {
         #expect(try await connection.query("SELECT 1").scalar == "1")
         await connection.close()
     }
+
+    /// What refuses a row and what refuses a table have the same SQLSTATE, and messages that a server may translate.
+    @Test func anErrorNamesTheFunctionThatRaisedIt() async throws {
+        let connection = try await TestPostgres.connection(poller)
+        let role = "reader_\(await connection.backendProcessID)"
+        try await connection.script(
+            """
+            CREATE TABLE allowed (x int); ALTER TABLE allowed ENABLE ROW LEVEL SECURITY;
+            CREATE POLICY only_one ON allowed WITH CHECK (x = 1); CREATE TABLE forbidden (x int);
+            CREATE FUNCTION fails() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+            CREATE ROLE \(role); GRANT INSERT ON allowed TO \(role); SET ROLE \(role)
+            """)
+        func failure(_ sql: String) async -> PostgresError? {
+            await #expect(throws: PostgresError.self) { try await connection.query(sql) }
+        }
+        let row = await failure("INSERT INTO allowed VALUES (2)")
+        #expect(row?.sqlstate == "42501" && row?.function == "ExecWithCheckOptions")
+        let table = await failure("INSERT INTO forbidden VALUES (2)")
+        #expect(table?.sqlstate == "42501" && table?.function == "aclcheck_error")
+        try await connection.script("RESET ROLE; DROP OWNED BY \(role); DROP ROLE \(role)")
+        let raised = await failure("SELECT fails()")
+        #expect(raised?.context?.contains("PL/pgSQL function fails()") == true)
+        #expect(raised?.description == "no (SQLSTATE P0001)")
+        await connection.close()
+    }
 }

@@ -32,6 +32,54 @@ struct SQLiteHooksTests {
         #expect(tables.drain() == ["foo"])
     }
 
+    /// A transaction without changes that is rolled back takes nothing away from the one before.
+    @Test(arguments: [
+        ["INSERT INTO foo VALUES (1)", "INSERT INTO taken VALUES (1)"],
+        ["INSERT INTO foo VALUES (1)", "BEGIN", "ROLLBACK"],
+        ["BEGIN", "INSERT INTO foo VALUES (1)", "COMMIT", "BEGIN", "SELECT 1", "ROLLBACK"],
+        ["INSERT INTO foo VALUES (1); BEGIN; ROLLBACK"],
+    ])
+    func whatWasCommittedIsReportedAfterALaterRollback(_ statements: [String]) throws {
+        try connection.execute("CREATE TABLE taken(id PRIMARY KEY); INSERT INTO taken VALUES (1)")
+        _ = tables.drain()
+        for statement in statements {
+            do {
+                try connection.execute(statement)
+            } catch {
+                #expect(error.code == .constraint)
+            }
+        }
+        #expect(tables.drain() == ["foo"])
+    }
+
+    @Test func deletingAllRowsIsReported() throws {
+        try connection.execute("INSERT INTO foo VALUES (1), (2); INSERT INTO bar VALUES (1), (2)")
+        _ = tables.drain()
+        try connection.run("DELETE FROM foo")
+        #expect(tables.drain() == ["foo"])
+        try connection.withoutNotice { try connection.run("DELETE FROM bar") }
+        #expect(tables.drain() == [], "wanted where nobody watches and speed counts")
+        try connection.run("INSERT INTO foo VALUES (1), (2)")
+        try connection.run("DELETE FROM foo WHERE true")
+        #expect(tables.drain() == ["foo"])
+    }
+
+    @Test func whatIsKeptDespiteAnErrorIsReported() throws {
+        try connection.execute("CREATE TABLE taken(id PRIMARY KEY); INSERT INTO taken VALUES (2)")
+        _ = tables.drain()
+        #expect(throws: SQLiteError.self) {
+            try connection.run("INSERT OR FAIL INTO taken SELECT value FROM json_each('[1, 2]')")
+        }
+        #expect(tables.drain() == ["taken"])
+    }
+
+    @Test func aStatementThatIsLeftEarlyIsReported() throws {
+        let statement = try connection.prepare("INSERT INTO foo VALUES (1), (2) RETURNING a")
+        #expect(try statement.step())
+        statement.reset()
+        #expect(tables.drain() == ["foo"])
+    }
+
     @Test func aCommitThatFailsCountsOnlyIfItSucceedsLater() throws {
         try connection.execute(
             """

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -32,6 +33,26 @@ struct SQLitePoolTests {
             try await pool.write { try $0.run("INSERT INTO t VALUES (?)", [.integer(Int64(value))]) }
             #expect(try await count() == Int64(value + 1))
         }
+        await pool.close()
+    }
+
+    /// Whoever copies or moves the file after closing has everything.
+    @Test(arguments: [true, false]) func aClosedFileIsWhole(_ isClosed: Bool) async throws {
+        let other = try TemporaryDatabase()
+        do {
+            let pool = try await Self.open(other.path)
+            try await pool.write { try $0.run("INSERT INTO t SELECT value FROM json_each('[1, 2, 3]')") }
+            #expect(try await pool.read { try $0.one("SELECT count(*) FROM t") { $0.int64(0) } } == 3)
+            if isClosed { await pool.close() }
+        }
+        try await wait(for: "the log to be gone") {
+            !FileManager.default.fileExists(atPath: other.path + "-wal")
+        }
+        let file = try SQLiteConnection(path: other.path, flags: .readOnly)
+        // The last connection removes the log a moment before it lets the file go.
+        file.setBusyTimeout(TestOptions.deadline)
+        #expect(try file.one("SELECT count(*) FROM t") { $0.int64(0) } == 3)
+        file.close()
         await pool.close()
     }
 
@@ -91,6 +112,22 @@ struct SQLitePoolTests {
         await #expect(throws: CancellationError.self) { try await waiting.value }
         gate.open()
         try await holder.value
+        #expect(try await count() == 0)
+        await pool.close()
+    }
+
+    /// Who asks again and again while all readers are busy leaves nothing behind.
+    @Test func whatWasCancelledIsNotKept() async throws {
+        let gate = BlockingGate()
+        let holders = (0..<3).map { _ in Task { [pool] in try await pool.read { _ in gate.wait() } } }
+        try await wait(for: "the readers to be in use") { gate.arrivals == 3 }
+        let waiting = (0..<20).map { _ in Task { try await count() } }
+        try await wait(for: "tasks to wait for them") { pool.waitingReads == 20 }
+        for task in waiting { task.cancel() }
+        for task in waiting { await #expect(throws: CancellationError.self) { try await task.value } }
+        #expect(pool.waitingReads == 0)
+        gate.open()
+        for holder in holders { try await holder.value }
         #expect(try await count() == 0)
         await pool.close()
     }

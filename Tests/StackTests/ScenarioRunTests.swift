@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncMockService
 import PowerSyncStack
 import PowerSyncSystem
@@ -72,15 +73,17 @@ import Testing
     private static let opened = [open, settle(first, withHead: true)]
 
     private func run(
-        _ steps: [String], limit: Int? = nil, _ plan: ScriptedService.Plan
+        _ steps: [String], limit: Int? = nil, silence: Duration = .milliseconds(50),
+        _ plan: ScriptedService.Plan
     ) async throws -> ScenarioRun.Result {
         let limits = limit.map { #"{"api":{"parameters":{"max_concurrent_connections":\#($0)}}}"# } ?? "{}"
         let text =
             #"{"name":"s","sync_config":"","service":\#(limits),"steps":[\#(steps.joined(separator: ","))]}"#
         let service = try ScriptedService(plan)
         defer { service.close() }
-        return try await ScenarioRun(ServiceScenario(parsing: text), service: service, syncConfigs: [""])
-            .run()
+        return try await ScenarioRun(
+            ServiceScenario(parsing: text), service: service, syncConfigs: [""], silence: silence
+        ).run()
     }
 
     private func run(
@@ -117,6 +120,35 @@ import Testing
         #expect(result.outcome() == .passed(lineByLine: false))
     }
 
+    /// Read as JSON, numbers of four bytes and of eight are the same.
+    @Test(arguments: [false, true]) func anotherTypeOfANumberIsAFailure(isWide: Bool) async throws {
+        let lines = try Self.first.map { text -> SyncLine in
+            let line = try SyncLine(parsing: Array(text.utf8))
+            // No client reads which one it completes.
+            guard case .checkpointComplete = line else { return line }
+            return .checkpointComplete(lastOpID: 1)
+        }
+        func asBSON(_ text: String) -> String {
+            text.replacing("application/x-ndjson", with: "application/vnd.powersync.bson-stream")
+        }
+        let entries = zip(Self.first, lines).map { text, line in
+            #"{"line":\#(text),"bson":"\#(Data(line.encodedBSON()).base64EncodedString())"}"#
+        }
+        let recorded = ([asBSON(Self.head)] + entries).joined(separator: ",")
+        var plan = ScriptedService.Plan(streams: [
+            "c1": { stream in
+                for line in lines { stream.send(line.encodedBSON(wideIntegers: isWide)) }
+                stream.hold()
+            }
+        ])
+        plan.head = asBSON(.chunkedHead)
+        let result = try await run(
+            [asBSON(Self.open), #"{"settle":1,"lines":{"c1":[\#(recorded)]}}"#], plan)
+        #expect(result.failures.isEmpty != isWide, "\(result.failures)")
+        let other = " has the BSON types 18, recorded "
+        #expect(result.failures.allSatisfy { $0.contains(other) }, "\(result.failures)")
+    }
+
     @Test func anotherAnswerToARequestIsAFailure() async throws {
         let http =
             #"{"http":{"method":"GET","path":"/x","user":"u"},"answer":{"status":200,"headers":{"#
@@ -138,18 +170,23 @@ import Testing
         #expect(result.outcome() == .failed(["it compares nothing"]))
     }
 
+    /// Sends the second checkpoint once it is asked for, and then tells.
+    private static func late(_ asked: BlockingGate, _ sent: BlockingGate) -> ScriptedService.Script {
+        { stream in
+            stream.send(first)
+            asked.wait()
+            stream.send(second)
+            sent.open()
+            stream.hold()
+        }
+    }
+
     /// The lines of the transaction come behind the probe alone: who settles without one misses them.
     @Test(arguments: [nil, 2]) func whatWasWrittenIsWaitedForWithAProbe(limit: Int?) async throws {
         let (asked, sent) = (BlockingGate(), BlockingGate())
         defer { for gate in [asked, sent] { gate.open() } }
         let plan = ScriptedService.Plan(streams: [
-            "c1": { stream in
-                stream.send(Self.first)
-                asked.wait()
-                stream.send(Self.second)
-                sent.open()
-                stream.hold()
-            },
+            "c1": Self.late(asked, sent),
             "probe-1": { stream in
                 asked.open()
                 sent.wait()
@@ -248,6 +285,8 @@ import Testing
                 stream.send(Self.first)
                 stream.transactions[0].wait()
                 let goesOn = act(stream)
+                // The probe tells that all is published, so the end has to come before it.
+                if !goesOn { stream.connection.finishSending() }
                 acted.open()
                 if goesOn { stream.hold() }
             },
@@ -335,22 +374,15 @@ import Testing
     @Test func whatComesBehindTheLastStepIsCompared() async throws {
         let (asked, sent) = (BlockingGate(), BlockingGate())
         defer { for gate in [asked, sent] { gate.open() } }
-        var plan = ScriptedService.Plan(streams: [
-            "c1": { stream in
-                stream.send(Self.first)
-                asked.wait()
-                stream.send(Self.second)
-                sent.open()
-                stream.hold()
-            }
-        ])
+        var plan = ScriptedService.Plan(streams: ["c1": Self.late(asked, sent)])
         // Twice in the step that settles, then at the end.
         plan.whenAskedForLife = { number in
             guard number == 3 else { return }
             asked.open()
             sent.wait()
         }
-        let result = try await run(Self.opened, plan)
+        // Long enough for a busy machine to read what was sent.
+        let result = try await run(Self.opened, silence: .seconds(4), plan)
         #expect(
             result.failures.first?.hasPrefix("behind the last step: c1: bucket a[]: checksum ") == true,
             "\(result.failures)")

@@ -14,6 +14,8 @@ final class ScriptedService: ServiceUnderTest {
     struct Plan: Sendable {
         /// The streams by the `client_id` of their request.
         var streams: [String: Script] = [:]
+        /// The head of each stream.
+        var head = String.chunkedHead
         /// Bodies of JSON by method and path, `GET /x`.
         var answers: [String: String] = [:]
         /// Whether the metrics have the gauge.
@@ -89,7 +91,7 @@ final class ScriptedService: ServiceUnderTest {
                 separator: " ")
             if place == "POST /sync/stream" {
                 let name = plan.streams.keys.first { request.contains(#""client_id":"\#($0)""#) }
-                connection.send(.chunkedHead)
+                connection.send(plan.head)
                 let stream = ScriptedStream(connection: connection, transactions: transactions)
                 return (name.flatMap { plan.streams[$0] } ?? Self.publish)(stream)
             }
@@ -125,6 +127,12 @@ struct ScriptedStream {
     /// Sends lines.
     func send(_ lines: [String]) {
         for line in lines { connection.chunk(line + "\n") }
+    }
+
+    /// Sends a document of BSON.
+    func send(_ document: [UInt8]) {
+        connection.send(
+            Array("\(String(document.count, radix: 16))\r\n".utf8) + document + Array("\r\n".utf8))
     }
 
     /// Ends the answer as HTTP wants it.

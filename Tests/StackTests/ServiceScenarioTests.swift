@@ -30,6 +30,33 @@ import Testing
                 == ["redeploy-other-config", "redeploy-same-config"])
     }
 
+    private static func document(_ members: [UInt8]) -> [UInt8] {
+        [UInt8(members.count + 5), 0, 0, 0] + members + [0]
+    }
+
+    @Test func theTypesOfBSONLinesAreRead() throws {
+        let recordings = try Self.recordings().filter { $0.file.hasPrefix("bson") }
+        #expect(recordings.count == 3)
+        for (file, scenario) in recordings {
+            var types = BSONTypes()
+            for step in scenario.steps {
+                switch step {
+                case .settle(let lines): lines.values.forEach { types.add($0.types) }
+                case .waitEnd(let end): end.lines.values.forEach { types.add($0.types) }
+                default: break
+                }
+            }
+            // {"checkpoint_complete": {"last_op_id": 1}}, with a number where a text has to be.
+            let inner = Self.document([0x10] + Array("last_op_id".utf8) + [0, 1, 0, 0, 0])
+            var other = BSONTypes()
+            try other.add(Self.document([0x03] + Array("checkpoint_complete".utf8) + [0] + inner))
+            #expect(types.differences(from: types) == [])
+            #expect(
+                types.differences(from: other)
+                    == ["checkpoint_complete.last_op_id has the BSON types 16, recorded 2"], "\(file)")
+        }
+    }
+
     @Test func everyRecordingIsConsistentInItself() throws {
         for (file, scenario) in try Self.recordings() {
             var states: [String: SyncStreamState] = [:]

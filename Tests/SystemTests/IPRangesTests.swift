@@ -35,6 +35,7 @@ struct IPRangesTests {
         // An address of version 4 in one of version 6, in each of the ways in which packets reach it.
         ("10.0.0.0/8", "::ffff:10.0.0.1", true), ("10.0.0.0/8", "::10.0.0.1", true),
         ("10.0.0.0/8", "64:ff9b::10.0.0.1", true), ("10.0.0.0/8", "2002:a00:1::", true),
+        ("10.0.0.0/8", "::ffff:0:10.0.0.1", true), ("10.0.0.0/8", "::ffff:0:11.0.0.1", false),
         ("::ffff:10.0.0.0/104", "10.0.0.1", true), ("::ffff:10.0.0.0/104", "11.0.0.1", false),
     ])
     func aRangeHoldsWhatBeginsAsItDoes(_ range: String, _ address: String, _ isIn: Bool) throws {
@@ -49,7 +50,7 @@ struct IPRangesTests {
         ("224.0.0.1", true), ("255.255.255.255", true), ("8.8.8.8", false), ("1.1.1.1", false),
         ("::", true), ("::1", true), ("fe80::1%1", true), ("fd12::1", true), ("ff02::1", true),
         ("::ffff:127.0.0.1", true), ("::ffff:8.8.8.8", false), ("64:ff9b::7f00:1", true),
-        ("2002:7f00:1::", true),
+        ("2002:7f00:1::", true), ("::ffff:0:127.0.0.1", true), ("::ffff:0:8.8.8.8", false),
         ("2606:4700:4700::1111", false), ("2a00:1450:4001::1", false),
     ])
     func localIsWhatThePublicInternetDoesNotReach(_ address: String, _ isLocal: Bool) throws {

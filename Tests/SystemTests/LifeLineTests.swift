@@ -79,6 +79,16 @@ struct LifeLineTests {
         #expect(!FileManager.default.fileExists(atPath: folder.path))
     }
 
+    /// The mark speaks to the shells of commands alone.
+    @Test func aGuardedFolderGoesWithTheMarkInIt() async throws {
+        let folder = try TemporaryDirectory(prefix: "life-line-")
+        try Data().write(to: URL(filePath: folder.path + "/keep"))
+        let watcher = try LifeLine.guardFolder(folder.path)
+        close(try #require(watcher.input))
+        #expect(await watcher.wait() == .exited(0))
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
     /// Waits until the shell has set its traps: it reads then, with its output closed to us.
     private func ready(_ watcher: ChildProcess) async throws {
         #if os(Linux)
@@ -130,7 +140,7 @@ struct WatcherScriptTests {
         close(output)
     }
 
-    /// Takes as long as the script gives Postgres, four seconds: a command that sets no handlers of its own ignores
+    /// Takes as long as the script gives Postgres, five seconds: a command that sets no handlers of its own ignores
     /// SIGINT and SIGQUIT when a shell starts it in the background.
     @Test func theCommandAndTheFolderGoWhenTheLineIsClosed() async throws {
         let (watcher, id, output) = try await start(["sleep", "600"])

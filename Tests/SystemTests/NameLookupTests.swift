@@ -36,12 +36,19 @@ struct NameLookupTests {
         }
         let poller = try Poller(names: names)
         defer { poller.stop() }
-        // Who asks for the same name again takes no other thread.
-        for _ in 0..<5 {
-            #expect(try await poller.addresses(of: "slow", until: .now + .milliseconds(20)) == nil)
+        /// Asks until so many look-ups have begun, which on a busy machine the first deadline may not allow.
+        func ask(_ name: String, until count: Int) async throws {
+            var limit = Duration.milliseconds(20)
+            repeat {
+                let found = try await poller.addresses(of: name, until: .now + limit)
+                #expect(found == nil)
+                limit *= 2
+            } while names.count < count
         }
+        // Who asks for the same name again takes no other thread.
+        for _ in 0..<5 { try await ask("slow", until: 1) }
         #expect(names.count == 1)
-        #expect(try await poller.addresses(of: "slower", until: .now + .milliseconds(20)) == nil)
+        try await ask("slower", until: 2)
         // Their number is bounded.
         let error = await #expect(throws: SystemError.self) {
             _ = try await poller.addresses(of: "third", until: .now + TestOptions.deadline)

@@ -26,7 +26,7 @@ package struct RawResponse {
 
 private func closeDescriptor(_ descriptor: Int32) { close(descriptor) }
 
-/// A client that sends and reads bytes as it is told; every wait ends after some seconds with an error.
+/// A client that sends and reads bytes as it is told; every wait ends with an error at the deadline of tests.
 package final class RawClient: Sendable {
     /// A wait that ended without what was waited for.
     package struct Failure: Error {

@@ -5,7 +5,7 @@ extension Trait where Self == TimeLimitTrait {
     ///
     /// - Parameter minutes: How long a test may take, before `POWERSYNC_TEST_PATIENCE` stretches it.
     /// - Returns: The trait.
-    package static func patient(minutes: Int = 2) -> Self {
+    package static func patient(minutes: Int = 20) -> Self {
         .timeLimit(.minutes(Int((Double(minutes) * TestOptions.patience).rounded(.up))))
     }
 }

@@ -16,6 +16,21 @@ import Testing
                 + "\"op_data\":{\"x\":null}}]},{\"crud\":[]}]}")
         #expect(reference.dialect == .transactions && reference.transactions.map(\.id) == [4, nil])
         #expect(reference.transactions[0].operations[0].data == [JSONMember("x", .null)])
+        let numbered = try request(
+            "{\"client_id\":\"c\",\"batch\":[{\"op_id\":1,\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"a\"},"
+                + "{\"op_id\":2,\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"a\"}]}")
+        #expect(numbered.clientID == "c")
+        #expect(try request(numbered.json.text) == numbered)
+        for (member, numbers) in [
+            ("\"c\"", ["2", "1"]), ("\"c\"", ["1", "null"]), ("\"\"", ["1", "2"]), ("5", ["1", "2"]),
+        ] {
+            let operations = numbers.map {
+                "{\"op_id\":\($0),\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"a\"}"
+            }
+            let other = try request(
+                "{\"client_id\":\(member),\"batch\":[\(operations.joined(separator: ","))]}")
+            #expect(other.clientID == nil, "of a batch nothing else is a client, and nothing else an error")
+        }
         let full = UploadRequest(
             clientID: "c", requestID: "r",
             transactions: [
@@ -39,6 +54,8 @@ import Testing
         ("{\"batch\":[{\"op\":\"PUT\",\"table\":\"t\",\"id\":\"1\",\"data\":[]}]}", "batch/0/data"),
         ("{\"transactions\":[]}", "transactions"), ("{\"v\":2,\"transactions\":[{\"crud\":[]}]}", "v"),
         ("{\"v\":1,\"transactions\":[{}]}", "transactions/0"),
+        ("{\"v\":1,\"transactions\":[{\"crud\":[],\"crud\":[]}]}", "transactions/0"),
+        ("{\"batch\":[],\"transactions\":[{\"crud\":[]}]}", "body"), ("{\"batch\":[],\"batch\":[]}", "body"),
         (
             "{\"v\":1,\"transactions\":[{\"crud\":[{\"op_id\":2,\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"1\"},"
                 + "{\"op_id\":2,\"op\":\"DELETE\",\"table\":\"t\",\"id\":\"2\"}]}]}", "op_id"

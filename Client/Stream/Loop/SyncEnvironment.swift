@@ -12,6 +12,8 @@ package struct SyncEnvironment: Sendable {
     ///
     /// Lines wait that long for others to be stored with; nothing that is stored or told depends on it.
     package var lull: @Sendable () async throws -> Void
+    /// How long and how often opening is tried while another process holds the file.
+    var opening = OpenRetryPolicy()
 
     /// Makes an environment of its parts.
     package init(

@@ -11,6 +11,7 @@ final class ReceivedStream: Sendable {
     private struct State {
         var response: RecordedAnswer?
         var lines: [JSON] = []
+        var types = BSONTypes()
         var end: StreamEnd?
         var ended: ContinuousClock.Instant?
         /// Why it ended, for people.
@@ -67,6 +68,9 @@ final class ReceivedStream: Sendable {
     /// When the last line came, or the stream was opened.
     var lastArrival: ContinuousClock.Instant { state.withLock { $0.lastArrival } }
 
+    /// The types in all lines that came as BSON.
+    var types: BSONTypes { state.withLock { $0.types } }
+
     /// Returns the lines that came since the last call.
     func takeLines() -> [JSON] {
         state.withLock { state in
@@ -102,15 +106,20 @@ final class ReceivedStream: Sendable {
         while let part = try await stream.next() {
             let bytes = try decompressor?.decompress(part) ?? part
             var parsed: [JSON] = []
+            var types = BSONTypes()
             if isBSON {
                 documents.append(bytes)
-                while let document = try documents.next() { parsed.append(try JSON.parse(bson: document)) }
+                while let document = try documents.next() {
+                    parsed.append(try JSON.parse(bson: document))
+                    try types.add(document)
+                }
             } else {
                 lines.append(bytes)
                 while let line = try lines.next() { parsed.append(try RecordedJSON.parse(line)) }
             }
-            state.withLock { [parsed] state in
+            state.withLock { [parsed, types] state in
                 state.lines += parsed
+                state.types.add(types)
                 if !parsed.isEmpty { state.lastArrival = .now }
             }
         }

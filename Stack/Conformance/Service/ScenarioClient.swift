@@ -67,6 +67,7 @@ struct ScenarioClient {
     /// Takes what has come.
     mutating func drain() {
         received.response = stream.response
+        received.types = stream.types
         for line in stream.takeLines() {
             lines.append(line)
             received.apply(line)
@@ -77,6 +78,7 @@ struct ScenarioClient {
     mutating func apply(_ recording: RecordedLines) {
         if let response = recording.response { recorded.response = response }
         for line in recording.lines { recorded.apply(line) }
+        recorded.types.add(recording.types)
     }
 
     /// Whether its first checkpoint was completed, or its answer is there.

@@ -46,7 +46,7 @@ extension ScenarioRun {
         guard !hasWritten, await service.isRunning else { return }
         do {
             try await service.requireLife()
-            try await waitForSilence(.milliseconds(50))
+            try await waitForSilence(silence)
         } catch let error as CancellationError {
             throw error
         } catch {

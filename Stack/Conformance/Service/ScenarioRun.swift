@@ -40,6 +40,7 @@ package actor ScenarioRun {
     let scenario: ServiceScenario
     let service: any ServiceUnderTest
     let omitted: Set<String>
+    let silence: Duration
     private let syncConfigs: [String]
     private(set) var result = Result()
     var clients: [String: ScenarioClient] = [:]
@@ -58,14 +59,16 @@ package actor ScenarioRun {
     ///   - service: the service under test, which has begun.
     ///   - syncConfigs: what it gets in place of the scenario's sync configs.
     ///   - omitted: streams that these lack, which are left out on both sides.
+    ///   - silence: how long nothing must have come behind the last step.
     package init(
         _ scenario: ServiceScenario, service: any ServiceUnderTest, syncConfigs: [String],
-        omitting omitted: Set<String> = []
+        omitting omitted: Set<String> = [], silence: Duration = .milliseconds(50)
     ) {
         self.scenario = scenario
         self.service = service
         self.syncConfigs = syncConfigs
         self.omitted = omitted
+        self.silence = silence
     }
 
     /// Does all steps; the first settled state that differs ends it.

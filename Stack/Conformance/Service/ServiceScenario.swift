@@ -1,5 +1,11 @@
 import PowerSyncWire
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// One recorded scenario of the real service (Tests/Fixtures/service/README.md).
 package struct ServiceScenario: Sendable {
     /// The name.
@@ -154,6 +160,12 @@ package struct ServiceScenario: Sendable {
                     lines.response = try RecordedAnswer(response)
                 } else if let line = entry["line"] {
                     lines.lines.append(line)
+                    if let text = entry["bson"]?.stringValue {
+                        guard let document = Data(base64Encoded: text) else {
+                            throw StackError(.file, "\"bson\" of \(client.name) is not base64")
+                        }
+                        try lines.types.add(Array(document))
+                    }
                 } else {
                     throw StackError(.file, "an entry of \(client.name) is neither response nor line")
                 }

@@ -66,6 +66,8 @@ package struct RecordedLines: Sendable {
     package var response: RecordedAnswer?
     /// The lines in order.
     package var lines: [JSON]
+    /// The types in those of them that came as BSON.
+    package var types = BSONTypes()
 
     /// Makes them of their parts.
     package init(response: RecordedAnswer? = nil, lines: [JSON]) {

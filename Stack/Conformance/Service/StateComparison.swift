@@ -53,6 +53,7 @@ package struct StateComparison {
         }
         streams()
         buckets()
+        differences += recorded.types.differences(from: received.types)
         differences += received.broken
     }
 

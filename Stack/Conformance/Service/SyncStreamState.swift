@@ -56,6 +56,8 @@ package struct SyncStreamState: Sendable {
     package private(set) var tokenSeconds: [Int64] = []
     /// Labels of buckets whose checksum did not fit the operations when the last checkpoint was completed.
     package private(set) var unfit: Set<ExactText> = []
+    /// The types in all lines that came as BSON.
+    package var types = BSONTypes()
     /// What lines broke that every line must keep.
     package private(set) var broken: [String] = []
 

@@ -60,7 +60,19 @@ struct CoreClearingTests {
     @Test func watchersHearOfClearedTables() throws {
         let tables = SQLiteCommittedTables(of: database.connection)
         try clear(1)
-        #expect(tables.drain().isSuperset(of: ["ps_data__items", "ps_data_local__l"]))
+        #expect(tables.drain().isSuperset(of: ["ps_data__items", "ps_data_local__l", "ps_crud"]))
+    }
+
+    @Test func watchersHearOfARawTableThatIsCleared() throws {
+        try database.execute("CREATE TABLE raw(id TEXT PRIMARY KEY); INSERT INTO raw VALUES ('a'), ('b')")
+        database.core.rawTables = try SchemaDefinition(
+            json:
+                #"{"tables":[],"raw_tables":[{"name":"raw","clear":"DELETE FROM raw","put":{"sql":"SELECT 1","params":[]},"delete":{"sql":"SELECT 1","params":[]}}]}"#
+        ).rawTables
+        let tables = SQLiteCommittedTables(of: database.connection)
+        try clear(0)
+        #expect(try count("raw") == 0)
+        #expect(tables.drain().contains("raw"))
     }
 
     @Test func aRunningIterationForbidsSoftClearingAndResync() throws {

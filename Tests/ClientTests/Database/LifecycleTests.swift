@@ -32,6 +32,31 @@ struct LifecycleTests {
         try await second.database.close()
     }
 
+    /// Else the first official JavaScript SDK that opens the file makes the keys of all operations NULL.
+    @Test func theFileSaysThatItsKeysAreRight() async throws {
+        let test = try TestDatabase()
+        let mark = "SELECT value FROM ps_kv WHERE key = 'powersync_js_migrated_subkeys'"
+        #expect(try await test.database.getAll(mark) { try $0.getString(index: 0) } == ["1"])
+        for isSoft in [false, true] {
+            try await test.database.disconnectAndClear(clearLocal: true, soft: isSoft)
+            #expect(try await test.database.getAll(mark) { try $0.getString(index: 0) } == ["1"])
+        }
+        try await test.database.close()
+    }
+
+    @Test func aFileThatIsThereIsNeverMadeAnew() throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.file("deep/test.db")
+        try DatabaseOpener.prepareFile(path)
+        try Data("content".utf8).write(to: URL(fileURLWithPath: path), options: [])
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        // As the second of two processes does, for which the file was not there a moment ago.
+        try DatabaseOpener.prepareFile(path)
+        let after = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(after[.systemFileNumber] as? UInt64 == attributes[.systemFileNumber] as? UInt64)
+        #expect(FileManager.default.contents(atPath: path) == Data("content".utf8))
+    }
+
     @Test func connectionsAreSetUpAsThePromiseSays() async throws {
         let test = try TestDatabase(initialStatements: ["PRAGMA foreign_keys = on"])
         let sql =
@@ -200,10 +225,17 @@ struct LifecycleTests {
         #expect(second.log.warnings(containing: "Multiple PowerSync instances") == 0)
     }
 
+    /// Does not give up before the test has done its part.
+    private static let patient: SyncEnvironment = {
+        var environment = SyncEnvironment.system()
+        environment.opening.budget = TestOptions.deadline
+        return environment
+    }()
+
     @Test func openingWaitsForAnotherProcessToLetGo() async throws {
         let folder = try TemporaryDirectory()
         let (held, holder) = try hold(folder.file())
-        let test = try TestDatabase(folder: folder)
+        let test = try TestDatabase(folder: folder, environment: Self.patient)
         async let count = test.count("users")
         // From the first failure on it is retried.
         try await wait(for: "the first failure in the log") { test.log.has("in use") }
@@ -220,7 +252,7 @@ struct LifecycleTests {
             holder.signal()
             held.wait()
         }
-        let test = try TestDatabase(folder: folder)
+        let test = try TestDatabase(folder: folder, environment: Self.patient)
         let opening = Task { try await test.count("users") }
         try await wait(for: "the first failure in the log") { test.log.has("in use") }
         // Without the cancellation it would give up with SQLite's error.

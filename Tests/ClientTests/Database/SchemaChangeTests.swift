@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import PowerSyncTestSupport
 import Testing
 
@@ -18,6 +19,34 @@ struct SchemaChangeTests {
             for try await count in group { #expect(count == 1) }
         }
         await #expect(throws: PowerSyncError.self) { try await test.count("users") }
+    }
+
+    /// Every reader has the query prepared, as it was before the change.
+    @Test func aNewColumnIsReadAtOnce() async throws {
+        let test = try TestDatabase(schema: Schema(Table(name: "users", columns: [.text("name")])))
+        let database = test.database
+        try await database.execute("INSERT INTO users (id, name) VALUES ('a', 'A')")
+        let pool = try await #require(database as? LocalDatabase).pool()
+        let sql = "SELECT * FROM users"
+        let rows: @Sendable ([SQLiteConnection], any LoggerProtocol) throws -> [[String?]] = {
+            readers, logger in
+            try readers.flatMap { reader in
+                try ConnectionLease.lend(reader, logger: logger) { context in
+                    try context.getAll(sql: sql, parameters: []) { cursor in
+                        try cursor.columnNames.keys.sorted().map { try cursor.getStringOptional(name: $0) }
+                    }
+                }
+            }
+        }
+        let logger = DefaultLogger(writers: [test.log])
+        let before = try await pool.all { try rows($1, logger) }
+        #expect(before.count == DatabaseOpener.readerCount && before.allSatisfy { $0 == ["a", "A"] })
+        try await database.updateSchema(
+            schema: Schema(Table(name: "users", columns: [.text("name"), .text("email")])))
+        try await database.execute("UPDATE users SET email = 'a@example.org'")
+        let after = try await pool.all { try rows($1, logger) }
+        #expect(
+            after.count == before.count && after.allSatisfy { $0 == ["a@example.org", "a", "A"] }, "\(after)")
     }
 
     @Test(arguments: [true, false]) func schemaIsFixedWhileConnectedOrConnecting(_ isConnected: Bool)

@@ -64,6 +64,11 @@ int powersync_listen(const char *host, int *port, int backlog);
 // limit, walk through all there could be. Returns how many that is.
 long powersync_raise_descriptor_limit(void);
 
+// MARK: Memory
+
+// Gives memory that has been freed back to the system where the C library would keep it; nothing elsewhere.
+void powersync_trim_memory(void);
+
 // MARK: Threads
 
 // Starts a detached thread in which every signal is blocked.

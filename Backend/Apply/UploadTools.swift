@@ -1,0 +1,31 @@
+import PowerSyncCommandLine
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// Everything that applying a transaction needs and that all transactions share.
+package struct UploadTools: Sendable {
+    let pool: PostgresPool
+    let catalog: CatalogWatch
+    let quota: DeadLetterQuota
+    let settings: SessionSettings
+    let policy: RetryPolicy
+    let environment: BackendEnvironment
+    let poller: Poller
+    let log: Log
+
+    /// Makes the tools of their parts.
+    package init(
+        pool: PostgresPool, catalog: CatalogWatch, quota: DeadLetterQuota, settings: SessionSettings,
+        policy: RetryPolicy,
+        environment: BackendEnvironment, poller: Poller, log: Log
+    ) {
+        self.pool = pool
+        self.catalog = catalog
+        self.quota = quota
+        self.settings = settings
+        self.policy = policy
+        self.environment = environment
+        self.poller = poller
+        self.log = log
+    }
+}

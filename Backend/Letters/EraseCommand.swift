@@ -1,0 +1,41 @@
+import PowerSyncCommandLine
+import PowerSyncWire
+
+/// The command `erase`: a person wants to be forgotten.
+enum EraseCommand {
+    static func command(_ session: OperatorSession) -> Command {
+        Command(
+            "erase", abstract: "Remove what the backend keeps about a user.",
+            discussion: """
+                That is dead letters, which hold what was written, the entries of the ledger by which repeated uploads \
+                are known, counted attempts, and custom checkpoints where public.checkpoints is the backend's own. The \
+                user's rows in the tables of the app are not touched. Sign the user out first: an upload that a device sends again after this is applied again.
+
+                  erase --user 3f2a…            says what there is
+                  erase --user 3f2a… --yes      removes it, all or nothing, and says what
+                """,
+            options: [
+                Option("--user", "SUBJECT", help: "The user, as tokens name it (the claim sub)."),
+                Option("--yes", help: "Remove it; without this nothing is changed."),
+                OperatorSession.jsonOption,
+            ], variables: [OperatorSession.database]
+        ) { arguments in
+            guard let user = arguments.value("--user") else {
+                throw CommandError("name the user: --user SUBJECT", exitStatus: CommandError.usageStatus)
+            }
+            let removes = arguments.flag("--yes")
+            let counts = try await session.withConnection {
+                try await Erasure.run(user, removes: removes, on: $0)
+            }
+            if arguments.flag("--json") {
+                let rows = counts.map { JSONMember($0.table, .integer($0.rows)) }
+                session.print(.object([JSONMember(removes ? "removed" : "would_remove", .object(rows))]))
+            } else {
+                var table = TextTable(["TABLE", removes ? "ROWS REMOVED" : "ROWS"])
+                for count in counts { table.add([count.table, String(count.rows)]) }
+                session.print(table.text + (removes ? "" : "\nNothing is changed without --yes."))
+            }
+            return removes ? 0 : 1
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import PowerSyncHTTPServer
+
+/// What follows from the configuration for the HTTP server.
+extension BackendConfiguration {
+    /// The bytes of all bodies that are being read or worked on.
+    var bodyMemory: Int { uploadMemory / 4 }
+
+    /// The memory for what is made of them.
+    var treeMemory: Int { uploadMemory - bodyMemory }
+
+    /// Where the server listens and what it puts up with (backend 7, number 11).
+    ///
+    /// - Parameter environment: the time and chance.
+    /// - Returns: the server's configuration.
+    func server(_ environment: BackendEnvironment) -> HTTPServerConfiguration {
+        var server = HTTPServerConfiguration(host: host, port: port)
+        server.bodyTimeout = bodyTimeout
+        server.bodyBytesPerSecond = bodyBytesPerSecond
+        server.bodyMinimumPerSecond = 1 << 10
+        server.bodyWait = admissionTimeout
+        server.maxHeldBodyBytes = bodyMemory
+        server.ownAnswer = { status, message in
+            Problem(
+                serverStatus: status, detail: message, retryAfter: 1 + Int(environment.random() * 4)
+            ).response(requestID: environment.uniqueName())
+        }
+        return server
+    }
+}

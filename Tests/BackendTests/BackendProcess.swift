@@ -1,0 +1,83 @@
+import Foundation
+import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The command `powersync-backend start`, so that its memory and its threads are its own, for the time of a test.
+struct BackendProcess: Sendable {
+    let port: Int
+    let id: Int32
+
+    /// Lets a test have a backend on a database with this schema, of which a map or the publication says what may be written.
+    static func with(
+        schema: String, map: String? = nil, environment: [String: String] = [:],
+        _ body: (BackendProcess, _ uri: String) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryDirectory(prefix: "backend-process-")
+        defer { folder.remove() }
+        let poller = try Poller()
+        defer { poller.stop() }
+        let uri = try await TestPostgres.database(poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        try await connection.script(schema)
+        await connection.close()
+        var tables = ["DEV_OPEN_SCHEMA": "1"]
+        if let map {
+            let file = folder.path + "/map.yaml"
+            try map.write(toFile: file, atomically: true, encoding: .utf8)
+            tables = ["PSB_TABLE_MAP": file]
+        }
+        let path = folder.path + "/output"
+        let output = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
+        try #require(output >= 0)
+        defer { close(output) }
+        let process = try ChildProcess.spawn(
+            Repository.executable("powersync-backend"), ["start"],
+            environment: ProcessInfo.processInfo.environment.merging([
+                "DATABASE_URI": uri, "POWERSYNC_URL": "http://sync.example.com", "HOST": "127.0.0.1",
+                "PORT": "0",
+                // What requests that are written by hand call it.
+                "DEV_HOSTS": "h", "DEV_TOKENS": "1", "DEV_EPHEMERAL_KEYS": "1", "LOG_LEVEL": "error",
+            ]) { $1 }.merging(tables) { $1 }.merging(environment) { $1 }, output: .descriptor(output),
+            error: .inherit)
+        do {
+            let line = try await wait(
+                for: "the backend to be ready",
+                read: { try String(contentsOfFile: path, encoding: .utf8) },
+                until: { $0.hasSuffix("\n") || process.hasEnded })
+            let url = try #require(try JSON.parse(line)["backend"]?.stringValue)
+            let port = try #require(url.split(separator: ":").last.flatMap { Int($0) })
+            try await body(BackendProcess(port: port, id: process.id), uri)
+        } catch {
+            process.signal(SIGKILL)
+            _ = await process.wait()
+            throw error
+        }
+        process.signal(SIGTERM)
+        #expect(await process.wait() == .exited(0))
+    }
+
+    #if os(Linux)
+        /// The most memory that it has had, in bytes.
+        var peak: Int { get throws { try memory("VmHWM:") } }
+
+        /// The memory that it has now, in bytes.
+        var resident: Int { get throws { try memory("VmRSS:") } }
+
+        private func memory(_ name: String) throws -> Int {
+            let status = try String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)
+            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix(name) })
+            let kilobytes = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }
+            return try #require(kilobytes) << 10
+        }
+    #endif
+}

@@ -1,0 +1,95 @@
+import PowerSyncBackend
+import PowerSyncHTTPTestSupport
+import PowerSyncPostgresTestSupport
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// A stop that has no time left for the uploads in work (backend 8.1).
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct DrainTests {
+    private static func put(_ number: Int, _ name: String = "n") -> String {
+        #"{"op_id":\#(number),"op":"PUT","table":"lists","id":"r\#(number)","data":{"name":"\#(name)"}}"#
+    }
+
+    /// Stops a backend while the row `held` is being written, and lets another one finish what it has left.
+    private func stop(
+        holding held: Int, _ body: String, _ change: (inout BackendConfiguration) -> Void = { _ in },
+        _ check: (JSONClient.Answer, TestBackend.Answer, TestBackend) async throws -> Void
+    ) async throws {
+        let schema =
+            TestBackend.demoTables + TestBackend.counted + TestBackend.gated(where: "NEW.id = 'r\(held)'")
+        try await TestBackend.with(
+            schema: schema,
+            {
+                $0.grace = .zero
+                change(&$0)
+            }
+        ) { backend in
+            let gate = try await DatabaseGate(backend.uri, backend.poller)
+            let client = try JSONClient("http://127.0.0.1:\(backend.backend.port)")
+            let token = try await backend.token()
+            async let upload = client.send("POST", "/api/data", body, token: token)
+            try await gate.waitForArrivals()
+            await backend.backend.stop()
+            let answer = try await upload
+            try await gate.open()
+            try await TestBackend.with(schema: "SELECT 1", uri: backend.uri, change) { other in
+                try await check(answer, try await other.upload(body), other)
+            }
+        }
+    }
+
+    @Test func whatIsCommittedIsSaidByAnUploadThatIsCutShort() async throws {
+        let list = (1...3).map { #"{"crud":[\#(Self.put($0))]}"# }.joined(separator: ",")
+        try await stop(holding: 2, #"{"v":1,"client_id":"c","transactions":[\#(list)]}"#) {
+            answer, again, backend in
+            #expect(answer.status == 200)
+            let statuses = try answer.json["results"]?.arrayValue?.map { $0["status"]?.stringValue }
+            #expect(statuses == ["success", "retryable_error", "not_attempted"])
+            #expect(again.states == ["replayed", "applied", "applied"])
+            #expect(
+                try await backend.query("SELECT id, count(*) FROM writes GROUP BY id ORDER BY id")
+                    == [["r1", "1"], ["r2", "1"], ["r3", "1"]])
+        }
+    }
+
+    /// A device that sends slowly, as each deploy meets one: it must not take its queue for a mistake.
+    @Test func aBodyThatStillArrivesIsAskedForAgain() async throws {
+        try await TestBackend.with({ $0.grace = .zero }) { backend in
+            let client = try RawClient(backend.backend.port, backend.poller)
+            let token = try await backend.token()
+            try await client.send(
+                "POST /api/data HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer \(token)\r\n"
+                    + "Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
+            // Whoever asks for the body waits for it.
+            #expect(try await client.response().status == 100)
+            await backend.backend.stop()
+            let answer = try await client.response()
+            #expect(answer.status == 503)
+            #expect(answer.head.contains("\r\nretry-after: "))
+            let json = try JSON.parse(answer.body)
+            #expect(json["type"] == .string("urn:psb:problem:draining"))
+            #expect(json["retryable"] == .bool(true))
+        }
+    }
+
+    @Test func aBatchIsCutShortBetweenItsPieces() async throws {
+        let operations = (1...66).map { Self.put($0, $0 == 1 ? "bad" : "n") }
+        let body = #"{"client_id":"c","batch":[\#(operations.joined(separator: ","))]}"#
+        try await stop(holding: 66, body, { $0.isolatesLegacyBatches = true }) { answer, again, backend in
+            let json = try answer.json
+            #expect(answer.status == 503)
+            #expect(json["retryable"] == .bool(true))
+            #expect(again.status == 200)
+            #expect(
+                again.states == ["rejected"] + Array(repeating: "replayed", count: 63) + [
+                    "applied", "applied",
+                ])
+            #expect(again.errorCodes == ["CHECK_VIOLATION"])
+            #expect(
+                try await backend.query("SELECT count(*), count(DISTINCT id) FROM writes") == [["65", "65"]])
+            #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "1")
+        }
+    }
+}

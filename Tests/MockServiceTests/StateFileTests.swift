@@ -1,0 +1,91 @@
+import Foundation
+import PowerSyncCommandLine
+import PowerSyncMockService
+import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncTestSupport
+import Testing
+
+/// The file of the state, and what takes its place (service 7.8).
+@Suite(.patient())
+struct StateFileTests {
+    /// A state that has told a client an id, in a folder of its own.
+    private static func withState(
+        _ body: (_ file: StateFile, _ opener: StateOpener) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryDirectory(prefix: "state-file-")
+        defer { folder.remove() }
+        let poller = try Poller()
+        defer { poller.stop() }
+        let file = try StateFile("\(folder.path)/state.db")
+        try await ServiceStore.open(path: file.path, readers: 1).close()
+        let state = try SQLiteConnection(path: file.path)
+        try state.execute("INSERT INTO write_checkpoint(key, id, head) VALUES ('k', 7, 0)")
+        state.close()
+        let configuration = MockServiceConfiguration(
+            source: SourceDatabase(uri: "postgresql://127.0.0.1/none"), statePath: file.path, syncConfig: "")
+        let opener = StateOpener(
+            configuration: configuration, poller: poller, log: Log(label: "test", level: .error) { _ in },
+            clock: .system(poller))
+        try await body(file, opener)
+    }
+
+    /// The id that the client was told, as the state of now knows it.
+    private static func toldID(_ file: StateFile) throws -> Int64? {
+        let state = try SQLiteConnection(path: file.path)
+        defer { state.close() }
+        return try state.one("SELECT id FROM write_checkpoint WHERE key = 'k'") { $0.int64(0) }
+    }
+
+    @Test func aStateThatCannotBeReadForAMomentIsNotForgotten() async throws {
+        try await Self.withState { file, opener in
+            let other = try SQLiteConnection(path: file.path)
+            // Keeps readers out, too.
+            try other.execute("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
+            let error = await #expect(throws: SQLiteError.self) { try await opener.setAside(file) }
+            #expect(error?.code == .busy)
+            try other.execute("ROLLBACK")
+            other.close()
+            try await opener.setAside(file)
+            #expect(try Self.toldID(file) == 7)
+        }
+    }
+
+    @Test func aFileThatIsNoStateIsSetAside() async throws {
+        try await Self.withState { file, opener in
+            try String(repeating: "no database ", count: 1000)
+                .write(toFile: file.path, atomically: false, encoding: .utf8)
+            try await opener.setAside(file)
+            #expect(try Self.toldID(file) == nil)
+        }
+    }
+
+    /// The state had been renamed and its successor not yet.
+    @Test func aReplacementThatWasBrokenOffIsCompletedByTheNextAttempt() async throws {
+        try await Self.withState { file, opener in
+            try FileManager.default.moveItem(atPath: file.path, toPath: file.successor)
+            try await opener.setAside(file)
+            #expect(try Self.toldID(file) == 7)
+            #expect(!FileManager.default.fileExists(atPath: file.successor))
+        }
+    }
+
+    /// The link is there before the file.
+    @Test(arguments: ["link.db", "folder/link.db"])
+    func aLinkToAStateIsTheSameState(name: String) async throws {
+        let folder = try TemporaryDirectory(prefix: "state-file-")
+        defer { folder.remove() }
+        let path = "\(folder.path)/state.db"
+        let manager = FileManager.default
+        try manager.createSymbolicLink(
+            atPath: "\(folder.path)/link.db", withDestinationPath: "folder/state.db")
+        try manager.createSymbolicLink(atPath: "\(folder.path)/folder", withDestinationPath: ".")
+        let file = try StateFile("\(folder.path)/\(name)")
+        let error = #expect(throws: StoreError.self) { _ = try StateFile(path) }
+        #expect(error?.message.hasPrefix("[PSYNC_S1003] The state \(path) is in use") == true)
+        // What is opened and renamed is the file, not the link.
+        try await ServiceStore.open(path: file.path, readers: 1).close()
+        let kind = try manager.attributesOfItem(atPath: file.path)[.type] as? FileAttributeType
+        #expect(kind == .typeRegular && manager.fileExists(atPath: path))
+    }
+}

@@ -1,0 +1,270 @@
+import PowerSyncSystem
+import PowerSyncTestSupport
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A proxy to Postgres that knows the messages of the server, and can lose the answer to a COMMIT.
+///
+/// As some poolers do, it can drop parameters with which clients open their sessions.
+/// Encryption is declined, so that the messages can be read.
+package final class PostgresRelay: Sendable {
+    /// What becomes of a connection whose answer was swallowed.
+    package enum Ending: Sendable {
+        /// It ends at once.
+        case cut
+        /// It stays open, and the server is not heard on it any more.
+        case silent
+    }
+
+    private struct State {
+        var links: [ObjectIdentifier: Link] = [:]
+        var commitsToPass = 0
+        var commitsToSwallow = 0
+        var ending = Ending.cut
+        var swallowed = 0
+        var gate: BlockingGate?
+        var holdsOnceSwallowed = false
+
+        mutating func swallow() -> Ending? {
+            guard commitsToSwallow > 0 else { return nil }
+            guard commitsToPass == 0 else {
+                commitsToPass -= 1
+                return nil
+            }
+            commitsToSwallow -= 1
+            swallowed += 1
+            if holdsOnceSwallowed { gate = gate ?? BlockingGate() }
+            return ending
+        }
+    }
+
+    /// The port of 127.0.0.1 that it listens on.
+    package let port: Int
+    private let listener: Int32
+    private let state = Lock(State())
+
+    /// Listens on a free port.
+    ///
+    /// - Parameters:
+    ///   - target: The port of the server.
+    ///   - dropped: The parameters of a session that the server does not hear of, such as `options`.
+    /// - Throws: `SystemError`.
+    package init(to target: Int, dropping dropped: Set<String> = []) throws {
+        (listener, port) = try TCPSocket.listen()
+        try DetachedThread.start { [listener, state] in
+            while Link.wait(listener, POLLIN), let client = try? TCPSocket.accept(listener) {
+                // Whoever cannot be served sees the end of its connection, as of a server that is away.
+                guard let server = try? TCPSocket.connect(port: target) else {
+                    close(client)
+                    continue
+                }
+                let link = Link(client: client, server: server)
+                state.withLock { $0.links[ObjectIdentifier(link)] = link }
+                do {
+                    try DetachedThread.start { Self.serve(link, state, dropped) }
+                } catch {
+                    state.withLock { $0.links[ObjectIdentifier(link)] = nil }
+                }
+            }
+            close(listener)
+        }
+    }
+
+    deinit {
+        letAnswersPass()
+        for link in state.withLock({ Array($0.links.values) }) { link.cut() }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    /// Loses the next answers that say `COMMIT`, and nothing before them.
+    ///
+    /// - Parameters:
+    ///   - count: How many; 0 for none any more.
+    ///   - ending: What then becomes of the connection.
+    ///   - passing: How many such answers pass before.
+    ///   - isHolding: Whether from the first of them on all answers of the server are kept back.
+    package func swallowCommits(
+        _ count: Int, then ending: Ending, after passing: Int = 0, isHolding: Bool = false
+    ) {
+        state.withLock {
+            $0.holdsOnceSwallowed = isHolding
+            $0.commitsToPass = passing
+            $0.commitsToSwallow = count
+            $0.ending = ending
+        }
+    }
+
+    /// How many answers were lost so far.
+    package var swallowed: Int { state.withLock { $0.swallowed } }
+
+    /// Keeps all answers of the server back, while what is sent to it passes.
+    package func holdAnswers() {
+        state.withLock { $0.gate = $0.gate ?? BlockingGate() }
+    }
+
+    /// Lets the answers pass, those that were kept back first.
+    package func letAnswersPass() {
+        let gate = state.withLock { state in
+            defer { state.gate = nil }
+            return state.gate
+        }
+        gate?.open()
+    }
+
+    // MARK: One connection
+
+    private static func serve(_ link: Link, _ state: Lock<State>, _ dropped: Set<String>) {
+        defer {
+            state.withLock { $0.links[ObjectIdentifier(link)] = nil }
+            link.cut()
+        }
+        guard let opening = link.opening(), link.send(without(dropped, opening), to: link.server) else {
+            return
+        }
+        do {
+            try DetachedThread.start { answer(link, state) }
+        } catch {
+            return
+        }
+        while let bytes = link.receive(from: link.client), link.send(bytes, to: link.server) {}
+    }
+
+    /// The message that opens a session, without parameters: its length, a version, and names with values.
+    private static func without(_ dropped: Set<String>, _ opening: [UInt8]) -> [UInt8] {
+        guard !dropped.isEmpty, opening[4..<8].elementsEqual([0, 3, 0, 0]) else { return opening }
+        let texts = opening[8...].split(separator: 0, omittingEmptySubsequences: false)
+        var kept: [UInt8] = []
+        for index in stride(from: 0, to: texts.count - 1, by: 2) where !texts[index].isEmpty {
+            guard !dropped.contains(String(decoding: texts[index], as: UTF8.self)) else { continue }
+            kept += texts[index] + [0] + texts[index + 1] + [0]
+        }
+        let length = UInt32(9 + kept.count)
+        return withUnsafeBytes(of: length.bigEndian) { Array($0) } + [0, 3, 0, 0] + kept + [0]
+    }
+
+    /// Passes on what the server says, message by message.
+    private static func answer(_ link: Link, _ state: Lock<State>) {
+        var pending: [UInt8] = []
+        while let bytes = link.receive(from: link.server) {
+            pending += bytes
+            var passing: [UInt8] = []
+            var ending: Ending?
+            while ending == nil, let message = firstMessage(of: pending) {
+                ending = isCommit(message) ? state.withLock { $0.swallow() } : nil
+                if ending == nil { passing += message }
+                pending.removeFirst(message.count)
+            }
+            state.withLock { $0.gate }?.wait()
+            guard link.send(passing, to: link.client) else { break }
+            switch ending {
+            case .cut?: return link.cut()
+            case .silent?:
+                while link.receive(from: link.server) != nil {}
+                // The client is not told that the server has ended the connection either.
+                return
+            case nil: continue
+            }
+        }
+        link.cut()
+    }
+
+    /// A message of the server: a letter, four bytes of a length that counts itself, and the rest.
+    private static func firstMessage(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
+        guard bytes.count >= 5 else { return nil }
+        let length = bytes[1..<5].reduce(0) { $0 << 8 | Int($1) }
+        return bytes.count > length ? bytes[...length] : nil
+    }
+
+    /// Whether a message is CommandComplete with the tag COMMIT.
+    private static func isCommit(_ message: ArraySlice<UInt8>) -> Bool {
+        message.first == UInt8(ascii: "C") && message.dropFirst(5).elementsEqual("COMMIT\0".utf8)
+    }
+}
+
+/// The two sockets of a connection, closed with the last reference.
+private final class Link: Sendable {
+    let client: Int32
+    let server: Int32
+
+    init(client: Int32, server: Int32) {
+        self.client = client
+        self.server = server
+    }
+
+    deinit {
+        close(client)
+        close(server)
+    }
+
+    /// Ends both sides, which wakes whoever waits for them.
+    func cut() {
+        shutdown(client, Int32(SHUT_RDWR))
+        shutdown(server, Int32(SHUT_RDWR))
+    }
+
+    /// Reads the first message of the client, whole, which has no letter; a wish for encryption is declined.
+    func opening() -> [UInt8]? {
+        var bytes: [UInt8] = []
+        while true {
+            while bytes.count < 8 {
+                guard let more = receive(from: client) else { return nil }
+                bytes += more
+            }
+            // SSLRequest and GSSENCRequest.
+            let code = bytes[4..<8].reduce(0) { $0 << 8 | Int($1) }
+            guard code == 80_877_103 || code == 80_877_104 else {
+                let length = bytes[0..<4].reduce(0) { $0 << 8 | Int($1) }
+                while bytes.count < length {
+                    guard let more = receive(from: client) else { return nil }
+                    bytes += more
+                }
+                return bytes
+            }
+            bytes.removeFirst(8)
+            guard send([UInt8(ascii: "N")], to: client) else { return nil }
+        }
+    }
+
+    /// Reads what has arrived, waiting for it; nil at the end.
+    func receive(from descriptor: Int32) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while Self.wait(descriptor, POLLIN) {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count > 0 { return Array(buffer[..<count]) }
+            guard count < 0, errno == EAGAIN || errno == EINTR else { return nil }
+        }
+        return nil
+    }
+
+    /// Sends all bytes; false if the other side is gone.
+    func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let result = bytes[sent...].withUnsafeBytes { sendWithoutSignal(descriptor, $0) }
+            if result > 0 {
+                sent += result
+            } else {
+                guard errno == EAGAIN || errno == EINTR, Self.wait(descriptor, POLLOUT) else { return false }
+            }
+        }
+        return true
+    }
+
+    static func wait(_ descriptor: Int32, _ events: Int32) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        return poll(&request, 1, -1) > 0
+    }
+}
+
+private func sendWithoutSignal(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    #if os(Linux)
+        send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+    #else
+        // The sockets of `TCPSocket` have SO_NOSIGPIPE set.
+        send(descriptor, bytes.baseAddress, bytes.count, 0)
+    #endif
+}
