@@ -19,6 +19,17 @@ enum ConnectionTries {
         }
     }
 
+    /// Returns how long all tries together may take: ten seconds unless somebody says otherwise.
+    ///
+    /// - Parameters:
+    ///   - deadline: What the caller allows; nil if that is left to the connection text.
+    ///   - tries: How many there are.
+    ///   - timeout: What the connection text allows for each, `connect_timeout`.
+    /// - Returns: The time.
+    static func allowed(_ deadline: Duration?, tries: Int, timeout: Duration?) -> Duration {
+        deadline ?? max(.seconds(10), (timeout ?? .zero) * tries)
+    }
+
     /// Returns when a try is over, if it is not the last: then there is time for the others.
     ///
     /// Each gets an equal part of what is left, but not less than a second unless that is more than half.

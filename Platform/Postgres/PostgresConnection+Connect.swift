@@ -12,16 +12,18 @@ extension PostgresConnection {
     ///     (see `PostgresSession`).
     ///   - addresses: Which addresses may be connected to.
     ///   - poller: Looks up the host's name and watches the socket; must outlive the connection.
-    ///   - deadline: The time allowed for all of it.
+    ///   - deadline: The time allowed for all of it; nil allows ten seconds, or `connect_timeout` for each server if that
+    ///     is longer.
     /// - Returns: A connection that is ready, with UTF-8 as its encoding.
     /// - Throws: `PostgresError` (`unavailable`, `connectTimedOut`, `rejectedAddress`, `invalidInput`) or
     ///   `CancellationError`.
     package static func connect(
         _ uri: String, parameters: [String: String] = [:],
         addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller,
-        deadline: Duration = .seconds(10)
+        deadline: Duration? = nil
     ) async throws -> PostgresConnection {
-        let end = ContinuousClock.now + deadline
+        let begun = ContinuousClock.now
+        let known = begun + ConnectionTries.allowed(deadline, tries: 1, timeout: nil)
         // Refuses a malformed URI without quoting it.
         _ = try ConnectionOptions.named(in: uri)
         var keywords = [
@@ -31,10 +33,11 @@ extension PostgresConnection {
             try refuseNUL(keyword + value, "a connection parameter")
             keywords.append((keyword, value))
         }
-        let options = try await effective(keywords, poller, until: end)
-        let places = try await resolved(try ServerPlace.all(options), addresses, poller, until: end)
+        let options = try await effective(keywords, poller, until: known)
+        let places = try await resolved(try ServerPlace.all(options), addresses, poller, until: known)
         let tries = ConnectionTries.all(places, options)
         let timeout = ConnectionTries.timeout(options)
+        let end = begun + ConnectionTries.allowed(deadline, tries: tries.count, timeout: timeout)
         var failures: [PostgresError] = []
         for (index, place) in tries.enumerated() {
             let part = ConnectionTries.end(

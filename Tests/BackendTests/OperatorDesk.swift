@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncBackend
 import PowerSyncCommandLine
 import PowerSyncSystem
+import PowerSyncTestSupport
 import PowerSyncWire
 
 /// Runs commands on the database of a backend as an operator does, in this process.
@@ -57,7 +58,9 @@ struct OperatorDesk: Sendable {
         let lines = Lock<[String]>([])
         let errors = Lock<[String]>([])
         let environment = [
-            "DATABASE_URI": uri, "PSB_TABLE_MAP": map, "POWERSYNC_URL": "http://x", "DEV_EPHEMERAL_KEYS": "1",
+            // A machine that stands still does not connect within the ten seconds of production.
+            "DATABASE_URI": "\(uri)?connect_timeout=\(TestOptions.deadline.components.seconds)",
+            "PSB_TABLE_MAP": map, "POWERSYNC_URL": "http://x", "DEV_EPHEMERAL_KEYS": "1",
         ].merging(self.environment) { $1 }
         let command = BackendCommand.named(
             "powersync-backend", environment: { environment },

@@ -1,4 +1,4 @@
-import PowerSyncPostgres
+@testable import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
 import PowerSyncSystem
@@ -92,6 +92,13 @@ struct ConnectionTriesTests {
         #expect(both?.code == .unavailable)
         #expect(both?.message.contains("did not answer in time") == true)
         #expect(both?.message.contains("refused") == true)
+    }
+
+    @Test func theTextMayAllowMoreThanTheUsualTime() {
+        #expect(ConnectionTries.allowed(nil, tries: 3, timeout: nil) == .seconds(10))
+        #expect(ConnectionTries.allowed(nil, tries: 3, timeout: .seconds(2)) == .seconds(10))
+        #expect(ConnectionTries.allowed(nil, tries: 3, timeout: .seconds(20)) == .seconds(60))
+        #expect(ConnectionTries.allowed(.seconds(5), tries: 3, timeout: .seconds(20)) == .seconds(5))
     }
 
     @Test func theTextMayAllowLessForEachHost() async throws {
