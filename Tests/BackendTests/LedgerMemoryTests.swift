@@ -10,7 +10,7 @@ import Testing
     /// What the ledger tells takes no more memory than the operations that are asked for.
     @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
     struct LedgerMemoryTests {
-        private static let count = 20_000
+        private static let count = 4_000
 
         private static func body(_ client: String) -> String {
             let operations = (1...count).map {
@@ -31,7 +31,7 @@ import Testing
                 })
         }
 
-        /// Copies of one device, a hundred times, or a client that means ill.
+        /// Copies of one device, five hundred times, or a client that means ill.
         @Test func manyEntriesOfTheSameIdsAreNotReadAtOnce() async throws {
             try await BackendProcess.with(schema: TestBackend.demoTables) { process, uri in
                 let client = try JSONClient("http://127.0.0.1:\(process.port)")
@@ -47,7 +47,7 @@ import Testing
                             op_hashes, hashing, verdict)
                         SELECT 'u1', 'c', 1, \(Self.count), 0, ids, ids, 2, 1
                         FROM (SELECT array_agg(n::bigint) AS ids FROM generate_series(1, \(Self.count)) n) a,
-                            generate_series(1, 100)
+                            generate_series(1, 500)
                     """)
                 await connection.close()
                 let before = try process.peak
