@@ -161,13 +161,16 @@ struct CatalogChangeTests {
             _ = try await backend.query("ALTER TABLE lists RENAME name TO title")
             // The last question of a reading waits for the one, every write of the table for the other.
             let reading = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            let writing = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            let looking = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             try await reading.script("BEGIN; LOCK TABLE pg_catalog.pg_publication")
             async let new = backend.upload(put(#"{"title":"1"}"#, id: "new"))
-            try await backend.waitForLocked(1)
-            let writing = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            // A session that begins now may wait for the lock, too: where the server keeps no copy of the catalog's
+            // descriptions, it reads all of them.
+            try await backend.waitForLocked(1, asking: looking)
             try await writing.script("BEGIN; LOCK TABLE lists")
             async let old = backend.upload(put(#"{"name":"1"}"#, id: "old"))
-            try await backend.waitForLocked(2)
+            try await backend.waitForLocked(2, asking: looking)
             try await reading.script("COMMIT")
             try await wait(for: "the reading to end") {
                 backend.lines.withLock { $0.contains { $0.contains("the catalog has changed") } }
@@ -177,6 +180,7 @@ struct CatalogChangeTests {
             #expect(try await new.states == ["applied"])
             await reading.close()
             await writing.close()
+            await looking.close()
         }
     }
 

@@ -210,15 +210,19 @@ struct TestBackend: Sendable {
     }
 
     /// Waits until so many sessions of the backend wait for a lock of others.
-    func waitForLocked(_ count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    func waitForLocked(
+        _ count: Int, asking connection: PostgresConnection? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let question = """
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                AND application_name = 'powersync-backend' AND wait_event_type = 'Lock'
+            """
         try await wait(
             for: "\(count) sessions of the backend to wait for locks", sourceLocation: sourceLocation,
             read: {
-                try await scalar(
-                    """
-                    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-                        AND application_name = 'powersync-backend' AND wait_event_type = 'Lock'
-                    """)
+                if let connection { return try await connection.query(question).scalar }
+                return try await scalar(question)
             }, until: { $0 == String(count) })
     }
 
