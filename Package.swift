@@ -79,7 +79,7 @@ let targets: [Target] = [
 
     // Compositions.
     library(
-        "Client", "Client", ["SQLite", "C:SQLite", "HTTP", "HTTPClient", "Crypto", "System", "Wire"],
+        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Crypto", "System", "Wire"],
         exclude: ["Stream/SPEC.md"]),
     library(
         "Backend", "Backend",

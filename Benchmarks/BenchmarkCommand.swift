@@ -33,6 +33,7 @@ enum BenchmarkCommand {
                            indexes, insert the rows, commit
              one-change    diff, data and complete line for one row on top of a synced database
              local-writes  INSERT, UPDATE and DELETE through the view, beside a typed table and a queue
+             semicolons    an INSERT of a literal of 500 KB with 10,000 of them, beside one with commas
              index-reads   SELECT through an index of a view, beside an index of a typed table
              memory        the most memory that a client needs while another process sends as fast as it can
 
@@ -97,6 +98,7 @@ enum BenchmarkCommand {
         case firstSync = "first-sync"
         case oneChange = "one-change"
         case localWrites = "local-writes"
+        case semicolons
         case indexReads = "index-reads"
         case memory = "memory"
 
@@ -110,6 +112,8 @@ enum BenchmarkCommand {
                 try plan.sizes(or: [100_000, 1_000_000]).map { try OneChangeBenchmark.run(rows: $0) }
             case .localWrites:
                 try LocalWriteBenchmark.run(rows: plan.writes, pairs: plan.pairs(at: plan.writes))
+            case .semicolons:
+                try await [StatementTextBenchmark.run(pairs: plan.pairs(at: plan.writes))]
             case .indexReads:
                 try plan.sizes(or: [100_000]).flatMap {
                     try IndexReadBenchmark.run(rows: $0, pairs: plan.pairs(at: $0))

@@ -100,10 +100,9 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         for parameter in parameters ?? [] {
             values.append(SQLiteValue(try PowerSyncDataType.converting(parameter)))
         }
-        let text = StatementText.first(of: sql)
         return try PowerSyncError.wrapping {
             do {
-                return try withStatement(text, of: connection) { statement in
+                return try withStatement(sql, of: connection) { statement in
                     // Missing parameters are NULL; too many are SQLite's range error.
                     while values.count < statement.parameterCount { values.append(.null) }
                     try statement.bind(values)
@@ -115,14 +114,16 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         }
     }
 
+    /// Runs the first statement of a text; what follows it is ignored (client-api 1.4).
     private func withStatement<T>(
         _ sql: String, of connection: SQLiteConnection, _ body: (SQLiteStatement) throws -> T
     ) throws -> T {
-        // An EXPLAIN lists its program without running it, and so never notices that the schema has
-        // changed: a
-        // cached one would tell the root pages of old tables.
-        if sql.prefix(7).uppercased() == "EXPLAIN" { return try body(try connection.prepare(sql)) }
-        return try connection.withStatement(sql, body)
+        // An EXPLAIN lists its program without running it, and so never notices that the schema has changed: a cached
+        // one would tell the root pages of old tables.
+        if sql.prefix(7).uppercased() == "EXPLAIN" {
+            return try body(try connection.prepare(sql, ignoringRest: true))
+        }
+        return try connection.withStatement(sql, ignoringRest: true, body)
     }
 }
 

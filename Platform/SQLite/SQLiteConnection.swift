@@ -19,6 +19,8 @@ package final class SQLiteConnection {
     private var cache: [String: SQLiteStatement] = [:]
     private var uses: UInt64 = 0
     private let cacheLimit = 256
+    /// How many bytes of SQL `prepare` has handed to SQLite: what tests count instead of time.
+    package private(set) var compiledBytes = 0
 
     /// Opens a database.
     ///
@@ -127,30 +129,42 @@ package final class SQLiteConnection {
 
     /// Prepares a statement that the caller owns.
     ///
+    /// - Parameters:
+    ///   - sql: One statement.
+    ///   - ignoringRest: Whether further statements of the text are left out instead of refused.
+    /// - Returns: The statement.
     /// - Throws: SQLite's error; `.misuse` if the text holds no statement, or more than one.
-    package func prepare(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+    package func prepare(_ sql: String, ignoringRest: Bool = false) throws(SQLiteError) -> SQLiteStatement {
         try checkOpen(sql)
         var prepared: OpaquePointer?
         var text = sql
-        let (result, hasMore) = text.withUTF8 { utf8 -> (Int32, Bool) in
+        let (result, end, hasMore) = text.withUTF8 { utf8 -> (Int32, Int, Bool) in
             let start = UnsafeRawPointer(utf8.baseAddress)?.assumingMemoryBound(to: CChar.self)
-            guard let start else { return (SQLITE_OK, false) }
+            guard let start else { return (SQLITE_OK, 0, false) }
             var tail: UnsafePointer<CChar>?
+            compiledBytes += utf8.count
             let result = sqlite3_prepare_v3(
                 pointer, start, Int32(utf8.count), UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, &tail)
-            guard result == SQLITE_OK, let tail, tail < start + utf8.count else { return (result, false) }
+            guard result == SQLITE_OK, let tail, tail < start + utf8.count else {
+                return (result, utf8.count, false)
+            }
+            let rest = utf8.count - (tail - start)
+            if ignoringRest { return (result, tail - start, false) }
             // White space and comments may follow: preparing them yields no statement.
             var next: OpaquePointer?
-            let rest = Int32(start + utf8.count - tail)
-            let following = sqlite3_prepare_v2(pointer, tail, rest, &next, nil)
+            compiledBytes += rest
+            let following = sqlite3_prepare_v2(pointer, tail, Int32(rest), &next, nil)
             defer { sqlite3_finalize(next) }
-            return (result, following != SQLITE_OK || next != nil)
+            return (result, utf8.count, following != SQLITE_OK || next != nil)
         }
         if result != SQLITE_OK { throw lastError(result, sql: sql) }
         guard let prepared else {
             throw SQLiteError(code: .misuse, message: "the text holds no statement", sql: sql)
         }
-        let statement = SQLiteStatement(prepared, sql: sql, connection: self)
+        let hasRest = end < sql.utf8.count
+        let statement = SQLiteStatement(
+            prepared, sql: hasRest ? String(decoding: sql.utf8.prefix(end), as: UTF8.self) : sql,
+            hasRest: hasRest, connection: self)
         statements[ObjectIdentifier(statement)] = WeakStatement(value: statement)
         if hasMore {
             throw SQLiteError(code: .misuse, message: "the text holds more than one statement", sql: sql)
@@ -194,16 +208,17 @@ package final class SQLiteConnection {
         sqlite3_busy_timeout(pointer, Int32(clamping: milliseconds))
     }
 
-    func cached(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+    func cached(_ sql: String, ignoringRest: Bool = false) throws(SQLiteError) -> SQLiteStatement {
         try checkOpen(sql)
         uses += 1
-        // A statement that is running further up the stack is left alone.
-        if let statement = cache[sql], !statement.isInUse {
+        // A statement that is running further up the stack is left alone, and what follows the first one of a text
+        // is ignored only for those who want that.
+        if let statement = cache[sql], !statement.isInUse, ignoringRest || !statement.hasRest {
             statement.isInUse = true
             statement.lastUse = uses
             return statement
         }
-        let statement = try prepare(sql)
+        let statement = try prepare(sql, ignoringRest: ignoringRest)
         statement.isInUse = true
         statement.lastUse = uses
         if cache[sql] == nil { cache[sql] = statement }

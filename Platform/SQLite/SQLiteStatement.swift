@@ -5,16 +5,19 @@ import CPowerSyncSQLite
 /// Finalised when the last reference goes or when the connection closes, after which every use throws
 /// `.misuse`. It belongs to whoever holds the connection.
 package final class SQLiteStatement {
-    /// The SQL text it was prepared from.
+    /// The SQL text it was prepared from, without what followed and was ignored.
     package let sql: String
+    /// Whether something followed in the text, be it white space, that nobody has looked at.
+    let hasRest: Bool
     private unowned let connection: SQLiteConnection
     private var pointer: OpaquePointer?
     var isInUse = false
     var lastUse: UInt64 = 0
 
-    init(_ pointer: OpaquePointer, sql: String, connection: SQLiteConnection) {
+    init(_ pointer: OpaquePointer, sql: String, hasRest: Bool, connection: SQLiteConnection) {
         self.pointer = pointer
         self.sql = sql
+        self.hasRest = hasRest
         self.connection = connection
     }
 

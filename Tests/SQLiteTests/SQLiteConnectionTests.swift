@@ -84,6 +84,31 @@ struct SQLiteConnectionTests {
         try connection.run("SELECT 1; -- done")
     }
 
+    @Test(arguments: [
+        ("SELECT 1", "SELECT 1"), ("SELECT 1; \n", "SELECT 1;"), ("SELECT 1; SELECT 2", "SELECT 1;"),
+        ("SELECT ';'; SELECT 2", "SELECT ';';"), ("SELECT 1 -- a; b\n; nonsense", "SELECT 1 -- a; b\n;"),
+        ("SELECT 1 /* ; */; SELECT 2", "SELECT 1 /* ; */;"), ("; SELECT 1; SELECT 2", "; SELECT 1;"),
+        (
+            "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; SELECT 2; END; SELECT 3",
+            "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; SELECT 2; END;"
+        ),
+    ])
+    func theFirstStatementEndsWhereSQLiteSaysSo(_ sql: String, _ first: String) throws {
+        try connection.execute("CREATE TABLE t(a)")
+        #expect(try connection.prepare(sql, ignoringRest: true).sql == first)
+        try connection.withStatement(sql, ignoringRest: true) { statement in
+            #expect(statement.sql == first)
+            while try statement.step() {}
+        }
+    }
+
+    @Test func whatFollowsIsIgnoredOnlyForThoseWhoWantThat() throws {
+        let sql = "SELECT 1; SELECT 2"
+        try connection.withStatement(sql, ignoringRest: true) { while try $0.step() {} }
+        let error = #expect(throws: SQLiteError.self) { try connection.run(sql) }
+        #expect(error?.code == .misuse)
+    }
+
     @Test func aStatementInUseIsNotReusedFurtherDown() throws {
         let sql = "SELECT value FROM (SELECT 1 AS value UNION ALL SELECT 2)"
         var pairs: [[Int64]] = []
