@@ -73,6 +73,9 @@ final class DatabaseGroup: Sendable {
     }
 
     /// Tells all instances of changed tables, and syncing of changes that may have to be uploaded.
+    ///
+    /// Called on the writer's thread before a write returns: whoever starts to watch after it reads what it wrote, and is
+    /// not told of it again.
     func changed(_ tables: Set<String>) {
         let members = state.withLock { $0.members.values.compactMap(\.value) }
         for member in members { member.changes.send(tables) }
@@ -84,11 +87,8 @@ final class DatabaseGroup: Sendable {
     /// Returns the connections, opening them at the first call.
     func pool(_ opener: DatabaseOpener) async throws -> SQLitePool {
         try await opening.value { [weak self] in
-            let pool = try await opener.open()
+            let pool = try await opener.open { [weak self] tables in self?.changed(tables) }
             try await opener.log(pool)
-            let updates = pool.tableUpdates
-            // Ends with the connections: they finish the stream.
-            Task { [weak self] in for await tables in updates { self?.changed(tables) } }
             if case .file(let path) = opener.location {
                 let external = try await ExternalChanges(path: path, pool: pool)
                 self?.follow(external, of: pool)

@@ -41,12 +41,17 @@ struct DatabaseOpener: Sendable {
     var retry = OpenRetryPolicy()
 
     /// Opens the connections, again and again while somebody else holds the file.
-    func open() async throws -> SQLitePool {
+    ///
+    /// - Parameter onChange: gets the tables that committed work has changed, before whoever asked for it goes on; must
+    ///   not block.
+    /// - Returns: the connections.
+    /// - Throws: `PowerSyncError`, `CancellationError`.
+    func open(onChange: @escaping @Sendable (Set<String>) -> Void) async throws -> SQLitePool {
         let start = ContinuousClock.now
         var attempt = 1
         while true {
             do {
-                return try await build()
+                return try await build(onChange)
             } catch {
                 let delay = retry.delay(after: error, attempt: attempt, elapsed: .now - start)
                 guard let delay else { throw shown(error) }
@@ -70,7 +75,7 @@ struct DatabaseOpener: Sendable {
             tag: LogTag.database)
     }
 
-    private func build() async throws -> SQLitePool {
+    private func build(_ onChange: @escaping @Sendable (Set<String>) -> Void) async throws -> SQLitePool {
         let path: String
         switch location {
         case .memory: path = ":memory:"
@@ -79,9 +84,9 @@ struct DatabaseOpener: Sendable {
             try Self.prepareFile(file)
         }
         let statements = initialStatements
-        return try await SQLitePool.open(path: path, readers: Self.readerCount) { connection, isWriter in
-            try Self.setUp(connection, isWriter: isWriter, initialStatements: statements)
-        }
+        return try await SQLitePool.open(
+            path: path, readers: Self.readerCount,
+            setUp: { try Self.setUp($0, isWriter: $1, initialStatements: statements) }, onChange: onChange)
     }
 
     /// Creates the directory and the file for the user alone, unless they are there.

@@ -35,6 +35,11 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
                 guard try await waitForChange() else { return finish() }
             }
             guard let database else { return finish() }
+            if lastResult == nil {
+                // What was written before, and by opening the database, is in the first result.
+                _ = try await database.pool()
+                _ = mailbox.drain()
+            }
             let rows = try await run(on: database)
             lastResult = environment.uptime()
             return rows

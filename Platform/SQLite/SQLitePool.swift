@@ -5,7 +5,7 @@
 package final class SQLitePool: Sendable {
     let writes = SQLiteJobQueue()
     private let reads: SQLiteJobQueue?
-    private let updates = SQLiteTableUpdates()
+    private let updates: SQLiteTableUpdates
     private let writer: SQLiteWorker
     private let readers: Readers
 
@@ -27,14 +27,16 @@ package final class SQLitePool: Sendable {
 
     private init(
         opening path: String, readers count: Int,
-        setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void
+        setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void,
+        onChange: @escaping @Sendable (Set<String>) -> Void
     ) async throws {
         let isInMemory = path == ":memory:" || path.isEmpty
         let reads = isInMemory || count == 0 ? nil : SQLiteJobQueue()
         self.reads = reads
         let readers = Readers(reads)
         self.readers = readers
-        let updates = updates
+        let updates = SQLiteTableUpdates(onChange)
+        self.updates = updates
         // The connection that is closed last moves what is in the log into the file, which one that only reads cannot.
         writer = try await SQLiteWorker.start(writes, beforeClose: { readers.end() }) {
             let connection = try SQLiteConnection(path: path)
@@ -62,7 +64,6 @@ package final class SQLitePool: Sendable {
     deinit {
         // The threads end after what they still have to do.
         writes.close()
-        updates.finish()
     }
 
     /// Opens a database, the writer first.
@@ -71,13 +72,16 @@ package final class SQLitePool: Sendable {
     ///   - path: A file; for ":memory:" there are no readers, and reading uses the writer.
     ///   - readers: How many read-only connections.
     ///   - setUp: Runs once on each new connection, on its thread.
+    ///   - onChange: Gets the names of the tables that a piece of work on the writer has changed and committed, also if
+    ///     the work failed later. Runs on the writer's thread before whoever gave the work goes on; must not block.
     /// - Returns: The open pool.
     /// - Throws: What opening or `setUp` throws; nothing stays open then.
     package static func open(
         path: String, readers: Int,
-        setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in }
+        setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in },
+        onChange: @escaping @Sendable (Set<String>) -> Void = { _ in }
     ) async throws -> SQLitePool {
-        try await SQLitePool(opening: path, readers: readers, setUp: setUp)
+        try await SQLitePool(opening: path, readers: readers, setUp: setUp, onChange: onChange)
     }
 
     /// Runs `body` alone on the writing connection; it opens no transaction by itself.
@@ -93,7 +97,7 @@ package final class SQLitePool: Sendable {
         return try await submit(to: writes) { connection in
             let result = Result { try lease(connection) { try body(connection) } }
             // Told before the caller goes on, also about what was committed before a failure.
-            updates.send(of: connection)
+            updates.tellWhatWasCommitted()
             return try result.get()
         }
     }
@@ -137,17 +141,10 @@ package final class SQLitePool: Sendable {
         }
     }
 
-    /// The tables that committed transactions of the writer changed, from now on.
-    ///
-    /// Each access is a new, independent stream for one consumer. What happens while the consumer is busy is
-    /// merged into one element; the stream ends when the pool closes.
-    package var tableUpdates: AsyncStream<Set<String>> { updates.stream() }
-
     /// Refuses new work, waits for what was accepted and closes every connection.
     package func close() async {
         writes.close()
         await writer.finished()
-        updates.finish()
     }
 
     private func submit<T: Sendable>(

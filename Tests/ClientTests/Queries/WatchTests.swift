@@ -26,6 +26,37 @@ struct WatchTests {
         #expect(try await results.next() == ["User 1", "User 2"])
     }
 
+    /// A write has been told when it returns: who begins to watch then is not told of it.
+    @Test func aWatchMadeRightAfterAWriteGetsItsResultOnce() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        for index in 1...25 {
+            try await test.insertUser("User \(index)")
+            do {
+                let watched = Collected(try watch(test))
+                try await wait(for: "the first result") { !watched.results.isEmpty }
+                try await wait(for: "the watch to wait") { database.changes.waitingCount == 1 }
+                try await test.insertUser("User \(index) again")
+                try await wait(for: "the second result") { watched.results.last?.count == 2 * index }
+                #expect(watched.results.map(\.count) == [2 * index - 1, 2 * index])
+            }
+            try await wait(for: "the watch to be gone") { database.changes.watcherCount == 0 }
+        }
+    }
+
+    @Test func whatWasWrittenBeforeTheFirstReadingMakesNoSecondResult() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        let results = try watch(test)
+        try await test.insertUser("A")
+        let watched = Collected(results)
+        try await wait(for: "the first result") { !watched.results.isEmpty }
+        try await wait(for: "the watch to wait") { database.changes.waitingCount == 1 }
+        try await test.insertUser("B")
+        try await wait(for: "the second result") { watched.results.last == ["A", "B"] }
+        #expect(watched.results == [["A"], ["A", "B"]])
+    }
+
     @Test func changesWithinTheThrottleMakeOneResultAndTheLastIsNeverLost() async throws {
         let clock = SteppedClock()
         let test = try TestDatabase(environment: clock.environment)
