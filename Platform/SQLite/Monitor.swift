@@ -10,6 +10,11 @@
 ///
 /// Safe because the state is touched only between lock and unlock.
 final class Monitor<State>: @unchecked Sendable {
+    /// Who looks at the state again after a change.
+    enum Waking {
+        case nobody, one, everybody
+    }
+
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var state: State
@@ -27,17 +32,25 @@ final class Monitor<State>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Changes the state and wakes everybody who waits for it.
-    func change<R>(_ body: (inout State) -> R) -> R {
+    /// Changes the state, or only reads it.
+    ///
+    /// - Parameters:
+    ///   - waking: who of those that wait is woken; one is enough where any of them can do what is to be done.
+    ///   - body: what to do with the state; it must not block.
+    /// - Returns: what `body` returns.
+    func change<R>(waking: Waking, _ body: (inout State) -> R) -> R {
         pthread_mutex_lock(mutex)
-        defer {
-            pthread_cond_broadcast(condition)
-            pthread_mutex_unlock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        let result = body(&state)
+        switch waking {
+        case .nobody: break
+        case .one: pthread_cond_signal(condition)
+        case .everybody: pthread_cond_broadcast(condition)
         }
-        return body(&state)
+        return result
     }
 
-    /// Blocks this thread until `body` returns a value; it is asked again after each change.
+    /// Blocks this thread until `body` returns a value; it is asked again whenever the thread is woken.
     func wait<R>(_ body: (inout State) -> R?) -> R {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -45,37 +58,5 @@ final class Monitor<State>: @unchecked Sendable {
             if let result = body(&state) { return result }
             pthread_cond_wait(condition, mutex)
         }
-    }
-}
-
-/// Starts a thread that runs `body` and then ends.
-///
-/// - Throws: `.internal` if the system gives no thread.
-func startThread(_ body: @escaping @Sendable () -> Void) throws(SQLiteError) {
-    final class Box {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    let box = Unmanaged.passRetained(Box(body))
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    // SQLite's parser and nested triggers want more than the 512 KB that some systems give.
-    pthread_attr_setstacksize(&attributes, 4 << 20)
-    #if canImport(Darwin)
-        var thread: pthread_t?
-        let result = pthread_create(&thread, &attributes, { run($0) }, box.toOpaque())
-    #else
-        var thread = pthread_t()
-        let result = pthread_create(&thread, &attributes, { $0.flatMap { run($0) } }, box.toOpaque())
-    #endif
-    guard result == 0 else {
-        box.release()
-        throw SQLiteError(code: .internal, message: "no thread for the database (errno \(result))")
-    }
-    func run(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
-        return nil
     }
 }

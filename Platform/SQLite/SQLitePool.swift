@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 /// One writing and several reading connections of a database, each on a thread of its own.
 ///
 /// Requests are served in the order they came. A cancelled task stops waiting at once; work that has started
@@ -11,17 +13,17 @@ package final class SQLitePool: Sendable {
 
     /// The readers that have been started.
     private final class Readers: Sendable {
-        let workers = Monitor([SQLiteWorker]())
+        let workers = Lock<[SQLiteWorker]>([])
         let queue: SQLiteJobQueue?
 
         init(_ queue: SQLiteJobQueue?) { self.queue = queue }
 
-        var count: Int { workers.change { $0.count } }
+        var count: Int { workers.withLock { $0.count } }
 
         /// Ends them after what they still have to do, and blocks until their connections are closed.
         func end() {
             queue?.close()
-            for worker in workers.change({ $0 }) { worker.waitForEnd() }
+            for worker in workers.withLock({ $0 }) { worker.waitForEnd() }
         }
     }
 
@@ -52,7 +54,7 @@ package final class SQLitePool: Sendable {
                     try setUp(connection, false)
                     return connection
                 }
-                readers.workers.change { $0.append(reader) }
+                readers.workers.withLock { $0.append(reader) }
             }
         } catch {
             writes.close()
@@ -102,8 +104,11 @@ package final class SQLitePool: Sendable {
         }
     }
 
-    /// How many requests wait for the writing connection.
+    /// How many requests wait for the writing connection; costs a lock that is free as a rule.
     package var waitingWrites: Int { writes.count }
+
+    /// How many requests for the writing connection have come since the pool was opened; costs as little.
+    package var acceptedWrites: Int { writes.accepted }
 
     /// How many requests wait for a reading connection.
     package var waitingReads: Int { reads?.count ?? 0 }
@@ -202,7 +207,7 @@ private final class SQLiteParking: Sendable {
 
     func park(_ connection: SQLiteConnection) {
         let parked = Parked(connection: connection)
-        state.change { $0.parked.append(parked) }
+        state.change(waking: .everybody) { $0.parked.append(parked) }
         state.wait { $0.isReleased ? () : nil }
     }
 
@@ -210,5 +215,5 @@ private final class SQLiteParking: Sendable {
         state.wait { $0.parked.count == count ? $0.parked : nil }.map(\.connection)
     }
 
-    func release() { state.change { $0.isReleased = true } }
+    func release() { state.change(waking: .everybody) { $0.isReleased = true } }
 }

@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 /// Work that waits for a connection, first come first served; several threads may take from one queue.
 final class SQLiteJobQueue: Sendable {
     typealias Job = @Sendable (SQLiteConnection) -> Void
@@ -5,26 +7,31 @@ final class SQLiteJobQueue: Sendable {
     private struct State {
         var jobs: [(owner: ObjectIdentifier?, job: Job)] = []
         var next = 0
+        var accepted = 0
         var isClosed = false
     }
 
     private let state = Monitor(State())
 
     /// How much work nobody has taken yet.
-    var count: Int { state.change { $0.jobs.count - $0.next } }
+    var count: Int { state.change(waking: .nobody) { $0.jobs.count - $0.next } }
+
+    /// How much work has come since the beginning.
+    var accepted: Int { state.change(waking: .nobody) { $0.accepted } }
 
     /// Adds work at the end; false if the queue is closed.
     func add(of owner: ObjectIdentifier? = nil, _ job: @escaping Job) -> Bool {
-        state.change { state in
+        state.change(waking: .one) { state in
             if state.isClosed { return false }
             state.jobs.append((owner, job))
+            state.accepted += 1
             return true
         }
     }
 
     /// Takes work back that nobody wants any more: while all connections are busy it would be kept.
     func remove(of owner: ObjectIdentifier) {
-        state.change { state in
+        state.change(waking: .nobody) { state in
             if let index = state.jobs[state.next...].firstIndex(where: { $0.owner == owner }) {
                 state.jobs.remove(at: index)
             }
@@ -49,7 +56,7 @@ final class SQLiteJobQueue: Sendable {
     }
 
     /// Refuses further work; what waits is still done.
-    func close() { state.change { $0.isClosed = true } }
+    func close() { state.change(waking: .everybody) { $0.isClosed = true } }
 }
 
 /// A thread that opens one connection, runs the work of a queue on it and closes it.
@@ -76,7 +83,8 @@ final class SQLiteWorker: Sendable {
         let worker = SQLiteWorker()
         try await withCheckedThrowingContinuation { (opened: CheckedContinuation<Void, any Error>) in
             do {
-                try startThread {
+                // SQLite's parser and nested triggers want more than the 512 KB that some systems give.
+                try DetachedThread.start(stack: 4 << 20) {
                     do {
                         let connection = try open()
                         opened.resume()
@@ -89,7 +97,8 @@ final class SQLiteWorker: Sendable {
                     worker.finish()
                 }
             } catch {
-                opened.resume(throwing: error)
+                opened.resume(
+                    throwing: SQLiteError(code: .internal, message: "no thread for the database: \(error)"))
             }
         }
         return worker
@@ -101,7 +110,7 @@ final class SQLiteWorker: Sendable {
     /// Waits until the thread has closed its connection.
     func finished() async {
         await withCheckedContinuation { waiter in
-            let isFinished = state.change { state in
+            let isFinished = state.change(waking: .nobody) { state in
                 if !state.isFinished { state.waiters.append(waiter) }
                 return state.isFinished
             }
@@ -110,7 +119,7 @@ final class SQLiteWorker: Sendable {
     }
 
     private func finish() {
-        let waiters = state.change { state in
+        let waiters = state.change(waking: .everybody) { state in
             state.isFinished = true
             defer { state.waiters = [] }
             return state.waiters
@@ -128,11 +137,11 @@ final class SQLiteRequest<T: Sendable>: Sendable {
         case cancelled
     }
 
-    private let state = Monitor(State.new)
+    private let state = Lock(State.new)
 
     /// Notes who waits; false if the request has been cancelled already.
     func wait(_ continuation: CheckedContinuation<T, any Error>) -> Bool {
-        state.change { state in
+        state.withLock { state in
             guard case .new = state else { return false }
             state = .waiting(continuation)
             return true
@@ -147,11 +156,11 @@ final class SQLiteRequest<T: Sendable>: Sendable {
 
     /// Whether it was cancelled before it ran.
     var isCancelled: Bool {
-        state.change { state in if case .cancelled = state { true } else { false } }
+        state.withLock { state in if case .cancelled = state { true } else { false } }
     }
 
     private func take(_ next: State) -> CheckedContinuation<T, any Error>? {
-        state.change { state in
+        state.withLock { state in
             switch state {
             case .waiting(let continuation):
                 state = next

@@ -9,15 +9,19 @@ package enum DetachedThread {
 
     /// Starts a thread that runs a closure and ends with it.
     ///
-    /// - Parameter run: What the thread does.
-    /// - Throws: When the system refuses another thread.
-    package static func start(_ run: @escaping @Sendable () -> Void) throws(SystemError) {
+    /// - Parameters:
+    ///   - stack: The size of its stack in bytes, a multiple of the system's pages; nil leaves it to the system.
+    ///   - run: What the thread does.
+    /// - Throws: When the system refuses another thread, or one with such a stack.
+    package static func start(
+        stack: Int? = nil, _ run: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
         let context = Unmanaged.passRetained(Body(run))
         let status = powersync_thread_start(
             { context in
                 guard let context else { return }
                 Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-            }, context.toOpaque())
+            }, context.toOpaque(), stack ?? 0)
         guard status < 0 else { return }
         context.release()
         throw SystemError(.process, "cannot start a thread", errno: -status)

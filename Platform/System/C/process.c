@@ -25,20 +25,23 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-int powersync_thread_start(void (*body)(void *context), void *context) {
+int powersync_thread_start(void (*body)(void *context), void *context, size_t stack) {
     struct start *start = malloc(sizeof *start);
     if (start == NULL) return -ENOMEM;
     *start = (struct start){.body = body, .context = context};
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    // A new thread inherits the mask of its creator.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    int error = pthread_create(&thread, &attributes, run_thread, start);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = stack > 0 ? pthread_attr_setstacksize(&attributes, stack) : 0;
+    if (error == 0) {
+        // A new thread inherits the mask of its creator.
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        pthread_t thread;
+        error = pthread_create(&thread, &attributes, run_thread, start);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     pthread_attr_destroy(&attributes);
     if (error != 0) free(start);
     return -error;

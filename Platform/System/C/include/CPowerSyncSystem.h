@@ -71,8 +71,8 @@ void powersync_trim_memory(void);
 
 // MARK: Threads
 
-// Starts a detached thread in which every signal is blocked.
-int powersync_thread_start(void (*body)(void *context), void *context);
+// Starts a detached thread in which every signal is blocked; a stack of 0 bytes is one of the system's choice.
+int powersync_thread_start(void (*body)(void *context), void *context, size_t stack);
 
 // MARK: Processes
 
