@@ -112,25 +112,9 @@ extension SQLiteConnection {
         _ name: String, argumentCount: Int, flags: SQLiteFunctionFlags = [],
         body: @escaping (inout SQLiteFunctionCall) throws -> SQLiteFunctionResult
     ) throws(SQLiteError) {
-        try checkOpen()
-        let box = Unmanaged.passRetained(FunctionBox(body)).toOpaque()
-        // SQLite releases the box when the function goes, also when this call fails.
-        let result = sqlite3_create_function_v2(
-            pointer, name, Int32(argumentCount), SQLITE_UTF8 | flags.rawValue, box,
-            { context, count, arguments in
-                guard let context, let data = sqlite3_user_data(context) else { return }
-                let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
-                call(box, context, SQLiteFunctionCall(count: Int(count), arguments: arguments))
-            }, nil, nil,
-            { data in
-                guard let data else { return }
-                Unmanaged<FunctionBox>.fromOpaque(data).release()
-            })
-        if result != SQLITE_OK { throw lastError(result, sql: nil) }
+        try register(name, argumentCount, flags, FunctionBox(body), callFunction)
     }
-}
 
-extension SQLiteConnection {
     /// Registers a function of one argument that returns it without its subtype, doubles alone in another form.
     ///
     /// It costs little enough to be called for every column of every row: only doubles come to Swift.
@@ -144,26 +128,32 @@ extension SQLiteConnection {
     package func createStrippingFunction(
         _ name: String, flags: SQLiteFunctionFlags, subtype: UInt32, spelling: @escaping (Double) -> String
     ) throws(SQLiteError) {
-        try checkOpen()
         let box = FunctionBox { call in
             call.resultSubtype = subtype
             guard case .real(let double) = call[0] else { return .argument(0) }
             return .value(.text(spelling(double)))
         }
+        try register(name, 1, flags, box) { context, count, arguments in
+            guard let context, let arguments else { return }
+            guard sqlite3_value_type(arguments[0]) == SQLITE_FLOAT else {
+                sqlite3_result_value(context, arguments[0])
+                // The value brings its subtype along.
+                return sqlite3_result_subtype(context, 0)
+            }
+            callFunction(context, count, arguments)
+        }
+    }
+
+    private func register(
+        _ name: String, _ argumentCount: Int, _ flags: SQLiteFunctionFlags, _ box: FunctionBox,
+        _ function:
+            @escaping @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+    ) throws(SQLiteError) {
+        try checkOpen()
         // SQLite releases the box when the function goes, also when this call fails.
         let result = sqlite3_create_function_v2(
-            pointer, name, 1, SQLITE_UTF8 | flags.rawValue, Unmanaged.passRetained(box).toOpaque(),
-            { context, count, arguments in
-                guard let context, let arguments else { return }
-                guard sqlite3_value_type(arguments[0]) == SQLITE_FLOAT else {
-                    sqlite3_result_value(context, arguments[0])
-                    // The value brings its subtype along.
-                    return sqlite3_result_subtype(context, 0)
-                }
-                guard let data = sqlite3_user_data(context) else { return }
-                let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
-                call(box, context, SQLiteFunctionCall(count: Int(count), arguments: arguments))
-            }, nil, nil,
+            pointer, name, Int32(argumentCount), SQLITE_UTF8 | flags.rawValue,
+            Unmanaged.passRetained(box).toOpaque(), function, nil, nil,
             { data in
                 guard let data else { return }
                 Unmanaged<FunctionBox>.fromOpaque(data).release()
@@ -172,8 +162,12 @@ extension SQLiteConnection {
     }
 }
 
-private func call(_ box: FunctionBox, _ context: OpaquePointer, _ arguments: SQLiteFunctionCall) {
-    var call = arguments
+private func callFunction(
+    _ context: OpaquePointer?, _ count: Int32, _ arguments: UnsafeMutablePointer<OpaquePointer?>?
+) {
+    guard let context, let data = sqlite3_user_data(context) else { return }
+    let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
+    var call = SQLiteFunctionCall(count: Int(count), arguments: arguments)
     do {
         switch try box.body(&call) {
         case .argument(let index): sqlite3_result_value(context, call.argument(index))
