@@ -158,22 +158,16 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
         let pool = try await pool()
-        let logger = logger
         return try await wrapping {
-            try await pool.write {
-                Transferred(value: try ConnectionLease.lend($0, logger: logger, to: callback))
-            }
-        }.value
+            try await pool.write { ConnectionLease.lend($0, to: callback) }.get(loggingTo: logger)
+        }
     }
 
     func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
         let pool = try await pool()
-        let logger = logger
         return try await wrapping {
-            try await pool.read {
-                Transferred(value: try ConnectionLease.lend($0, logger: logger, to: callback))
-            }
-        }.value
+            try await pool.read { ConnectionLease.lend($0, to: callback) }.get(loggingTo: logger)
+        }
     }
 
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error> {

@@ -19,29 +19,21 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         self.connection = connection
     }
 
-    /// Lends a connection to a callback.
+    /// Lends a connection to a callback; a transaction that it leaves open is rolled back.
     ///
     /// - Parameters:
     ///   - connection: the connection.
-    ///   - logger: told of a transaction that the callback leaves open; it is rolled back.
     ///   - callback: the app's code.
-    /// - Returns: what the callback returned.
-    /// - Throws: what the callback threw.
+    /// - Returns: what came of it.
     static func lend<R>(
-        _ connection: SQLiteConnection, logger: any LoggerProtocol,
-        to callback: (any ConnectionContext) throws -> R
-    ) throws -> R {
+        _ connection: SQLiteConnection, to callback: (any ConnectionContext) throws -> R
+    ) -> Transferred<R> {
         let lease = ConnectionLease(connection)
-        defer {
-            lease.connection = nil
-            if connection.isInTransaction {
-                connection.rollBack()
-                logger.error(
-                    "A callback left a transaction open, it was rolled back. Use writeTransaction instead.",
-                    tag: LogTag.database)
-            }
-        }
-        return try callback(lease)
+        let result: Result<R, any Error> = Result { try callback(lease) }
+        lease.connection = nil
+        let leftTransactionOpen = connection.isInTransaction
+        connection.rollBack()
+        return Transferred(result: result, leftTransactionOpen: leftTransactionOpen)
     }
 
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
@@ -125,18 +117,4 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         }
         return try connection.withStatement(sql, ignoringRest: true, body)
     }
-}
-
-/// The tags of the database's log lines.
-enum LogTag {
-    static let database = "PowerSyncDatabase"
-    static let groups = "DatabaseGroupCollection"
-    static let sync = "StreamingSyncClient"
-    static let changes = "CrossProcessChangeSignal"
-}
-
-/// A result of the app's callback on its way from a thread of the database to the one task that waits for it.
-struct Transferred<Value>: @unchecked Sendable {
-    // Safe because the value is made on one thread and handed to exactly one task, never used by both.
-    let value: Value
 }

@@ -31,11 +31,11 @@ struct SchemaChangeTests {
         let rows: @Sendable ([SQLiteConnection], any LoggerProtocol) throws -> [[String?]] = {
             readers, logger in
             try readers.flatMap { reader in
-                try ConnectionLease.lend(reader, logger: logger) { context in
+                try ConnectionLease.lend(reader) { context in
                     try context.getAll(sql: sql, parameters: []) { cursor in
                         try cursor.columnNames.keys.sorted().map { try cursor.getStringOptional(name: $0) }
                     }
-                }
+                }.get(loggingTo: logger)
             }
         }
         let logger = DefaultLogger(writers: [test.log])

@@ -101,7 +101,7 @@ final class ClientUnderTest {
     // MARK: What the app does
 
     func lend<T>(_ body: (any ConnectionContext) throws -> T) throws -> T {
-        try ConnectionLease.lend(writer, logger: DefaultLogger(minSeverity: .error), to: body)
+        try ConnectionLease.lend(writer, to: body).get(loggingTo: DefaultLogger(minSeverity: .error))
     }
 
     /// Runs one statement of the app inside its transaction.
