@@ -126,6 +126,17 @@ struct DatabaseOpener: Sendable {
         throw PowerSyncError.operationFailed(message: "This SQLite knows no encryption, a key has no effect")
     }
 
+    /// Switches to a write-ahead log, without which readers would hold up the writer, and it them.
+    private static func beginLog(_ connection: SQLiteConnection) throws {
+        let mode = try connection.one("PRAGMA journal_mode = WAL") { $0.string(0) } ?? "unknown"
+        guard mode != "wal", connection.path != ":memory:" else { return }
+        throw PowerSyncError.operationFailed(
+            message: """
+                The database \(connection.path) cannot have a write-ahead log, its journal mode stays "\(mode)": where it \
+                lies there is no shared memory, as on network file systems. Keep it on a local disk.
+                """)
+    }
+
     /// Makes a connection ready: pragmas, the core, the functions of sync.
     static func setUp(
         _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String] = []
@@ -134,7 +145,7 @@ struct DatabaseOpener: Sendable {
         connection.setBusyTimeout(.zero)
         try refuseKeyWithoutCipher(initialStatements, on: connection)
         for statement in initialStatements { try connection.execute(statement) }
-        if isWriter { try connection.execute("PRAGMA journal_mode = WAL") }
+        if isWriter { try beginLog(connection) }
         try connection.execute("PRAGMA journal_size_limit = 6291456")
         try connection.execute("PRAGMA cache_size = -51200")
         try connection.execute("PRAGMA synchronous = NORMAL")
