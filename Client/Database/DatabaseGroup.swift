@@ -89,7 +89,7 @@ final class DatabaseGroup: Sendable {
         try await opening.value { [weak self] in
             let pool = try await opener.open { [weak self] tables in self?.changed(tables) }
             try await opener.log(pool)
-            if case .file(let path) = opener.location {
+            if let path = opener.location.resolved {
                 let external = try await ExternalChanges(path: path, pool: pool)
                 self?.follow(external, of: pool)
             }

@@ -1,11 +1,14 @@
 import Foundation
 
 /// Where a database is.
-enum DatabaseLocation: Sendable, Hashable {
+enum DatabaseLocation: Sendable {
     /// In memory, of nobody but the instance that made it.
     case memory
-    /// In a file; all instances with the same path belong together.
-    case file(path: String)
+    /// In a file.
+    ///
+    /// `path` is as the app names it, for SQLite and for messages. `resolved` is the same without links, `.` and `..`,
+    /// one text for one file: instances with the same one belong together, and SQLite names the files beside it so.
+    case file(path: String, resolved: String)
 
     /// The variable that names the directory of databases without an absolute path.
     static let directoryVariable = "POWERSYNC_DATA_DIR"
@@ -24,9 +27,10 @@ enum DatabaseLocation: Sendable, Hashable {
         } else if name.isEmpty {
             throw .operationFailed(message: "A database needs a file name")
         } else if name.hasPrefix("/") {
-            self = .file(path: Self.canonical(name))
+            self = .file(path: name, resolved: Self.resolved(name))
         } else {
-            self = .file(path: Self.canonical(try Self.defaultDirectory(environment) + "/" + name))
+            let path = try Self.defaultDirectory(environment) + "/" + name
+            self = .file(path: path, resolved: Self.resolved(path))
         }
     }
 
@@ -49,24 +53,55 @@ enum DatabaseLocation: Sendable, Hashable {
         #endif
     }
 
-    /// Resolves `.`, `..` and symbolic links of the part that exists, so that one file has one path.
-    private static func canonical(_ path: String) -> String {
-        var existing = URL(fileURLWithPath: path).standardizedFileURL
-        var missing: [String] = []
-        // Links are resolved only where there is something: not yet for a file that is to be created.
-        while existing.path != "/", !FileManager.default.fileExists(atPath: existing.path) {
-            missing.append(existing.lastPathComponent)
-            existing = existing.deletingLastPathComponent()
+    /// How many symbolic links of a path are followed: those that lead to each other would never end.
+    private static let longestChain = 40
+
+    /// Resolves links, `.` and `..` one after the other, as SQLite does: `..` leads out of where a link points.
+    ///
+    /// What is not there yet is no link.
+    private static func resolved(_ path: String) -> String {
+        var rest = Self.parts(path)
+        var found: [Substring] = []
+        var links = 0
+        while let part = rest.popLast() {
+            switch part {
+            case ".": continue
+            case "..": _ = found.popLast()
+            default:
+                let place = "/" + (found + [part]).joined(separator: "/")
+                // It fails for what is no link, and for what is not there.
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place)
+                guard let target, links < Self.longestChain else {
+                    found.append(part)
+                    continue
+                }
+                links += 1
+                if target.utf8.first == UInt8(ascii: "/") { found = [] }
+                rest += Self.parts(target)
+            }
         }
-        return missing.reversed().reduce(existing.resolvingSymlinksInPath()) { $0.appendingPathComponent($1) }
-            .path
+        return "/" + found.joined(separator: "/")
+    }
+
+    /// The parts of a path, the last one first.
+    private static func parts(_ path: String) -> [Substring] {
+        path.utf8.split(separator: UInt8(ascii: "/")).reversed().map { Substring($0) }
+    }
+
+    /// The path without links, which names the files beside the database; nil in memory.
+    var resolved: String? {
+        if case .file(_, let resolved) = self { resolved } else { nil }
     }
 
     /// The files that belong to the database.
-    var files: [String] {
-        switch self {
-        case .memory: []
-        case .file(let path): ["", "-wal", "-shm", "-journal"].map { path + $0 }
-        }
+    var files: [String] { resolved.map { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } } ?? [] }
+}
+
+extension DatabaseLocation: Hashable {
+    /// Whether both are the same place, however it is spelled.
+    static func == (left: DatabaseLocation, right: DatabaseLocation) -> Bool {
+        left.resolved == right.resolved
     }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(resolved) }
 }

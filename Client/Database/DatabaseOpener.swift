@@ -79,9 +79,9 @@ struct DatabaseOpener: Sendable {
         let path: String
         switch location {
         case .memory: path = ":memory:"
-        case .file(let file):
-            path = file
-            try Self.prepareFile(file)
+        case .file(let named, let resolved):
+            path = named
+            try Self.prepareFile(resolved)
         }
         let statements = initialStatements
         return try await SQLitePool.open(
@@ -91,7 +91,7 @@ struct DatabaseOpener: Sendable {
 
     /// Creates the directory and the file for the user alone, unless they are there.
     ///
-    /// - Parameter path: the file.
+    /// - Parameter path: the file, without links.
     /// - Throws: `SQLiteError` with `.cannotOpen`.
     static func prepareFile(_ path: String) throws {
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
@@ -111,7 +111,9 @@ struct DatabaseOpener: Sendable {
 
     private func shown(_ error: any Error) -> any Error {
         guard let error = error as? SQLiteError else { return error }
-        guard error.code == .cannotOpen, case .file(let path) = location else { return PowerSyncError(error) }
+        guard error.code == .cannotOpen, case .file(let path, _) = location else {
+            return PowerSyncError(error)
+        }
         return PowerSyncError(Self.cannotOpen(path))
     }
 

@@ -18,7 +18,7 @@ struct DatabaseLocationTests {
     }
 
     @Test func programsOfOneUserDoNotShareADatabase() throws {
-        guard case .file(let path) = try DatabaseLocation(named: "powersync.db", environment: [:]) else {
+        guard case .file(let path, _) = try DatabaseLocation(named: "powersync.db", environment: [:]) else {
             Issue.record("Not a file")
             return
         }
@@ -37,6 +37,60 @@ struct DatabaseLocationTests {
         #expect(locations.count == 1)
         try Data().write(to: URL(fileURLWithPath: folder.file("real/x.db")))
         #expect(try DatabaseLocation(named: folder.file("link/x.db")) == locations.first)
+    }
+
+    /// As the system and SQLite do, so that the file that is named is the one that is opened.
+    @Test func whatIsAboveALinkIsAboveWhereItPoints() async throws {
+        let folder = try TemporaryDirectory()
+        try FileManager.default.createDirectory(
+            atPath: folder.file("real/deep"), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.file("link"), withDestinationPath: folder.file("real/deep"))
+        let name = folder.file("link/../x.db")
+        let location = try DatabaseLocation(named: name)
+        #expect(try location == DatabaseLocation(named: folder.file("real/x.db")))
+        #expect(try location != DatabaseLocation(named: folder.file("x.db")))
+        guard case .file(name, _) = location else {
+            Issue.record("The path is not as it was named: \(location)")
+            return
+        }
+        let test = try TestDatabase(folder: folder, name: "link/../x.db")
+        try await test.insertUser("A")
+        try await test.database.close()
+        #expect(FileManager.default.fileExists(atPath: folder.file("real/x.db")))
+        #expect(!FileManager.default.fileExists(atPath: folder.file("x.db")))
+    }
+
+    @Test func aLinkIsTheFileThatItLeadsToAlsoBeforeThatIsThere() async throws {
+        let folder = try TemporaryDirectory()
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder.file("links"), withIntermediateDirectories: true)
+        try files.createSymbolicLink(
+            atPath: folder.file("links/x.db"), withDestinationPath: "../other.db")
+        try files.createSymbolicLink(
+            atPath: folder.file("other.db"), withDestinationPath: folder.file("real.db"))
+        let (link, real) = try (
+            DatabaseLocation(named: folder.file("links/x.db")),
+            DatabaseLocation(named: folder.file("real.db"))
+        )
+        #expect(link == real)
+        #expect(link.files == real.files)
+        #expect(link.files.last?.hasSuffix("/real.db-journal") == true)
+        let test = try TestDatabase(folder: folder, name: "links/x.db")
+        try await test.insertUser("A")
+        #expect(files.fileExists(atPath: folder.file("real.db-wal")))
+        try await test.database.close(deleteDatabase: true)
+        #expect(!files.fileExists(atPath: folder.file("real.db")))
+        #expect(!files.fileExists(atPath: folder.file("real.db-wal")))
+    }
+
+    @Test func linksThatLeadToEachOtherComeToAnEnd() throws {
+        let folder = try TemporaryDirectory()
+        for (name, target) in [("a", "b"), ("b", "a")] {
+            try FileManager.default.createSymbolicLink(
+                atPath: folder.file(name), withDestinationPath: target)
+        }
+        #expect(try DatabaseLocation(named: folder.file("a/x.db")).resolved?.hasSuffix("/x.db") == true)
     }
 
     @Test func memoryIsNoFile() throws {
