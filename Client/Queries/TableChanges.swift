@@ -84,7 +84,7 @@ final class TableChangeMailbox: Sendable {
                         defer { state.pending = [] }
                         return .success(state.pending)
                     }
-                    precondition(state.waiter == nil, "A watched query is read by one task at a time")
+                    precondition(state.waiter == nil, "a mailbox is emptied by one task at a time")
                     state.waiter = continuation
                     return nil
                 }

@@ -1,9 +1,12 @@
+import PowerSyncSystem
+
 /// One watched query: runs when its consumer asks for the next result and something has changed.
 ///
-/// Nothing happens while the consumer is busy, so a slow one gets the newest result alone and nothing piles
-/// up.
+/// Nothing happens while the consumer is busy, so a slow one gets the newest result alone and nothing piles up.
 final class WatchedQuery<RowType>: @unchecked Sendable {
-    // Safe because one consumer at a time asks; the mailbox, which others fill, has a lock of its own.
+    // Safe because only the one task touches the mutable state that has set `isAsked`; the mailbox, which others fill,
+    // has a lock of its own.
+    private let isAsked = Lock(false)
     private weak var database: LocalDatabase?
     private let options: WatchOptions<RowType>
     private let mailbox: TableChangeMailbox
@@ -28,7 +31,17 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     }
 
     /// Waits for the next result; nil when the consumer is cancelled or the database closed or gone.
+    ///
+    /// - Throws: what the query or the mapper throws; `operationFailed` to a task that asks while another one waits.
     private func next() async throws -> [RowType]? {
+        let isFirst = isAsked.withLock { isAsked in
+            defer { isAsked = true }
+            return !isAsked
+        }
+        guard isFirst else {
+            throw PowerSyncError.operationFailed(message: "A watched query is read by one task at a time")
+        }
+        defer { isAsked.withLock { $0 = false } }
         guard !isOver else { return nil }
         do {
             if lastResult != nil {
@@ -58,8 +71,7 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
         return nil
     }
 
-    /// Waits for a change of the tables and for the throttle; what comes meanwhile is part of the same
-    /// result.
+    /// Waits for a change of the tables and for the throttle; what comes meanwhile is part of the same result.
     private func waitForChange() async throws -> Bool {
         repeat {
             guard let changed = try await mailbox.next() else { return false }

@@ -204,6 +204,19 @@ struct WatchTests {
         await #expect(throws: TestError(text: "cursor error")) { try await results.next() }
     }
 
+    @Test func aSecondTaskThatAsksMeanwhileIsRefusedAndTheFirstGoesOn() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? LocalDatabase)
+        let results = try watch(test)
+        let first = Collected(results)
+        try await wait(for: "the first task to wait") { database.changes.waitingCount == 1 }
+        var second = results.makeAsyncIterator()
+        let error = await #expect(throws: PowerSyncError.self) { try await second.next() }
+        #expect(error?.errorDescription == "A watched query is read by one task at a time")
+        try await test.insertUser("A")
+        try await wait(for: "the first task to get the change") { first.results == [[], ["A"]] }
+    }
+
     @Test func cancellingTheConsumerEndsItWithoutErrorAndForgetsIt() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)
