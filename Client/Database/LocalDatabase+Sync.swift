@@ -151,8 +151,8 @@ extension LocalDatabase {
             sync.start.appMetadata =
                 options.appMetadata.sorted { $0.key < $1.key }.map { JSONMember($0.key, .string($0.value)) }
         }
-        sync.retryDelay = .seconds(max(0, options.retryDelay))
-        sync.uploadThrottle = .seconds(max(0, options.crudThrottle))
+        sync.retryDelay = Duration(waiting: options.retryDelay)
+        sync.uploadThrottle = Duration(waiting: options.crudThrottle)
         let group = group
         let logger = logger
         return SyncCoordinator(

@@ -22,7 +22,7 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
         self.database = database
         environment = database.environment
         mailbox = database.changes.mailbox()
-        throttle = .seconds(max(0, options.throttle))
+        throttle = Duration(waiting: options.throttle)
     }
 
     /// Returns the results as they come.
