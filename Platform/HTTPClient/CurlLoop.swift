@@ -90,13 +90,18 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Ends all transfers and waits for the end of the thread; any number of calls count as one.
-    func stop() {
+    /// Ends all transfers, and the thread, which is waited for only if that is wanted; any number of calls count as one.
+    func stop(waiting: Bool = true) {
         state.withLock { state in
             state.isStopping = true
             if state.isRunning { curl_multi_wakeup(multi.handle) }
         }
-        if let id = thread.withLock({ $0.take() }) { pthread_join(id, nil) }
+        guard let id = thread.withLock({ $0.take() }) else { return }
+        if waiting {
+            pthread_join(id, nil)
+        } else {
+            pthread_detach(id)
+        }
     }
 
     // MARK: The thread

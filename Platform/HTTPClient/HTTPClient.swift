@@ -19,7 +19,8 @@ package final class HTTPClient: Sendable {
     }
 
     deinit {
-        loop.stop()
+        // Whoever drops it may be a task, whose thread must not block until libcurl has closed its connections.
+        loop.stop(waiting: false)
     }
 
     /// Sends a request and returns the answer with its body.
@@ -57,7 +58,9 @@ package final class HTTPClient: Sendable {
         return HTTPClientStream(transfer: transfer, head: head, client: self)
     }
 
-    /// Ends all transfers with `closed` and waits for the end of the client's thread.
+    /// Ends all transfers with `closed` and blocks until the client's thread has ended.
+    ///
+    /// For programs that end then. A client that is dropped ends its thread without anybody waiting for it.
     package func close() {
         loop.stop()
     }

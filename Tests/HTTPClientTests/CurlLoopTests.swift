@@ -1,9 +1,27 @@
 import CPowerSyncCurl
+import PowerSyncSystem
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSyncHTTPClient
 
+@Suite(.patient())
 struct CurlLoopTests {
+    /// Tasks drop clients, on threads that all tasks share.
+    @Test func droppingAClientDoesNotWaitForItsThread() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let client = Lock<HTTPClient?>(
+            try HTTPClient(
+                driving: CurlLoop(now: {
+                    gate.wait()
+                    return .now
+                })))
+        try await wait(for: "the thread to be held up") { gate.arrivals > 0 }
+        let dropping = Task<Void, any Error> { client.withLock { $0 = nil } }
+        try await wait(forEndOf: dropping)
+    }
+
     /// The one refusal that can be brought about: the others are a lack of memory and mistakes of ours.
     @Test func aHandleThatLibcurlRefusesIsAnError() throws {
         let loop = try CurlLoop()  // initialises libcurl
