@@ -36,9 +36,7 @@ public struct PowerSyncCredentials: Codable, Sendable {
 
     /// Returns the address of a path of the service; slashes at the end of the endpoint count for nothing.
     public func endpointUri(path: String) -> String {
-        var base = Substring(endpoint)
-        while base.last == "/" { base.removeLast() }
-        return "\(base)/\(path)"
+        SyncCredentials(endpoint: endpoint, token: token).address(of: path)
     }
 }
 

@@ -55,13 +55,7 @@ public struct SyncRequestLoggerConfiguration: Sendable {
         logTag: String? = nil
     ) {
         self.init(requestLevel: requestLevel) { message in
-            switch logSeverity {
-            case .debug: logger.debug(message, tag: logTag)
-            case .info: logger.info(message, tag: logTag)
-            case .warning: logger.warning(message, tag: logTag)
-            case .error: logger.error(message, tag: logTag)
-            case .fault: logger.fault(message, tag: logTag)
-            }
+            logger.log(logSeverity, message, tag: logTag)
         }
     }
 

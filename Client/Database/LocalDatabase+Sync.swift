@@ -178,16 +178,3 @@ extension LocalDatabase {
         return LoggingTransport(transport, configuration: logger)
     }
 }
-
-extension LoggerProtocol {
-    /// Logs with a severity that is a value.
-    func log(_ severity: LogSeverity, _ message: String, tag: String?) {
-        switch severity {
-        case .debug: debug(message, tag: tag)
-        case .info: info(message, tag: tag)
-        case .warning: warning(message, tag: tag)
-        case .error: error(message, tag: tag)
-        case .fault: fault(message, tag: tag)
-        }
-    }
-}

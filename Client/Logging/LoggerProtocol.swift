@@ -16,6 +16,19 @@ public protocol LoggerProtocol: Sendable {
     func fault(_ message: String, tag: String?)
 }
 
+extension LoggerProtocol {
+    /// Logs with a severity that is a value.
+    func log(_ severity: LogSeverity, _ message: String, tag: String?) {
+        switch severity {
+        case .debug: debug(message, tag: tag)
+        case .info: info(message, tag: tag)
+        case .warning: warning(message, tag: tag)
+        case .error: error(message, tag: tag)
+        case .fault: fault(message, tag: tag)
+        }
+    }
+}
+
 /// One destination of a ``DefaultLogger``.
 public protocol LogWriterProtocol: Sendable {
     /// Writes one line; called only for lines that pass the logger's minimum severity.

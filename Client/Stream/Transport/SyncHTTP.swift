@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import PowerSyncWire
 
 /// Builds requests to the service and judges its answers (client-core 5.1, client-api 2.3).
@@ -15,7 +16,7 @@ struct SyncHTTP: Sendable {
         headers.append(
             SyncHTTPHeader("Accept", prefersBinaryLines ? "\(bson);q=0.9,\(json);q=0.8" : json))
         return SyncHTTPRequest(
-            method: "POST", url: url("sync/stream", of: credentials), headers: headers,
+            method: "POST", url: credentials.address(of: "sync/stream"), headers: headers,
             body: request.json.utf8)
     }
 
@@ -23,7 +24,8 @@ struct SyncHTTP: Sendable {
     func writeCheckpoint(clientID: String, with credentials: SyncCredentials) -> SyncHTTPRequest {
         SyncHTTPRequest(
             method: "GET",
-            url: url("write-checkpoint2.json?client_id=\(Self.encoded(clientID))", of: credentials),
+            url: credentials.address(
+                of: "write-checkpoint2.json?client_id=\(PercentEncoding.encode(clientID))"),
             headers: headers(credentials) + [SyncHTTPHeader("Accept", "application/json")])
     }
 
@@ -32,7 +34,7 @@ struct SyncHTTP: Sendable {
         _ request: CheckpointRequest, with credentials: SyncCredentials
     ) -> SyncHTTPRequest {
         SyncHTTPRequest(
-            method: "POST", url: url("sync/checkpoint-request", of: credentials),
+            method: "POST", url: credentials.address(of: "sync/checkpoint-request"),
             headers: headers(credentials) + [
                 SyncHTTPHeader("Content-Type", "application/json"),
                 SyncHTTPHeader("Accept", "application/json"),
@@ -102,28 +104,5 @@ struct SyncHTTP: Sendable {
             SyncHTTPHeader("Authorization", "Token \(credentials.token)"),
             SyncHTTPHeader("User-Agent", userAgent),
         ]
-    }
-
-    private func url(_ path: String, of credentials: SyncCredentials) -> String {
-        var base = Substring(credentials.endpoint)
-        while base.last == "/" { base.removeLast() }
-        return "\(base)/\(path)"
-    }
-
-    /// Percent-encodes everything but the unreserved characters (RFC 3986, 2.3).
-    static func encoded(_ text: String) -> String {
-        var result = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += byte < 16 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return result
     }
 }

@@ -82,4 +82,11 @@ package struct SyncCredentials: Sendable, Hashable {
         self.endpoint = endpoint
         self.token = token
     }
+
+    /// Returns the address of a path of the service.
+    func address(of path: String) -> String {
+        var base = Substring(endpoint)
+        while base.last == "/" { base.removeLast() }
+        return "\(base)/\(path)"
+    }
 }
