@@ -122,7 +122,7 @@ let targets: [Target] = [
     tests("PostgresServer", ["PostgresServer", "PostgresTestSupport", "Postgres", "System"]),
     tests("HTTP", ["HTTP"]),
     tests("HTTPServer", ["HTTPServer", "HTTP", "System"]),
-    tests("HTTPClient", ["HTTPClient", "C:Curl", "HTTP", "System"]),
+    tests("HTTPClient", ["HTTPClient", "C:Curl", "Compression", "HTTP", "System"]),
     tests("Crypto", ["Crypto"]),
     tests("YAML", ["YAML"]),
     tests("Compression", ["Compression"]),

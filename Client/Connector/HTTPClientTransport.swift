@@ -26,9 +26,11 @@ struct HTTPClientTransport: SyncTransport {
     private static func request(_ request: SyncHTTPRequest) -> HTTPClientRequest {
         var fields = HTTPFields()
         for header in request.headers { fields.append(header.name, header.value) }
-        return HTTPClientRequest(
+        var sent = HTTPClientRequest(
             method: request.method, url: request.url, fields: fields, body: request.body,
             idleTimeout: idleTimeout)
+        sent.acceptsGzip = true
+        return sent
     }
 }
 
