@@ -4,10 +4,12 @@ public let DEFAULT_DB_FILENAME = "powersync.db"  // swift-format-ignore: AlwaysU
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Makes a database; its file is opened at the first use, whose call throws what goes wrong then.
 ///
+/// Instances of one file in a process share connections and syncing; a warning is logged when there is a second one. The
+/// instance that is used first opens the connections, with its `initialStatements`: those of the others do not run.
+///
 /// - Parameters:
 ///   - schema: the tables.
-///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the app's own
-///   directory.
+///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the app's own directory.
 ///   - logger: where the database logs.
 ///   - initialStatements: SQL that runs first on every connection.
 /// - Returns: the database.

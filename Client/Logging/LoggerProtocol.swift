@@ -1,7 +1,6 @@
 /// Where the SDK sends its log lines.
 ///
-/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines never
-/// hold
+/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines never hold
 /// tokens, row values or bound parameters.
 public protocol LoggerProtocol: Sendable {
     /// Logs something normal that is worth knowing.

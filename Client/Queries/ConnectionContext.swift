@@ -1,12 +1,11 @@
 /// One connection, for the time of a callback.
 ///
-/// Every member runs at once on the thread of the callback; used elsewhere or later it throws
-/// `operationFailed`.
+/// Every member runs at once on the thread of the callback; used elsewhere or later it throws `operationFailed`.
+/// Of a text that holds several statements only the first one runs.
 public protocol ConnectionContext: Sendable {
     /// Runs one statement and returns the number of changed rows as SQLite counts them.
     ///
-    /// Writes to PowerSync tables count as 0: they are views, and SQLite does not count what their triggers
-    /// do.
+    /// Writes to PowerSync tables count as 0: they are views, and SQLite does not count what their triggers do.
     @discardableResult
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64
 
@@ -29,6 +28,7 @@ public protocol ConnectionContext: Sendable {
     ) throws -> RowType
 }
 
-/// A connection inside a transaction, which is committed when the callback returns and rolled back when it
-/// throws.
+/// A connection inside a transaction, which is committed when the callback returns and rolled back when it throws.
+///
+/// Another transaction cannot begin in it: `BEGIN` is an error, `SAVEPOINT` is not.
 public protocol Transaction: ConnectionContext {}

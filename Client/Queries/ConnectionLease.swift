@@ -10,8 +10,7 @@ import PowerSyncSQLite
 
 /// A connection lent to a callback of the app: of use on the callback's thread, until the callback returns.
 final class ConnectionLease: ConnectionContext, @unchecked Sendable {
-    // Safe because the mutable state is read only after the check that this is the thread that made the
-    // lease.
+    // Safe because the mutable state is read only after the check that this is the thread that made the lease.
     private let thread = pthread_self()
     private var connection: SQLiteConnection?
 
@@ -50,8 +49,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         try run(sql, parameters) { statement, _ in
             guard try statement.step() else { return nil }
             let first = try RowCursor(statement).map(mapper)
-            // A writing statement (RETURNING) has to come to its end; of a query the other rows are of no
-            // interest.
+            // A writing statement (RETURNING) has to come to its end; of a query the other rows are of no interest.
             if !statement.isReadOnly { while try statement.step() {} }
             return first
         }

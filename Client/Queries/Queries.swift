@@ -2,26 +2,42 @@
 public protocol Queries {
     /// Runs a query now and again after each change of the tables that it reads.
     ///
-    /// Each element is the whole result. A consumer that falls behind gets the newest result only. The
-    /// stream ends
-    /// when its task is cancelled or the database closed; an error of the query or the mapper ends it with
-    /// that error.
+    /// Each element is the whole result, also if it equals the one before. A consumer that falls behind gets the newest
+    /// result only. The stream ends when its task is cancelled or the database closed; an error of the query or the
+    /// mapper ends it with that error. One task at a time asks for results: another one that asks meanwhile gets
+    /// `operationFailed`.
+    ///
+    /// The tables are those that SQLite opens for the query, also behind views and in subqueries. It does not report
+    /// changes of virtual tables (such as FTS5), of tables `WITHOUT ROWID`, of temporary tables and of attached databases:
+    /// they do not run the query again. Watch a table that changes with them.
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error>
 
     /// Runs a callback with the writing connection, without a transaction of its own.
     ///
-    /// The callback is synchronous and runs on a thread of the database; waiting for the connection can be
-    /// cancelled,
-    /// the callback cannot. A transaction that it leaves open is rolled back.
+    /// Each statement is committed by itself, and stays when a later one fails. A transaction that the callback begins it
+    /// also ends. One that it leaves open is rolled back: its writes are gone, and nobody is told but the log; what the
+    /// callback returned is returned as if all was well. For writes that belong together use
+    /// ``writeTransaction(callback:)``.
+    ///
+    /// The callback is synchronous and runs on a thread of the database. Waiting for the connection can be cancelled, the
+    /// callback cannot. There is one writing connection: a write that is asked for inside the callback runs after it, so
+    /// a callback that blocks until such a write is over never ends.
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R
 
-    /// Runs a callback with a reading connection.
+    /// Runs a callback with a reading connection, one of four.
+    ///
+    /// The callback is synchronous and runs on a thread of the database, beside writes. Each query sees what was committed
+    /// when it began; for several that see the same use ``readTransaction(callback:)``.
     func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R
 }
 
 extension Queries {
-    /// Runs a callback in a transaction of the writing connection: committed when it returns, rolled back
-    /// when it throws.
+    /// Runs a callback in a transaction of the writing connection: committed when it returns, rolled back when it throws.
+    ///
+    /// Transactions do not nest. `BEGIN` inside the callback is an error of SQLite; for a part that can be undone by itself
+    /// run `SAVEPOINT`, `RELEASE` and `ROLLBACK TO`. Another `writeTransaction` of the database that is asked for inside the
+    /// callback runs after it, in a transaction of its own; a callback that blocks until it is over never ends. Pass the
+    /// transaction on to functions that write instead.
     public func writeTransaction<R>(
         callback: @Sendable @escaping (any Transaction) throws -> R
     ) async throws -> R {
@@ -35,8 +51,10 @@ extension Queries {
         try await readLock { try TransactionContext.run(on: $0, callback) }
     }
 
-    /// Runs one writing statement and returns the number of changed rows as SQLite counts them (0 for
-    /// synced tables).
+    /// Runs one writing statement and returns the number of changed rows as SQLite counts them (0 for synced tables).
+    ///
+    /// Of a text that holds several statements only the first one runs. A `BEGIN` is rolled back at once, as by
+    /// ``writeLock(callback:)``.
     @discardableResult
     public func execute(sql: String, parameters: [(any Sendable)?]?) async throws -> Int64 {
         let parameters = parameters ?? []

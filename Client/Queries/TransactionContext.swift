@@ -20,8 +20,7 @@ struct TransactionContext: Transaction {
             try connection.execute(sql: "COMMIT", parameters: [])
             return result
         } catch {
-            // A statement such as INSERT OR ROLLBACK has rolled back already; the first error is the one to
-            // tell.
+            // A statement such as INSERT OR ROLLBACK has rolled back already; the first error is the one to tell.
             _ = try? connection.execute(sql: "ROLLBACK", parameters: [])
             throw error
         }

@@ -2,8 +2,7 @@
 enum WatchedTables {
     /// Returns the names of the tables behind a query, those behind views and subqueries included.
     ///
-    /// SQLite compiles the query and names the root page of each table and index that it opens. Tables of
-    /// other
+    /// SQLite compiles the query and names the root page of each table and index that it opens. Tables of other
     /// databases (temp) and virtual tables have none here and are not found (client-api 2.8).
     ///
     /// - Parameters:
@@ -11,13 +10,11 @@ enum WatchedTables {
     ///   - parameters: the values of its placeholders.
     ///   - connection: a reading connection.
     /// - Returns: the tables as SQLite names them, such as `ps_data__users`.
-    /// - Throws: `PowerSyncError`; for a query that does not compile, SQLite's, with `EXPLAIN ` before its
-    ///   text.
+    /// - Throws: `PowerSyncError`; for a query that does not compile, SQLite's, with `EXPLAIN ` before its text.
     static func resolve(
         sql: String, parameters: [(any Sendable)?], on connection: any ConnectionContext
     ) throws -> Set<String> {
-        // A query that is only explained does not notice a schema that another process has changed; this
-        // one does.
+        // A query that is only explained does not notice a schema that another process has changed; this one does.
         try connection.execute(sql: "PRAGMA table_info('sqlite_master')", parameters: [])
         let opened = try connection.getAll(sql: "EXPLAIN \(sql)", parameters: parameters) { cursor in
             (

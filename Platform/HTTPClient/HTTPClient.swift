@@ -93,8 +93,7 @@ package final class HTTPClientStream: Sendable {
     /// One task at a time may wait. While nobody asks, little more than 64 KiB are taken from the connection.
     ///
     /// - Returns: bytes, cut anywhere; nil at the end of a complete body.
-    /// - Throws: `HTTPClientError`, with the code `cut` for a body that breaks off; `CancellationError`
-    ///   when the task is
+    /// - Throws: `HTTPClientError`, with the code `cut` for a body that breaks off; `CancellationError` when the task is
     ///   cancelled or the stream was.
     package func next() async throws -> [UInt8]? {
         try await transfer.next()

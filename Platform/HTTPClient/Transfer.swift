@@ -2,10 +2,8 @@ import PowerSyncSystem
 
 /// One exchange, between the task that asks for its parts and the thread that receives them.
 ///
-/// The task calls `head`, `next` and `cancel`; the thread calls `receive…` and `finish`. What has arrived
-/// and was not
-/// asked for yet is at most `bufferLimit` bytes and one delivery of libcurl: beyond that the thread is told
-/// to pause.
+/// The task calls `head`, `next` and `cancel`; the thread calls `receive…` and `finish`. What has arrived and was not
+/// asked for yet is at most `bufferLimit` bytes and one delivery of libcurl: beyond that the thread is told to pause.
 final class Transfer: Sendable {
     /// How much waits for the task before the sender is paused.
     static let bufferLimit = 64 * 1024

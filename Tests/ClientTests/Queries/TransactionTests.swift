@@ -154,6 +154,41 @@ struct TransactionTests {
         #expect(try await test.count("users") == 1)
     }
 
+    @Test func transactionsDoNotNestButSavepointsDo() async throws {
+        let test = try TestDatabase()
+        try await test.database.writeTransaction { transaction in
+            try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+            let error = #expect(throws: PowerSyncError.self) {
+                try transaction.execute(sql: "BEGIN", parameters: [])
+            }
+            let text = error?.errorDescription ?? ""
+            #expect(text.contains("cannot start a transaction within a transaction"), "\(text)")
+            try transaction.execute(sql: "SAVEPOINT part", parameters: [])
+            try transaction.execute(sql: Self.insert, parameters: ["2", "B"])
+            try transaction.execute(sql: "ROLLBACK TO part", parameters: [])
+            try transaction.execute(sql: "RELEASE part", parameters: [])
+        }
+        #expect(try await test.count("users") == 1)
+    }
+
+    @Test func aTransactionThatIsAskedForInsideAnotherRunsBehindIt() async throws {
+        let test = try TestDatabase()
+        let database = test.database
+        let inner = try await database.writeTransaction { transaction -> Task<Int, any Error> in
+            let inner = Task {
+                try await database.writeTransaction { transaction in
+                    try transaction.get(sql: "SELECT count(*) FROM users", parameters: []) {
+                        try $0.getInt(index: 0)
+                    }
+                }
+            }
+            try transaction.execute(sql: Self.insert, parameters: ["1", "A"])
+            return inner
+        }
+        let seen = try await wait(forEndOf: inner)
+        #expect(seen == 1)
+    }
+
     @Test func contextIsOfNoUseElsewhereOrLater() async throws {
         let database = try TestDatabase().database
         let kept = Lock<(any ConnectionContext)?>(nil)

@@ -147,6 +147,21 @@ struct WatchTests {
         #expect(tables == ["ps_data__users", "ps_data__lists"])
     }
 
+    /// As the documentation says.
+    @Test(arguments: [
+        "CREATE TABLE odd (name TEXT PRIMARY KEY) WITHOUT ROWID", "CREATE VIRTUAL TABLE odd USING fts5(name)",
+    ])
+    func tablesWhoseChangesSQLiteDoesNotReportAreNotFollowed(_ sql: String) async throws {
+        let test = try TestDatabase()
+        try await test.database.execute(sql)
+        let odd = Collected(try watch(test, "SELECT name FROM odd"))
+        try await wait(for: "the first result") { !odd.results.isEmpty }
+        try await test.database.execute("INSERT INTO odd (name) VALUES ('A')")
+        try await insertListAndWait(test)
+        #expect(odd.results == [[]])
+        #expect(try await test.count("odd") == 1)
+    }
+
     @Test func parametersAreThoseOfTheCall() async throws {
         let test = try TestDatabase()
         var results = try test.database.watch(
