@@ -120,6 +120,26 @@ struct SQLitePoolTests {
         await pool.close()
     }
 
+    @Test func whoeverHoldsTheWriterLearnsThatOthersWantIt() async throws {
+        let gate = BlockingGate()
+        let before = pool.acceptedWrites
+        let holder = Task { [pool] in
+            try await pool.write { _ in
+                gate.wait()
+                return pool.waitingWrites
+            }
+        }
+        try await wait(for: "the connection to be in use") { gate.arrivals == 1 }
+        let other = Task { [pool] in try await pool.write { try $0.run("SELECT 1") } }
+        try await wait(for: "a task to wait for it") { pool.waitingWrites == 1 }
+        gate.open()
+        #expect(try await holder.value == 1)
+        try await other.value
+        #expect(pool.waitingWrites == 0)
+        #expect(pool.acceptedWrites == before + 2)
+        await pool.close()
+    }
+
     /// Who asks again and again while all readers are busy leaves nothing behind.
     @Test func whatWasCancelledIsNotKept() async throws {
         let gate = BlockingGate()
