@@ -108,7 +108,7 @@ struct RequestLogLines: Sendable {
 
     func request(_ request: SyncHTTPRequest) {
         guard isOn else { return }
-        configuration.log("Starting request to \(request.method) \(request.url)")
+        configuration.log("Starting request to \(request.method) \(ShownText.address(request.url))")
         log(request.headers)
         if includesBodies, let body = request.body {
             configuration.log("with body: \(String(decoding: body, as: UTF8.self))")
@@ -118,7 +118,7 @@ struct RequestLogLines: Sendable {
 
     func response(status: Int, headers: [SyncHTTPHeader], to request: SyncHTTPRequest) {
         guard isOn else { return }
-        configuration.log("Got response code \(status) on \(request.url)")
+        configuration.log("Got response code \(status) on \(ShownText.address(request.url))")
         log(headers)
     }
 

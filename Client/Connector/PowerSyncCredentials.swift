@@ -40,7 +40,15 @@ public struct PowerSyncCredentials: Codable, Sendable {
     }
 }
 
-extension PowerSyncCredentials: CustomStringConvertible {
+extension PowerSyncCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The endpoint; never the token.
-    public var description: String { "PowerSyncCredentials<endpoint: \(endpoint))>" }
+    public var description: String { "PowerSyncCredentials<endpoint: \(ShownText.address(endpoint)))>" }
+
+    /// The endpoint; never the token.
+    public var debugDescription: String { description }
+
+    /// The endpoint, as `dump` shows it; never the token.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["endpoint": ShownText.address(endpoint)], displayStyle: .struct)
+    }
 }

@@ -3,9 +3,12 @@ import PowerSyncSQLite
 extension PowerSyncError {
     /// Wraps an error of SQLite.
     init(_ error: SQLiteError) {
+        let withoutKey = error.sql.flatMap(ShownText.sqlWithoutKey)
         self = .sqliteError(
-            extendedResultCode: error.extendedCode, offset: error.offset, message: error.message,
-            errorString: error.errorString, sql: error.sql)
+            extendedResultCode: error.extendedCode, offset: error.offset,
+            // It may quote the statement, and so the key.
+            message: withoutKey == nil ? error.message : nil, errorString: error.errorString,
+            sql: withoutKey ?? error.sql)
     }
 
     /// What every call after `close` throws.

@@ -49,7 +49,8 @@ struct SyncHTTP: Sendable {
     ) throws(SyncError) -> SyncLineFormat {
         guard status == 200 else {
             throw SyncError(
-                .httpStatus, "\(request.method) \(request.url) failed with status code \(status)",
+                .httpStatus,
+                "\(request.method) \(ShownText.address(request.url)) failed with status code \(status)",
                 status: status)
         }
         let type = headers.first { $0.name.lowercased() == "content-type" }?.value ?? "none"

@@ -10,7 +10,11 @@ struct ConnectorTypesTests {
         #expect(credentials.token == "secret")
         #expect(credentials.endpointUri(path: "sync/stream") == "https://a.example/base/sync/stream")
         #expect(credentials.description == "PowerSyncCredentials<endpoint: https://a.example/base/)>")
-        #expect(!"\(credentials)".contains("secret"))
+        #expect(!shownTexts(of: credentials).contains("secret"))
+        #expect(!shownTexts(of: [credentials]).contains("secret"))
+        #expect(shownTexts(of: credentials).contains("https://a.example/base/"))
+        let signedIn = PowerSyncCredentials(endpoint: "https://user:secret@a.example", token: "secret")
+        #expect(!shownTexts(of: signedIn).contains("secret"))
         let encoded = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(credentials))
         #expect((encoded as? [String: String])?.keys.sorted() == ["endpoint", "token"])
     }
