@@ -13,13 +13,14 @@ extension CrudEntry {
         do {
             json = try JSON.parse(data)
         } catch {
-            throw .operationFailed(
-                message: "Entry \(id) of the upload queue is not JSON", underlyingError: error)
+            throw PowerSyncError(
+                .unreadableQueueEntry, "Entry \(id) of the upload queue is not JSON", detail: error.message)
         }
         guard let op = json["op"]?.stringValue.flatMap(UpdateType.init(rawValue:)),
             let table = json["type"]?.stringValue, let rowId = json["id"]?.stringValue
         else {
-            throw .operationFailed(message: "Entry \(id) of the upload queue lacks op, type or id")
+            throw PowerSyncError(
+                .unreadableQueueEntry, "Entry \(id) of the upload queue lacks op, type or id")
         }
         self.init(
             id: rowId, clientId: id, op: op, table: table, transactionId: transactionId,
@@ -30,8 +31,10 @@ extension CrudEntry {
 
     /// Reads a row `(id, tx_id, data)`.
     init(cursor: any SqlCursor) throws {
-        try self.init(
-            id: cursor.getInt64(index: 0), transactionId: cursor.getInt64Optional(index: 1),
-            data: cursor.getString(index: 2))
+        let id = try cursor.getInt64(index: 0)
+        guard let data = cursor.getStringOptional(index: 2) else {
+            throw PowerSyncError(.unreadableQueueEntry, "Entry \(id) of the upload queue is empty")
+        }
+        try self.init(id: id, transactionId: cursor.getInt64Optional(index: 1), data: data)
     }
 }

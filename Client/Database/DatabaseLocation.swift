@@ -25,7 +25,7 @@ enum DatabaseLocation: Sendable {
         if name == ":memory:" {
             self = .memory
         } else if name.isEmpty {
-            throw .operationFailed(message: "A database needs a file name")
+            throw PowerSyncError(.invalidArgument, "A database needs a file name")
         } else if name.hasPrefix("/") {
             self = .file(path: name, resolved: Self.resolved(name))
         } else {
@@ -37,13 +37,13 @@ enum DatabaseLocation: Sendable {
     private static func defaultDirectory(_ environment: [String: String]) throws(PowerSyncError) -> String {
         if let directory = environment[directoryVariable], !directory.isEmpty {
             guard directory.hasPrefix("/") else {
-                throw .operationFailed(message: "\(directoryVariable) has to be an absolute path")
+                throw PowerSyncError(.invalidArgument, "\(directoryVariable) has to be an absolute path")
             }
             return directory
         }
         guard
             let base = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
-        else { throw .operationFailed(message: "There is no directory for application data") }
+        else { throw PowerSyncError(.fileAccess, "There is no directory for application data") }
         #if canImport(Darwin)
             return base.appendingPathComponent("databases").path
         #else

@@ -125,7 +125,7 @@ struct DatabaseOpener: Sendable {
             return words.first == "pragma" && words.dropFirst().first == "key"
         }
         guard setsKey, try connection.one("PRAGMA cipher", [], { $0.string(0) }) == nil else { return }
-        throw PowerSyncError.operationFailed(message: "This SQLite knows no encryption, a key has no effect")
+        throw PowerSyncError(.invalidArgument, "This SQLite knows no encryption, a key has no effect")
     }
 
     /// Switches to a write-ahead log, without which readers would hold up the writer, and it them.

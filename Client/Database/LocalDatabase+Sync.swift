@@ -14,7 +14,7 @@ extension LocalDatabase {
 
     func waitForFirstSync(priority: Int32) async throws {
         guard priority >= 0 else {
-            throw PowerSyncError.operationFailed(message: "A priority code must not be negative")
+            throw PowerSyncError(.invalidArgument, "A priority code must not be negative")
         }
         let priority = BucketPriority(priority)
         try await waitForStatus { $0.statusForPriority(priority).hasSynced == true }
@@ -52,7 +52,7 @@ extension LocalDatabase {
         let pool = try await pool()
         let status = currentStatus
         guard !status.connected, !status.connecting else {
-            throw PowerSyncError.operationFailed(message: "Cannot update schema while connected")
+            throw PowerSyncError(.invalidState, "Cannot update schema while connected")
         }
         try await apply(schema, to: pool)
         replaceSchema(schema)
@@ -173,7 +173,7 @@ extension LocalDatabase {
     }
 
     private func transport(_ options: ConnectOptions) throws -> any SyncTransport {
-        let transport = try makeTransport()
+        let transport = try PowerSyncError.wrapping(makeTransport)
         guard let logger = options.clientConfiguration?.requestLogger else { return transport }
         return LoggingTransport(transport, configuration: logger)
     }

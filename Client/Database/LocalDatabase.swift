@@ -79,7 +79,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// Returns the connections, opening the database at the first call.
     func pool() async throws -> SQLitePool {
         if isClosed { throw PowerSyncError.closed }
-        return try await opening.value { try await self.open() }
+        return try await wrapping { try await opening.value { try await self.open() } }
     }
 
     private func open() async throws -> SQLitePool {
@@ -126,8 +126,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     func close(deleteDatabase: Bool) async throws {
         if deleteDatabase, group.hasOthers(than: member) {
-            throw PowerSyncError.operationFailed(
-                message: "Cannot delete a database that another instance has open")
+            throw PowerSyncError(
+                .invalidState, "Cannot delete a database that another instance has open")
         }
         let closing = state.withLock { state in
             let closing = state.closing ?? Task { await self.finish() }
@@ -137,7 +137,12 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         await closing.value
         guard deleteDatabase else { return }
         for file in try location.get().files where FileManager.default.fileExists(atPath: file) {
-            try FileManager.default.removeItem(atPath: file)
+            do {
+                try FileManager.default.removeItem(atPath: file)
+            } catch {
+                throw PowerSyncError(
+                    .fileAccess, "Could not remove \(file)", detail: error.localizedDescription)
+            }
         }
     }
 
@@ -174,12 +179,14 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         WatchedQuery(options, of: self).results()
     }
 
-    /// Turns what the connections throw into what the app is told.
+    /// Turns what the SDK's parts throw into what the app is told.
     func wrapping<T>(_ body: () async throws -> T) async throws -> T {
         do {
             return try await body()
-        } catch let error as SQLiteError {
-            throw isClosed ? PowerSyncError.closed : PowerSyncError(error)
+        } catch is SQLiteError where isClosed {
+            throw PowerSyncError.closed
+        } catch {
+            throw PowerSyncError.shown(error)
         }
     }
 }

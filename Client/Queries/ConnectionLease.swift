@@ -72,8 +72,9 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> RowType {
         guard let row = try getOptional(sql: sql, parameters: parameters, mapper: mapper) else {
-            throw PowerSyncError.operationFailed(
-                message: "Expected \(sql) to return a row, but got an empty result set.")
+            let shown = ShownText.sqlWithoutKey(sql) ?? sql
+            throw PowerSyncError(
+                .missingRow, "Expected \(shown) to return a row, but got an empty result set.")
         }
         return row
     }
@@ -83,8 +84,8 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         _ body: (SQLiteStatement, SQLiteConnection) throws -> T
     ) throws -> T {
         guard pthread_equal(thread, pthread_self()) != 0, let connection else {
-            throw PowerSyncError.operationFailed(
-                message: "A ConnectionLeaseContext may not be used on multiple threads")
+            throw PowerSyncError(
+                .invalidState, "A ConnectionLeaseContext may not be used on multiple threads")
         }
         var values: [SQLiteValue] = []
         for parameter in parameters ?? [] {
@@ -99,7 +100,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
                     return try body(statement, connection)
                 }
             } catch let error as SQLiteError where error.code == .misuse && !connection.isClosed {
-                throw PowerSyncError.operationFailed(message: error.message)
+                throw PowerSyncError(.invalidStatement, error.message)
             }
         }
     }

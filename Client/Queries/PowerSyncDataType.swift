@@ -43,8 +43,8 @@ extension PowerSyncDataType {
         case let value as Data: return .data(value)
         case let value as any NestedOptional where value.isNil: return nil
         default:
-            throw .operationFailed(
-                message: "Invalid parameter, expected Bool, String, Int64, Int32, Double or Data")
+            throw PowerSyncError(
+                .invalidArgument, "Invalid parameter, expected Bool, String, Int64, Int32, Double or Data")
         }
     }
 }

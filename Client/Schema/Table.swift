@@ -76,8 +76,9 @@ public struct Table: TableProtocol, Encodable {
     private func json(of index: Index) throws -> JSON {
         let columns = try index.columns.map { indexed -> JSON in
             guard let column = self.columns.first(where: { $0.name == indexed.column }) else {
-                throw PowerSyncError.operationFailed(
-                    message: "Unserializable schema: Index \(index.name) references column \(indexed.column) "
+                throw PowerSyncError(
+                    .invalidArgument,
+                    "Unserializable schema: Index \(index.name) references column \(indexed.column) "
                         + "which does not exist in \(name)")
             }
             return .object([

@@ -30,9 +30,9 @@ import Observation
     public var lastSyncedAt: Date? { data.lastSyncedAt }
     /// Whether all data was ever complete; nil only before the database is open.
     public var hasSynced: Bool? { data.hasSynced }
-    /// The last error of uploading, an `Error`; nil after a success.
+    /// The last error of uploading, nil after a success: a `PowerSyncError`, or what the connector threw.
     public var uploadError: Any? { data.uploadError }
-    /// The last error of downloading, an `Error`; nil after a success.
+    /// The last error of downloading, nil after a success: a `PowerSyncError`, or what the connector threw.
     public var downloadError: Any? { data.downloadError }
     /// The download error, else the upload error.
     public var anyError: Any? { data.anyError }

@@ -16,9 +16,9 @@ public protocol SyncStatusData: Sendable {
     var lastSyncedAt: Date? { get }
     /// Whether all data was ever complete; nil only before the database is open.
     var hasSynced: Bool? { get }
-    /// The last error of uploading, an `Error`; nil after a success.
+    /// The last error of uploading, nil after a success: a `PowerSyncError`, or what the connector threw.
     var uploadError: Any? { get }
-    /// The last error of downloading, an `Error`; nil after a success.
+    /// The last error of downloading, nil after a success: a `PowerSyncError`, or what the connector threw.
     var downloadError: Any? { get }
     /// The download error, else the upload error.
     var anyError: Any? { get }

@@ -7,6 +7,15 @@ struct SyncStatusValue: SyncStatusData {
     /// Whether the stored status has been read; before that nothing is known.
     let isLoaded: Bool
 
+    /// Takes a snapshot, with errors that an app can name.
+    init(snapshot: SyncStatusSnapshot, isLoaded: Bool) {
+        var snapshot = snapshot
+        snapshot.uploadError = snapshot.uploadError.map(PowerSyncError.shown)
+        snapshot.downloadError = snapshot.downloadError.map(PowerSyncError.shown)
+        self.snapshot = snapshot
+        self.isLoaded = isLoaded
+    }
+
     var connected: Bool { snapshot.connected }
     var connecting: Bool { snapshot.connecting }
     var downloading: Bool { snapshot.downloading != nil }

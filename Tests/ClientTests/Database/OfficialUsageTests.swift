@@ -58,7 +58,7 @@ struct OfficialUsageTests {
         let database = open(try TemporaryDirectory())
         try await database.connect(connector: Connector(), retryDelay: 0.05)
         for await status in database.currentStatus.asFlow() where status.downloadError != nil {
-            #expect("\(status.downloadError ?? "")".contains("couldNotConnect"))
+            #expect((status.downloadError as? PowerSyncError)?.code == .connectionRefused)
             #expect(!status.connected)
             #expect(status.hasSynced == false)
             break

@@ -1,0 +1,47 @@
+import Foundation
+
+/// What stands below an error that the SDK makes: its code, and what the part that failed said.
+///
+/// It holds texts and not the error of that part, which may know rows that nobody is to see.
+struct ErrorCause: LocalizedError, CustomStringConvertible, Sendable {
+    let code: PowerSyncError.Code
+    /// What the message of the error above does not say.
+    let detail: String?
+    /// The status that the service answered with.
+    let httpStatus: Int?
+
+    var errorDescription: String? { description }
+    var description: String { detail ?? code.meaning }
+}
+
+extension PowerSyncError.Code {
+    /// What it means for the app, in plain words.
+    var meaning: String {
+        switch self {
+        case .unauthorized: "The service does not accept the token"
+        case .forbidden: "The service refuses access"
+        case .notFound: "The service does not know the address"
+        case .requestRefused: "The service refuses the request"
+        case .serviceUnavailable: "The service cannot answer now"
+        case .protocolViolation: "The service sent what this client does not understand"
+        case .checksumMismatch: "The downloaded data does not match its checksums"
+        case .unknownHost: "The name of the service's host is unknown"
+        case .connectionRefused: "The service cannot be reached"
+        case .connectionInsecure: "The connection to the service cannot be secured"
+        case .connectionSilent: "The service says nothing"
+        case .connectionCut: "The connection to the service broke"
+        case .network: "Talking to the service failed"
+        case .missingCredentials: "The connector has no credentials"
+        case .invalidCredentials: "The credentials cannot be used"
+        case .uploadStalled: "The upload queue does not move"
+        case .fileAccess: "A file of the database cannot be opened or removed"
+        case .unreadableQueueEntry: "An entry of the upload queue cannot be read"
+        case .localData: "The data of the SDK in the database is damaged"
+        case .closed: "The database is closed"
+        case .invalidState: "The call does not fit the state of the database"
+        case .invalidArgument: "An argument is of the wrong kind"
+        case .missingRow: "The query returned no row"
+        default: "The operation failed"
+        }
+    }
+}

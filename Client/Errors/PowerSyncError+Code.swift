@@ -1,0 +1,113 @@
+extension PowerSyncError {
+    /// The kind of a failure, for an app to act on.
+    ///
+    /// The set is open: later versions may know more kinds, so a `switch` needs a `default`.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The name of the code.
+        public let rawValue: String
+
+        /// Creates a code of a name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name of the code.
+        public var description: String { rawValue }
+
+        // MARK: Answers of the service
+
+        /// The service does not accept the token (status 401); the next attempt fetches new credentials.
+        public static let unauthorized = Code(rawValue: "unauthorized")
+        /// The service knows the user and refuses access (status 403).
+        public static let forbidden = Code(rawValue: "forbidden")
+        /// The service does not know the address (status 404): it is another one, or too old.
+        public static let notFound = Code(rawValue: "notFound")
+        /// The service refuses the request, with another status; see ``PowerSyncError/httpStatus``.
+        public static let requestRefused = Code(rawValue: "requestRefused")
+        /// The service cannot answer now (status 408, 429, or 500 and above).
+        public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
+        /// The service sent what this client does not understand, or no sync lines at all.
+        public static let protocolViolation = Code(rawValue: "protocolViolation")
+        /// Downloaded data does not match its checksums again and again.
+        public static let checksumMismatch = Code(rawValue: "checksumMismatch")
+
+        // MARK: The connection
+
+        /// The name of the service's host is unknown.
+        public static let unknownHost = Code(rawValue: "unknownHost")
+        /// Nobody accepts connections at the endpoint, or no way leads there.
+        public static let connectionRefused = Code(rawValue: "connectionRefused")
+        /// The connection could not be secured (TLS): a certificate is not trusted, for example.
+        public static let connectionInsecure = Code(rawValue: "connectionInsecure")
+        /// Nothing came from the service for too long, or no connection came about in time.
+        public static let connectionSilent = Code(rawValue: "connectionSilent")
+        /// The connection broke before the answer was complete.
+        public static let connectionCut = Code(rawValue: "connectionCut")
+        /// Talking to the service failed in another way.
+        public static let network = Code(rawValue: "network")
+
+        // MARK: The connector
+
+        /// The connector returned no credentials: nobody is signed in.
+        public static let missingCredentials = Code(rawValue: "missingCredentials")
+        /// The endpoint is no address of http or https, or the token cannot be sent.
+        public static let invalidCredentials = Code(rawValue: "invalidCredentials")
+        /// `uploadData` returned without completing what is first in the upload queue.
+        public static let uploadStalled = Code(rawValue: "uploadStalled")
+
+        // MARK: The local database
+
+        /// Another connection or process holds the database.
+        public static let databaseBusy = Code(rawValue: "databaseBusy")
+        /// The disk is full, or the database as large as it may be.
+        public static let databaseFull = Code(rawValue: "databaseFull")
+        /// The file of the database is damaged.
+        public static let databaseCorrupt = Code(rawValue: "databaseCorrupt")
+        /// The file is no database, or encrypted with another key.
+        public static let notADatabase = Code(rawValue: "notADatabase")
+        /// A file of the database cannot be opened or removed.
+        public static let fileAccess = Code(rawValue: "fileAccess")
+        /// A write was tried where only reading is allowed.
+        public static let readOnly = Code(rawValue: "readOnly")
+        /// Reading or writing the file failed.
+        public static let diskFailed = Code(rawValue: "diskFailed")
+        /// A constraint of a table does not hold, or a value has the wrong type.
+        public static let constraintViolation = Code(rawValue: "constraintViolation")
+        /// The SQL text is wrong, or names something that is not there.
+        public static let invalidStatement = Code(rawValue: "invalidStatement")
+        /// SQLite failed in another way; see `extendedResultCode`.
+        public static let database = Code(rawValue: "database")
+        /// An entry of the upload queue cannot be read.
+        public static let unreadableQueueEntry = Code(rawValue: "unreadableQueueEntry")
+        /// What the SDK keeps for itself in the database is damaged.
+        public static let localData = Code(rawValue: "localData")
+
+        // MARK: Calls
+
+        /// The database is closed.
+        public static let closed = Code(rawValue: "closed")
+        /// The call does not fit the state of the database or of the connection.
+        public static let invalidState = Code(rawValue: "invalidState")
+        /// An argument is of the wrong kind.
+        public static let invalidArgument = Code(rawValue: "invalidArgument")
+        /// A query returned no row where one was expected.
+        public static let missingRow = Code(rawValue: "missingRow")
+        /// The error tells nothing of its kind.
+        public static let other = Code(rawValue: "other")
+    }
+
+    /// The kind of the failure.
+    ///
+    /// An error that an app made itself has the code of the `PowerSyncError` below it, else ``Code/other``.
+    public var code: Code {
+        switch self {
+        case .sqliteError(let number, _, _, _, _): Code(sqlite: number)
+        case .operationFailed(_, let underlying):
+            (underlying as? ErrorCause)?.code ?? (underlying as? PowerSyncError)?.code ?? .other
+        }
+    }
+
+    /// The status of the service's answer, if one made the error.
+    public var httpStatus: Int? {
+        guard case .operationFailed(_, let underlying) = self else { return nil }
+        return (underlying as? ErrorCause)?.httpStatus ?? (underlying as? PowerSyncError)?.httpStatus
+    }
+}
