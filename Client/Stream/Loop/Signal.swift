@@ -12,6 +12,12 @@ package final class Signal: Sendable {
     /// Makes a flag that is not raised.
     package init() {}
 
+    /// Whether the flag is raised and nobody has seen it yet.
+    package var isRaised: Bool { state.withLock { $0.isRaised } }
+
+    /// Whether a task waits: it has come to the end of all that it was woken for.
+    package var isAwaited: Bool { state.withLock { $0.waiter != nil } }
+
     /// Raises the flag; never blocks.
     package func raise() {
         let waiter = state.withLock { state in

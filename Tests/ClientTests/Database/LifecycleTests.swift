@@ -162,33 +162,56 @@ struct LifecycleTests {
         }
     }
 
-    @Test func closingWaitsForARunningCallback() async throws {
+    @Test(arguments: [true, false]) func closingWaitsForARunningCallback(_ writes: Bool) async throws {
         let test = try TestDatabase()
-        let (started, isOver) = (DispatchSemaphore(value: 0), Lock(false))
-        async let work: Void = test.database.writeLock { connection in
-            started.signal()
-            for _ in 0..<100 {
-                try connection.execute(sql: "INSERT INTO lists (id) VALUES (uuid())", parameters: [])
-            }
+        let database = test.database
+        let (gate, isOver, isClosed) = (BlockingGate(), Lock(false), Lock(false))
+        // Whatever fails on the way, no thread of the database goes on waiting.
+        defer { gate.open() }
+        let callback: @Sendable (any ConnectionContext) throws -> Void = { _ in
+            gate.wait()
             isOver.withLock { $0 = true }
         }
-        await withCheckedContinuation { continuation in
-            Thread {
-                started.wait()
-                continuation.resume()
-            }.start()
+        let work = Task {
+            if writes {
+                try await database.writeLock(callback: callback)
+            } else {
+                try await database.readLock(callback: callback)
+            }
         }
-        try await test.database.close()
+        try await wait(for: "the callback to begin") { gate.arrivals == 1 }
+        let closing = Task {
+            try await database.close()
+            isClosed.withLock { $0 = true }
+        }
+        try await wait(for: "closing to begin") {
+            do {
+                try await database.disconnect()
+                return false
+            } catch {
+                return true
+            }
+        }
+        // A close that did not wait would be over before all this is.
+        let other = try TestDatabase()
+        try await other.insertUser("A")
+        try await other.database.close()
+        #expect(!isClosed.withLock { $0 })
+        gate.open()
+        try await wait(forEndOf: closing)
         #expect(isOver.withLock { $0 })
-        try await work
+        try await wait(forEndOf: work)
     }
 
     @Test func closingWakesWhoWaitsForTheFirstSync() async throws {
         let test = try TestDatabase()
         _ = try await test.count("users")
+        let status = try #require(test.database.currentStatus as? LiveSyncStatus)
         let waiter = Task { try await test.database.waitForFirstSync() }
+        // Who comes after closing is refused with the same text, so it must not come too late.
+        try await wait(for: "somebody to wait") { status.feed.waiterCount == 1 }
         try await test.database.close()
-        let error = await #expect(throws: PowerSyncError.self) { try await waiter.value }
+        let error = await #expect(throws: PowerSyncError.self) { try await wait(forEndOf: waiter) }
         #expect(error?.errorDescription == closedMessage)
     }
 

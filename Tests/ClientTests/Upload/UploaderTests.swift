@@ -181,12 +181,19 @@ import Testing
 
     @Test func triggersDuringTheThrottleMakeOneMoreRound() async throws {
         try await SyncRig.run(try await SyncRig(transport: Self.transport(.writeCheckpoint(1)))) { rig in
-            _ = try await connect(rig)
+            let stream = try await connect(rig)
             try await wait(for: "the first round to end") { rig.clock.waiting == [.seconds(1)] }
             for id in ["a", "b", "c"] { try await rig.writeLocally(id) }
+            // Takes longer than a round that does not wait for the throttle.
+            stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
+            try await wait(for: "another checkpoint") {
+                rig.log.contains { $0.contains("due to local data") }
+            }
+            #expect(rig.isUploadDue)
             #expect(rig.uploads == 0)
             rig.clock.advance(by: .seconds(1))
             try await wait(for: "the upload") { try await target(rig) == 1 }
+            try await rig.finishUploads()
             #expect(rig.uploads == 1)
         }
     }
@@ -198,13 +205,18 @@ import Testing
         try await SyncRig.run(rig) { rig in
             let pause = try await rig.pause()
             try await rig.writeLocally("second")
+            try await rig.finishUploads()
             #expect(rig.uploads == 0)
             #expect(await rig.status.uploadError == nil)
             rig.clock.advance(by: pause)
             let stream = try await rig.stream(1)
+            // Lines are asked for once the head of the answer is handled.
+            try await wait(for: "the stream to be open") { stream.isIdle }
+            try await rig.finishUploads()
             #expect(rig.uploads == 0)
             stream.send(SyncLines.checkpoint(0, []))
             try await wait(for: "the upload") { try await target(rig) == 1 }
+            try await rig.finishUploads()
             #expect(rig.uploads == 1)
         }
     }
@@ -298,7 +310,7 @@ import Testing
         try await SyncRig.run(rig) { rig in
             _ = try await connect(rig)
             try await wait(for: "the upload") { try await target(rig) == 123 }
-            try await wait(for: "the round to end") { rig.clock.waiting.contains(.seconds(1)) }
+            try await rig.finishUploads()
             #expect(checkpointRequests(rig).isEmpty)
             let status = await rig.status
             #expect(status.uploadError == nil && !status.uploading)

@@ -1,8 +1,9 @@
-import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
+
+@testable import PowerSync
 
 /// A coordinator on a database in memory, with a scripted service, a scripted app and a clock moved by hand.
 final class SyncRig: Sendable {
@@ -109,6 +110,23 @@ final class SyncRig: Sendable {
         try await wait(for: "the first round to end") { clock.waiting == [.seconds(1)] }
         clock.advance(by: .seconds(1))
     }
+
+    /// Waits until the uploader has done all that it was asked for so far, the throttles after it included.
+    func finishUploads(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        while true {
+            try await wait(for: "the uploader to rest", sourceLocation: sourceLocation) {
+                coordinator.uploads.isAwaited || clock.waiting.contains(.seconds(1))
+            }
+            if coordinator.uploads.isAwaited { return }
+            clock.advance(by: .seconds(1))
+        }
+    }
+
+    /// Whether the uploader was asked for something that it has not begun.
+    var isUploadDue: Bool { coordinator.uploads.isRaised }
+
+    /// Whether every checkpoint request that was sent is applied, and a new one waited for.
+    var areCheckpointRequestsDone: Bool { coordinator.checkpointRequests.sent.isAwaited }
 
     func setActive(_ streams: [StreamKey]) { state.state.withLock { $0.active = streams } }
 
