@@ -1,14 +1,15 @@
 /// What an app implements to connect a database with its backend.
 public protocol PowerSyncBackendConnectorProtocol: Sendable {
-    /// Returns fresh credentials; nil means that nobody is signed in, which is tried again later.
+    /// Returns fresh credentials; nil means that nobody is signed in.
+    ///
+    /// Called when a stream is opened for the first time, before the token ends, and after it was refused. An error
+    /// shows in the status, as nil does, and the call is repeated after the retry delay.
     func fetchCredentials() async throws -> PowerSyncCredentials?
 
     /// Sends local changes to the backend.
     ///
-    /// Called while the upload queue is not empty; one batch or transaction a call is enough. What was sent
-    /// has to
-    /// be completed, or the next call sees it again. An error is shown in the status and the call repeated
-    /// later.
+    /// Called while the upload queue is not empty; one batch or transaction a call is enough. Complete what was sent,
+    /// or the next call sees it again. An error shows in the status, and the call is repeated after the retry delay.
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws
 }
 

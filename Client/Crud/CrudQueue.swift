@@ -5,8 +5,7 @@ enum CrudQueue {
 
     /// The oldest transaction after an id; parameter: the id.
     ///
-    /// It is the row with the smallest id and those that follow it without a gap in the same transaction. A
-    /// row
+    /// It is the row with the smallest id and those that follow it without a gap in the same transaction. A row
     /// without transaction stands alone, because NULL equals nothing.
     static let nextTransaction = """
         WITH RECURSIVE run(id, tx_id, data) AS (

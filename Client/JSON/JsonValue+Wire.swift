@@ -20,8 +20,7 @@ extension JsonValue {
 
     /// The value for the wire, names in order of their bytes, so that equal values always have equal texts.
     ///
-    /// JSON has no infinity and no NaN: the first is written as a number beyond every double, the second as
-    /// null.
+    /// JSON has no infinity and no NaN: the first is written as a number beyond every double, the second as null.
     package var json: JSON {
         switch self {
         case .null: .null

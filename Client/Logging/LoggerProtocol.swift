@@ -1,7 +1,7 @@
 /// Where the SDK sends its log lines.
 ///
-/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines never hold
-/// tokens, row values or bound parameters.
+/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines of the SDK
+/// hold no tokens, row values or bound parameters; they may quote what the app's own errors say.
 public protocol LoggerProtocol: Sendable {
     /// Logs something normal that is worth knowing.
     func info(_ message: String, tag: String?)

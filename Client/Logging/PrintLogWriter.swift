@@ -10,9 +10,8 @@ import Foundation
 
 /// Writes log lines to the system's log on Apple platforms, to standard error elsewhere.
 ///
-/// On standard error each line is one `write` of `SEVERITY: [tag] message`, so lines of several threads
-/// never mix and
-/// a tool's standard output stays clean.
+/// On standard error each line is one `write` of `SEVERITY: [tag] message`, so lines of several threads never
+/// mix. A tool's standard output stays clean.
 public final class PrintLogWriter: LogWriterProtocol {
     #if canImport(OSLog)
         private let logger: Logger

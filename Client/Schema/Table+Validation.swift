@@ -27,7 +27,7 @@ public enum TableError: Error {
 private let maximumColumns = 63
 
 extension Table {
-    /// Checks the names and options of the table, in the order of client-api 1.10.
+    /// Checks the names and options of the table.
     ///
     /// - Throws: `TableError`, for the first rule that is broken.
     public func validate() throws {
