@@ -1,19 +1,19 @@
 import PowerSyncSQLite
 import PowerSyncSystem
 
-/// What all instances of one database file share: connections, syncing and stream subscriptions.
+/// What all instances of one database file share: connections, syncing, its status and stream subscriptions.
 ///
 /// It lives as long as one of its instances; the connections close with it at the latest.
 final class DatabaseGroup: Sendable {
     let location: DatabaseLocation
     let streams = StreamRegistry()
     let sync = GroupSync()
+    let status = SharedStatus()
     private let opening = SingleFlight<SQLitePool>()
     private let state = Lock(State())
 
     private struct State {
         var members: [ObjectIdentifier: WeakMember] = [:]
-        var snapshot: SyncStatusSnapshot?
     }
 
     private struct WeakMember {
@@ -28,13 +28,11 @@ final class DatabaseGroup: Sendable {
 
     /// Adds an instance; returns whether there are others.
     func join(_ member: DatabaseMember) -> Bool {
-        let (hasOthers, snapshot) = state.withLock { state in
+        state.withLock { state in
             let hasOthers = !state.members.isEmpty
             state.members[ObjectIdentifier(member)] = WeakMember(value: member)
-            return (hasOthers, state.snapshot)
+            return hasOthers
         }
-        if let snapshot { member.status.publish(snapshot) }
-        return hasOthers
     }
 
     /// Removes an instance; returns the connections if nobody else needs them.
@@ -42,7 +40,6 @@ final class DatabaseGroup: Sendable {
     func leave(_ member: DatabaseMember) -> SQLitePool? {
         let isLast = state.withLock { state in
             state.members[ObjectIdentifier(member)] = nil
-            if state.members.isEmpty { state.snapshot = nil }
             return state.members.isEmpty
         }
         return isLast ? opening.take() : nil
@@ -51,25 +48,6 @@ final class DatabaseGroup: Sendable {
     /// Whether an instance beside this one is in use.
     func hasOthers(than member: DatabaseMember) -> Bool {
         state.withLock { state in state.members.keys.contains { $0 != ObjectIdentifier(member) } }
-    }
-
-    /// The status that all instances show.
-    var snapshot: SyncStatusSnapshot { state.withLock { $0.snapshot ?? SyncStatusSnapshot() } }
-
-    /// Shows a status to all instances.
-    func publish(_ snapshot: SyncStatusSnapshot) {
-        update { $0 = snapshot }
-    }
-
-    /// Changes the status of all instances.
-    func update(_ change: (inout SyncStatusSnapshot) -> Void) {
-        state.withLock { state in
-            var snapshot = state.snapshot ?? SyncStatusSnapshot()
-            change(&snapshot)
-            state.snapshot = snapshot
-            // Under the lock, so that no instance sees an older status after a newer one.
-            for member in state.members.values { member.value?.status.publish(snapshot) }
-        }
     }
 
     /// Tells all instances of changed tables, and syncing of changes that may have to be uploaded.

@@ -58,22 +58,18 @@ extension LocalDatabase {
         replaceSchema(schema)
     }
 
-    /// Shows what the database says of earlier syncing.
+    /// Shows what the database says of earlier syncing, unless a stream shows more.
     ///
     /// - Parameters:
     ///   - pool: the connections.
     ///   - resetting: whether everything else is forgotten, errors too.
     /// - Throws: `PowerSyncError`.
     func refreshStatus(_ pool: SQLitePool, resetting: Bool) async throws {
-        let stored = try await wrapping {
-            try await SyncDatabase(pool: pool, environment: environment).write { try $0.offlineStatus() }
-        }
-        group.update { snapshot in
-            if resetting { snapshot = SyncStatusSnapshot() }
-            // A stream that is open knows more than what is stored.
-            guard !snapshot.connected, !snapshot.connecting else { return }
-            snapshot.iteration.priorities = stored.priorities
-            snapshot.iteration.streams = stored.streams
+        let database = SyncDatabase(pool: pool, environment: environment)
+        try await wrapping {
+            try await group.status.refresh(resetting: resetting) {
+                try await database.write { try $0.offlineStatus() }
+            }
         }
     }
 }
@@ -166,7 +162,7 @@ extension LocalDatabase {
                 uploadData: { try await connector.uploadData(database: self) }),
             transport: try transport(options),
             options: sync,
-            status: SyncStatusHub(group.snapshot) { group.publish($0) },
+            status: SyncStatusHub(of: group.status),
             activeStreams: { group.streams.active },
             environment: environment,
             log: { severity, message in logger.log(severity, message, tag: LogTag.sync) })

@@ -12,7 +12,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     let makeTransport: @Sendable () throws -> any SyncTransport
     private let location: Result<DatabaseLocation, PowerSyncError>
     private let initialStatements: [String]
-    private let member = DatabaseMember()
+    private let member: DatabaseMember
     private let opening = SingleFlight<SQLitePool>()
     private let state: Lock<State>
 
@@ -38,6 +38,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         // Of no use to anybody: every call throws.
         case .failure: group = DatabaseGroup(location: .memory)
         }
+        member = DatabaseMember(status: group.status)
         if group.join(member) {
             logger.warning(
                 """

@@ -1,66 +1,57 @@
-import Foundation
 import PowerSyncSystem
 
-/// The status of one database instance: the newest value for all, every change for those who follow it.
+/// The status of the file as one database instance shows it, until that is closed.
 final class StatusFeed: Sendable {
     /// How many snapshots wait for a follower that does not take them; beyond that the oldest go.
     static let bufferLimit = 1024
 
     private struct State {
-        var current = SyncStatusValue(snapshot: SyncStatusSnapshot(), isLoaded: false)
-        var followers: [Int: AsyncStream<any SyncStatusData>.Continuation] = [:]
-        var waiters: [Int: Waiter] = [:]
-        var nextId = 0
-        var isClosed = false
+        /// What is shown from the closing on.
+        var last: SyncStatusValue?
+        var followers: Set<Int> = []
+        var waiters: [Int: AsyncThrowingStream<Void, any Error>.Continuation] = [:]
         var observable: Observable?
     }
 
-    private struct Waiter {
-        let condition: @Sendable (SyncStatusValue) -> Bool
-        let continuation: CheckedContinuation<Void, any Error>
-    }
-
+    /// The status as an object, and the task that keeps it up to date.
     private struct Observable: Sendable {
         let status: ObservableSyncStatus
+        let updates: Task<Void, Never>
     }
 
+    private let shared: SharedStatus
+    // Its sections may take the lock of `shared`, never the other way round.
     private let state = Lock(State())
 
+    /// Shows a status.
+    init(of shared: SharedStatus) {
+        self.shared = shared
+        shared.join()
+    }
+
+    deinit { close() }
+
     /// The newest status.
-    var current: SyncStatusValue { state.withLock { $0.current } }
+    var current: SyncStatusValue { state.withLock { $0.last } ?? SyncStatusValue(shared.current) }
 
     /// How many wait for a condition.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
-
-    /// Shows a status; one that equals the current one is no change.
-    func publish(_ snapshot: SyncStatusSnapshot) {
-        let value = SyncStatusValue(snapshot: snapshot, isLoaded: true)
-        let (ready, observable) = state.withLock { state -> ([Waiter], Observable?) in
-            guard !state.current.isSame(as: value) else { return ([], nil) }
-            state.current = value
-            // Under the lock, so that all followers see the same order; it runs none of their code.
-            for follower in state.followers.values { follower.yield(value) }
-            let ready = state.waiters.filter { $0.value.condition(value) }
-            for id in ready.keys { state.waiters[id] = nil }
-            return (Array(ready.values), state.observable)
-        }
-        for waiter in ready { waiter.continuation.resume() }
-        // The main actor runs these in any order; each shows what is newest then.
-        if let observable { Task { @MainActor in observable.status.update(current) } }
-    }
 
     /// Returns the current status and every later one.
     func follow() -> AsyncStream<any SyncStatusData> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: (any SyncStatusData).self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-        let id = state.withLock { state in
-            state.nextId += 1
-            continuation.yield(state.current)
-            state.followers[state.nextId] = continuation
-            return state.nextId
+        let id = state.withLock { state -> Int? in
+            if let last = state.last {
+                continuation.yield(last)
+                return nil
+            }
+            let (id, _) = shared.observe { continuation.yield(SyncStatusValue($0)) }
+            state.followers.insert(id)
+            return id
         }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { $0.followers[id] = nil }
+        if let id {
+            continuation.onTermination = { [weak self] _ in self?.forget(id) }
         }
         return stream
     }
@@ -70,86 +61,71 @@ final class StatusFeed: Sendable {
     /// - Parameter condition: looks at a status; must be quick and call nothing else.
     /// - Throws: `CancellationError`, and `PowerSyncError` when the database is closed.
     func wait(until condition: @escaping @Sendable (SyncStatusValue) -> Bool) async throws {
-        let id = state.withLock { state in
-            state.nextId += 1
-            return state.nextId
+        try Task.checkCancellation()
+        let (ends, end) = AsyncThrowingStream<Void, any Error>.makeStream()
+        let id = state.withLock { state -> Int? in
+            guard state.last == nil else { return nil }
+            let (id, _) = shared.observe { if condition(SyncStatusValue($0)) { end.yield(()) } }
+            state.waiters[id] = end
+            return id
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (continuation: CheckedContinuation<Void, any Error>) in
-                let known: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.isClosed { return .failure(PowerSyncError.closed) }
-                    if condition(state.current) { return .success(()) }
-                    state.waiters[id] = Waiter(condition: condition, continuation: continuation)
-                    return nil
-                }
-                if let known { continuation.resume(with: known) }
-            }
-        } onCancel: {
-            let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
-            waiter?.continuation.resume(throwing: CancellationError())
-        }
+        guard let id else { throw PowerSyncError.closed }
+        defer { forget(id) }
+        for try await _ in ends { return }
+        throw CancellationError()
     }
 
     /// Lets everybody who waits go with an error; followers keep what they have.
     func close() {
-        let waiters = state.withLock { state in
-            state.isClosed = true
-            defer { state.waiters = [:] }
-            return state.waiters.values
+        let ended = state.withLock { state -> State? in
+            guard state.last == nil else { return nil }
+            defer { state = State(last: SyncStatusValue(shared.current), observable: state.observable) }
+            return state
         }
-        for waiter in waiters { waiter.continuation.resume(throwing: PowerSyncError.closed) }
+        guard let ended else { return }
+        for id in ended.followers.union(ended.waiters.keys) { shared.forget(id) }
+        for waiter in ended.waiters.values { waiter.finish(throwing: PowerSyncError.closed) }
+        ended.observable?.updates.cancel()
+        shared.leave()
     }
 
     /// The status as an observable object, made at the first use.
     @MainActor var observable: ObservableSyncStatus {
-        let (known, current) = state.withLock { ($0.observable, $0.current) }
-        if let known { return known.status }
-        let made = ObservableSyncStatus(current)
-        state.withLock { $0.observable = Observable(status: made) }
-        // What was published in between went to nobody.
-        made.update(self.current)
-        return made
+        // Only the main actor makes one, so nobody else does beside it.
+        if let known = state.withLock({ $0.observable }) { return known.status }
+        // Of what comes before the main actor has time the newest is enough.
+        let (newer, continuation) = AsyncStream.makeStream(
+            of: SyncStatusValue.self, bufferingPolicy: .bufferingNewest(1))
+        let (id, snapshot) = shared.observe(includingCurrent: false) {
+            continuation.yield(SyncStatusValue($0))
+        }
+        let last = state.withLock { $0.last }
+        let status = ObservableSyncStatus(last ?? SyncStatusValue(snapshot))
+        let updates = Task { for await value in newer { status.update(value) } }
+        let isOpen = state.withLock { state in
+            state.observable = Observable(status: status, updates: updates)
+            if state.last == nil { state.followers.insert(id) }
+            return state.last == nil
+        }
+        if !isOpen {
+            shared.forget(id)
+            updates.cancel()
+        }
+        return status
+    }
+
+    private func forget(_ id: Int) {
+        state.withLock { state in
+            state.followers.remove(id)
+            state.waiters[id] = nil
+        }
+        shared.forget(id)
     }
 }
 
 extension SyncStatusValue {
-    /// Whether nobody could tell this value from another one.
-    fileprivate func isSame(as other: SyncStatusValue) -> Bool {
-        isLoaded == other.isLoaded && snapshot.iteration == other.snapshot.iteration
-            && snapshot.uploading == other.snapshot.uploading
-            && snapshot.uploadError == nil && other.snapshot.uploadError == nil
-            && snapshot.downloadError == nil && other.snapshot.downloadError == nil
+    /// Makes the view of a status; nil stands for one that is not known yet.
+    init(_ snapshot: SyncStatusSnapshot?) {
+        self.init(snapshot: snapshot ?? SyncStatusSnapshot(), isLoaded: snapshot != nil)
     }
-}
-
-/// The live status of a database.
-struct LiveSyncStatus: SyncStatus {
-    let feed: StatusFeed
-
-    var connected: Bool { feed.current.connected }
-    var connecting: Bool { feed.current.connecting }
-    var downloading: Bool { feed.current.downloading }
-    var downloadProgress: (any SyncDownloadProgress)? { feed.current.downloadProgress }
-    var uploading: Bool { feed.current.uploading }
-    var lastSyncedAt: Date? { feed.current.lastSyncedAt }
-    var hasSynced: Bool? { feed.current.hasSynced }
-    var uploadError: Any? { feed.current.uploadError }
-    var downloadError: Any? { feed.current.downloadError }
-    var anyError: Any? { feed.current.anyError }
-    var priorityStatusEntries: [PriorityStatusEntry] { feed.current.priorityStatusEntries }
-    var syncStreams: [SyncStreamStatus]? { feed.current.syncStreams }
-
-    func statusForPriority(_ priority: BucketPriority) -> PriorityStatusEntry {
-        feed.current.statusForPriority(priority)
-    }
-
-    func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus? {
-        feed.current.forStream(stream: stream)
-    }
-
-    func asFlow() -> AsyncStream<any SyncStatusData> { feed.follow() }
-
-    @MainActor var observable: ObservableSyncStatus { feed.observable }
 }

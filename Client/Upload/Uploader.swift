@@ -24,7 +24,7 @@ struct Uploader: Sendable {
             while true {
                 try await trigger.wait()
                 // Without a stream nothing is sent; the first line of the next one triggers again.
-                guard await isAllowed() else { continue }
+                guard isAllowed else { continue }
                 let start = environment.uptime()
                 try await round()
                 roundEnded()
@@ -33,7 +33,7 @@ struct Uploader: Sendable {
             }
         } catch {
             // Only cancellation ends the loop: a round deals with every other error.
-            await status.setUploading(false)
+            status.setUploading(false)
         }
     }
 
@@ -42,13 +42,13 @@ struct Uploader: Sendable {
     /// - Throws: `CancellationError`.
     private func round() async throws {
         var previous: Int64?
-        while await isAllowed() {
+        while isAllowed {
             do {
                 guard let front = try await database.write({ try $0.frontOfUploadQueue() }) else {
-                    await status.setUploading(false)
+                    status.setUploading(false)
                     switch try await updateWriteCheckpoint() {
                     case .overtaken: continue
-                    case .known: await status.clearUploadError()
+                    case .known: status.clearUploadError()
                     case .unknown: break
                     }
                     return
@@ -58,9 +58,9 @@ struct Uploader: Sendable {
                     throw SyncError(
                         .stalledUpload, "Delaying due to previously encountered CRUD item.")
                 }
-                if previous != nil { await status.clearUploadError() }
+                if previous != nil { status.clearUploadError() }
                 previous = front
-                await status.setUploading(true)
+                status.setUploading(true)
                 try await upload()
                 try Task.checkCancellation()
             } catch {
@@ -68,12 +68,12 @@ struct Uploader: Sendable {
                 try Task.checkCancellation()
                 previous = nil
                 log(.error, "Error uploading crud: \(error)")
-                await status.uploadFailed(error)
+                status.uploadFailed(error)
                 try await waitToRetry()
-                guard await status.current.connected else { return }
+                guard status.current.connected else { return }
             }
         }
-        await status.setUploading(false)
+        status.setUploading(false)
     }
 
     private enum WriteCheckpoint {
@@ -114,10 +114,7 @@ struct Uploader: Sendable {
         return try SyncHTTP.writeCheckpoint(from: response)
     }
 
-    private func isAllowed() async -> Bool {
-        if options.uploadsWhileDisconnected { return true }
-        return await status.current.connected
-    }
+    private var isAllowed: Bool { options.uploadsWhileDisconnected || status.current.connected }
 
     /// Waits for the retry delay, but not longer than the stream is open.
     private func waitToRetry() async throws {
@@ -125,7 +122,7 @@ struct Uploader: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [environment] in try await environment.sleep(delay) }
             group.addTask { [status] in
-                while await status.current.connected { try await status.disconnected.wait() }
+                while status.current.connected { try await status.disconnected.wait() }
             }
             defer { group.cancelAll() }
             try await group.next()

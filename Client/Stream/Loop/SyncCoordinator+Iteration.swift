@@ -31,7 +31,7 @@ extension SyncCoordinator {
             let database = database
             await Task { await database.endIteration() }.value
         }
-        await status.disconnect(error: failure)
+        status.disconnect(error: failure)
         return Task.isCancelled ? .cancelled : end
     }
 
@@ -158,13 +158,13 @@ extension SyncCoordinator {
         var last: SyncIterationStatus?
         for effect in result.effects {
             guard case .status(let status) = effect else {
-                if let status = last { await self.status.show(status) }
+                if let status = last { self.status.show(status) }
                 last = nil
                 continue
             }
             last = status
         }
-        if let last { await status.show(last) }
+        if let last { status.show(last) }
         return result.effects
     }
 
@@ -178,7 +178,7 @@ extension SyncCoordinator {
             case .fetchCredentials(expired: false): prefetch.raise()
             case .completed:
                 retry.succeeded()
-                await status.clearDownloadError()
+                status.clearDownloadError()
             case .close(let reason): return reason
             }
         }

@@ -2,7 +2,7 @@
 ///
 /// One loop handles everything that happens to a stream, one after the other; uploading runs beside it.
 package actor SyncCoordinator {
-    /// The status, also after the end.
+    /// What it says of itself; shows the status also after the end.
     package nonisolated let status: SyncStatusHub
     nonisolated let database: SyncDatabase
     nonisolated let transport: any SyncTransport
@@ -31,7 +31,7 @@ package actor SyncCoordinator {
     ///   - backend: the app's connector.
     ///   - transport: the way to the service.
     ///   - options: how to sync.
-    ///   - status: where the status is kept.
+    ///   - status: where it says how it goes.
     ///   - activeStreams: returns the streams that the app holds; must not block.
     ///   - environment: time and chance.
     ///   - log: receives log lines; must not block.
@@ -89,7 +89,7 @@ package actor SyncCoordinator {
             group.cancelAll()
         }
         // A stream that closed to be opened again at once is still shown as connected.
-        await status.disconnect()
+        status.disconnect()
         await credentials.invalidate()
     }
 
@@ -121,11 +121,9 @@ package actor SyncCoordinator {
 
     /// Reads the subscriptions anew while no stream could report them.
     private func showSubscriptions() async {
+        let database = database
         do {
-            let stored = try await database.write { try $0.offlineStatus() }
-            var iteration = await status.current.iteration
-            iteration.streams = stored.streams
-            await status.show(iteration)
+            try await status.refresh { try await database.write { try $0.offlineStatus() } }
         } catch {
             log(.warning, "Could not read the stream subscriptions: \(error)")
         }

@@ -99,9 +99,10 @@ struct GroupTests {
         _ = try await a.count("users")
         _ = try await b.count("users")
         let database = try #require(a.database as? LocalDatabase)
-        var snapshot = SyncStatusSnapshot()
-        snapshot.iteration.connected = true
-        database.group.publish(snapshot)
+        database.group.status.update { snapshot in
+            snapshot.iteration.connected = true
+            return true
+        }
         #expect(a.database.currentStatus.connected)
         #expect(b.database.currentStatus.connected)
         let c = try TestDatabase(folder: folder)

@@ -55,9 +55,10 @@ struct SchemaChangeTests {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)
         _ = try await test.count("users")
-        database.group.update { snapshot in
+        database.group.status.update { snapshot in
             snapshot.iteration.connected = isConnected
             snapshot.iteration.connecting = !isConnected
+            return true
         }
         let error = await #expect(throws: PowerSyncError.self) {
             try await database.updateSchema(schema: Schema())
@@ -79,11 +80,12 @@ struct SchemaChangeTests {
         try await test.insertUser("A")
         try await database.execute("INSERT INTO drafts (id, text) VALUES ('d', 'draft')")
         let client = try await database.get("SELECT powersync_client_id()") { try $0.getString(index: 0) }
-        database.group.update { snapshot in
+        database.group.status.update { snapshot in
             snapshot.iteration.priorities = [
                 PrioritySyncState(priority: PrioritySyncState.fullSync, lastSyncedAt: 1)
             ]
             snapshot.downloadError = TestError(text: "old")
+            return true
         }
         #expect(database.currentStatus.hasSynced == true)
         var results = try database.watch("SELECT name FROM users") { try $0.getString(index: 0) }

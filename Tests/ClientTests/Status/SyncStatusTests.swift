@@ -19,12 +19,12 @@ struct SyncStatusTests {
     }
 
     @Test func flowBeginsWithTheCurrentStatusAndKeepsEachLaterOne() async throws {
-        let feed = StatusFeed()
-        feed.publish(snapshot { $0.iteration.connecting = true })
+        let status = SharedStatus()
+        let feed = StatusFeed(of: status)
+        status.tell(snapshot { $0.iteration.connecting = true })
         var flow = feed.follow().makeAsyncIterator()
-        feed.publish(snapshot { $0.iteration.connected = true })
-        feed.publish(snapshot { $0.iteration.connected = true })
-        feed.publish(snapshot { $0.uploading = true })
+        status.tell(snapshot { $0.iteration.connected = true })
+        status.tell(snapshot { $0.uploading = true })
         let first = try #require(await flow.next())
         let second = try #require(await flow.next())
         let third = try #require(await flow.next())
@@ -35,21 +35,24 @@ struct SyncStatusTests {
     }
 
     @Test func errorsAreAlwaysNews() async throws {
-        let feed = StatusFeed()
+        let status = SharedStatus()
+        let hub = SyncStatusHub(of: status)
+        let feed = StatusFeed(of: status)
         var flow = feed.follow().makeAsyncIterator()
         _ = await flow.next()
-        for _ in 0..<2 { feed.publish(snapshot { $0.downloadError = TestError(text: "same") }) }
+        for _ in 0..<2 { hub.disconnect(error: TestError(text: "same")) }
         #expect(await flow.next()?.downloadError is TestError)
         #expect(await flow.next()?.downloadError is TestError)
     }
 
     @Test func followerThatNeverLooksKeepsABoundedNumber() async throws {
-        let feed = StatusFeed()
+        let shared = SharedStatus()
+        let feed = StatusFeed(of: shared)
         let flow = feed.follow()
         for index in 0..<(StatusFeed.bufferLimit + 100) {
-            feed.publish(snapshot { $0.iteration.appliedCheckpointRequestID = Int64(index) })
+            shared.tell(snapshot { $0.iteration.appliedCheckpointRequestID = Int64(index) })
         }
-        feed.publish(snapshot { $0.iteration.connected = true })
+        shared.tell(snapshot { $0.iteration.connected = true })
         var count = 0
         for await status in flow {
             count += 1
@@ -59,10 +62,11 @@ struct SyncStatusTests {
     }
 
     @Test func waitingEndsWithTheConditionWithCancellationOrWithTheDatabase() async throws {
-        let feed = StatusFeed()
+        let status = SharedStatus()
+        let feed = StatusFeed(of: status)
         async let connected: Void = feed.wait { $0.connected }
         try await wait(for: "one to wait") { feed.waiterCount == 1 }
-        feed.publish(snapshot { $0.iteration.connected = true })
+        status.tell(snapshot { $0.iteration.connected = true })
         try await connected
         try await feed.wait { $0.connected }
         let cancelled = Task { try await feed.wait { $0.uploading } }
@@ -163,8 +167,8 @@ struct SyncStatusTests {
     }
 
     @Test @MainActor func observableStatusIsOneObjectThatTellsOfChanges() async throws {
-        let feed = StatusFeed()
-        let status = LiveSyncStatus(feed: feed)
+        let shared = SharedStatus()
+        let status = LiveSyncStatus(feed: StatusFeed(of: shared))
         let observable = status.observable
         #expect(observable === status.observable)
         #expect(!observable.connected)
@@ -174,8 +178,18 @@ struct SyncStatusTests {
         } onChange: {
             change.yield()
         }
-        feed.publish(snapshot { $0.downloadError = TestError(text: "down") })
+        shared.tell(snapshot { $0.downloadError = TestError(text: "down") })
         for await _ in changes { break }
         #expect(observable.downloadError is TestError)
+    }
+}
+
+extension SharedStatus {
+    /// Tells a status whatever was told before.
+    func tell(_ snapshot: SyncStatusSnapshot) {
+        update {
+            $0 = snapshot
+            return true
+        }
     }
 }

@@ -70,12 +70,15 @@ final class SyncRig: Sendable {
                 try await pool.write { try $0.run("DELETE FROM ps_crud") }
             })
         let stored = try await database.write { try $0.offlineStatus() }
-        let hub = SyncStatusHub(SyncStatusSnapshot(iteration: stored)) { snapshot in
+        let status = SharedStatus(SyncStatusSnapshot(iteration: stored))
+        status.observe(includingCurrent: false) { snapshot in
+            guard let snapshot else { return }
             shared.state.withLock { $0.snapshots.append(snapshot) }
             report(snapshot)
         }
         coordinator = SyncCoordinator(
-            database: database, backend: backend, transport: transport, options: options, status: hub,
+            database: database, backend: backend, transport: transport, options: options,
+            status: SyncStatusHub(of: status),
             activeStreams: { shared.state.withLock { $0.active } }, environment: environment
         ) { severity, message in
             shared.state.withLock { $0.log.append("\(severity.stringValue) \(message)") }
@@ -98,7 +101,7 @@ final class SyncRig: Sendable {
     var log: [String] { state.state.withLock { $0.log } }
     var fetches: Int { state.state.withLock { $0.fetches } }
     var uploads: Int { state.state.withLock { $0.uploads } }
-    var status: SyncStatusSnapshot { get async { await coordinator.status.current } }
+    var status: SyncStatusSnapshot { get async { coordinator.status.current } }
 
     /// Whether a complete line was handled, whatever came of it.
     var isSynced: Bool {
