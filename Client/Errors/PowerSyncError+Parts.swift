@@ -100,6 +100,7 @@ extension PowerSyncError.Code {
             }
         // Between its request and its end a stream is in no wrong state by itself: a line came too early.
         case .protocolViolation, .unexpectedResponse, .invalidState: self = .protocolViolation
+        case .silentConnection: self = .connectionSilent
         case .noCredentials: self = .missingCredentials
         case .checksumMismatch: self = .checksumMismatch
         case .stalledUpload: self = .uploadStalled
@@ -114,7 +115,7 @@ extension PowerSyncError.Code {
         case .couldNotResolve: self = .unknownHost
         case .couldNotConnect: self = .connectionRefused
         case .tls: self = .connectionInsecure
-        case .timedOut: self = .connectionSilent
+        case .timedOut, .silent: self = .connectionSilent
         case .cut: self = .connectionCut
         case .badURL, .badRequest: self = .invalidCredentials
         case .tooLarge: self = .protocolViolation

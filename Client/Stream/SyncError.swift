@@ -20,6 +20,8 @@ package struct SyncError: Error, Sendable, CustomStringConvertible {
         package static let httpStatus = Code(rawValue: "http-status")
         /// The service answered with something that is no stream of sync lines or no answer.
         package static let unexpectedResponse = Code(rawValue: "unexpected-response")
+        /// No byte came or went for so long that the connection counts as dead.
+        package static let silentConnection = Code(rawValue: "silent-connection")
         /// The connector has no credentials.
         package static let noCredentials = Code(rawValue: "no-credentials")
         /// Data does not match its checksum again and again.
@@ -54,6 +56,11 @@ package struct SyncError: Error, Sendable, CustomStringConvertible {
         guard let cause else { return message }
         return "\(message): \(cause)"
     }
+}
+
+extension Error {
+    /// Whether a connection was given up because it was silent.
+    var isSilentConnection: Bool { (self as? SyncError)?.code == .silentConnection }
 }
 
 extension SyncError {

@@ -42,6 +42,7 @@ struct Uploader: Sendable {
     /// - Throws: `CancellationError`.
     private func round() async throws {
         var previous: Int64?
+        var hasReplacedConnection = false
         while isAllowed {
             do {
                 guard let front = try await database.write({ try $0.frontOfUploadQueue() }) else {
@@ -69,6 +70,11 @@ struct Uploader: Sendable {
                 previous = nil
                 log(.error, "Error uploading crud: \(error)")
                 status.uploadFailed(error)
+                if error.isSilentConnection, !hasReplacedConnection {
+                    // As a stream: the first time without a pause.
+                    hasReplacedConnection = true
+                    continue
+                }
                 try await waitToRetry()
                 guard status.current.connected else { return }
             }

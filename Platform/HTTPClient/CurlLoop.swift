@@ -32,7 +32,8 @@ final class CurlLoop: Sendable {
     }
 
     private let state = Lock(State())
-    private let now: @Sendable () -> ContinuousClock.Instant
+    /// The clock of idle transfers.
+    let now: @Sendable () -> ContinuousClock.Instant
     private let certificates: String?
     private let multi: Multi
     private let thread = Lock<pthread_t?>(nil)
@@ -151,7 +152,7 @@ final class CurlLoop: Sendable {
         switch command {
         case .add(let transfer):
             do {
-                let curl = try CurlTransfer(transfer, now: now, certificates: certificates)
+                let curl = try CurlTransfer(transfer, now: now(), certificates: certificates)
                 try Self.add(curl.easy, to: multi.handle)
                 active[curl.easy] = curl
             } catch {
@@ -176,7 +177,7 @@ final class CurlLoop: Sendable {
             .other, "libcurl refuses the request: \(String(cString: curl_multi_strerror(code)))")
     }
 
-    /// Ends the transfers that were idle for too long.
+    /// Ends the transfers whose connection was silent for too long.
     ///
     /// - Parameter active: the transfers.
     /// - Returns: the milliseconds until the next one can be.
@@ -184,12 +185,14 @@ final class CurlLoop: Sendable {
         let now = now()
         var next = now + .seconds(60)
         for (easy, transfer) in active {
-            guard let deadline = transfer.deadline(now: now) else { continue }
+            let deadline = transfer.deadline(now: now)
             if deadline <= now {
                 curl_multi_remove_handle(multi.handle, easy)
                 active[easy] = nil
                 transfer.transfer.finish(
-                    .failure(HTTPClientError(.timedOut, "Nothing was sent or received for too long")))
+                    .failure(
+                        HTTPClientError(
+                            .silent, "Nothing came or went for \(transfer.transfer.request.idleTimeout)")))
             } else {
                 next = min(next, deadline)
             }

@@ -9,21 +9,20 @@ final class CurlTransfer {
     private var headers: UnsafeMutablePointer<curl_slist>?
     private let errorText: UnsafeMutablePointer<CChar>
     private var parser = HTTPHeadParser()
-    private let now: () -> ContinuousClock.Instant
-    private var lastActivity: ContinuousClock.Instant
-    private var sent: Int64 = 0
+    /// How many bytes the connection has accepted and brought, and when that was seen to grow.
+    private var bytes: Int64 = 0
+    private var lastByte: ContinuousClock.Instant
     private var isPaused = false
     /// Of the addresses that libcurl wanted to connect to.
     private var (accepted, rejected) = (0, 0)
 
     init(
-        _ transfer: Transfer, now: @escaping () -> ContinuousClock.Instant, certificates: String?
+        _ transfer: Transfer, now: ContinuousClock.Instant, certificates: String?
     ) throws(HTTPClientError) {
         guard let easy = curl_easy_init() else { throw HTTPClientError(.other, "libcurl has no memory") }
         self.transfer = transfer
         self.easy = easy
-        self.now = now
-        lastActivity = now()
+        lastByte = now
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         try configure(transfer.request, certificates)
@@ -39,21 +38,21 @@ final class CurlTransfer {
     func resume() {
         guard isPaused else { return }
         isPaused = false
-        lastActivity = now()
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
-    /// Returns when the transfer has been idle for too long; nil while it is paused on our side.
-    func deadline(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-        if isPaused { return nil }
-        let deadline = lastActivity + transfer.request.idleTimeout
-        if deadline > now { return deadline }
-        // Sending makes no callback: ask whether some of the body went out since the last time.
-        let sentNow = Int64(ps_curl_sent(easy))
-        guard sentNow > sent else { return deadline }
-        sent = sentNow
-        lastActivity = now
-        return now + transfer.request.idleTimeout
+    /// Returns when the connection has been silent for too long.
+    ///
+    /// Asked at every turn of the loop, so that a byte counts from the turn in which it went or came. While nobody
+    /// reads that is never: silence begins again when somebody does.
+    func deadline(now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        let bytesNow = Int64(ps_curl_bytes(easy))
+        if bytesNow != bytes {
+            bytes = bytesNow
+            lastByte = now
+        }
+        guard let since = transfer.awaitedSince else { return now + transfer.request.idleTimeout }
+        return max(lastByte, since) + transfer.request.idleTimeout
     }
 
     /// Tells the task how the transfer ended.
@@ -183,12 +182,10 @@ final class CurlTransfer {
     }
 
     private func receiveHeader(_ bytes: UnsafeRawBufferPointer) {
-        lastActivity = now()
         if let head = parser.append(bytes) { transfer.receive(head) }
     }
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = now()
         let taken = transfer.receive(bytes)
         isPaused = !taken
         return taken

@@ -14,8 +14,10 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
         package static let rejectedAddress = Code(rawValue: "rejectedAddress")
         /// The host's name is unknown.
         package static let couldNotResolve = Code(rawValue: "couldNotResolve")
-        /// A timeout of the request passed.
+        /// Connecting, or the whole exchange, took longer than the request allows.
         package static let timedOut = Code(rawValue: "timedOut")
+        /// The connection neither accepted nor brought a byte for as long as the request allows.
+        package static let silent = Code(rawValue: "silent")
         /// The connection broke before the answer was complete.
         package static let cut = Code(rawValue: "cut")
         /// The body is larger than the caller accepts.

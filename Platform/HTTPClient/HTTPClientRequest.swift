@@ -13,8 +13,8 @@ package struct HTTPClientRequest: Sendable {
     package var body: [UInt8]?
     /// How long looking up the name, connecting and the TLS handshake may take.
     package var connectTimeout: Duration
-    /// How long nothing at all may be sent or received; time in which nobody asks for the body does not
-    /// count.
+    /// How long the connection may neither accept nor bring a byte while the answer is read; time in which nobody
+    /// asks for more of it does not count.
     package var idleTimeout: Duration
     /// How long the whole exchange may take; nil for no limit.
     package var totalTimeout: Duration?

@@ -20,6 +20,8 @@ final class Transfer: Sendable {
         var end: Result<Void, any Error>?
         var headWaiter: CheckedContinuation<HTTPHead, any Error>?
         var bodyWaiter: CheckedContinuation<[UInt8]?, any Error>?
+        /// When the last waiter began to wait.
+        var waitBegan: ContinuousClock.Instant?
     }
 
     init(_ request: HTTPClientRequest, loop: CurlLoop) {
@@ -29,17 +31,26 @@ final class Transfer: Sendable {
 
     // MARK: The task's side
 
+    /// Since when a task waits for the head or for more of the body; nil while none does.
+    var awaitedSince: ContinuousClock.Instant? {
+        state.withLock { state in
+            state.headWaiter == nil && state.bodyWaiter == nil ? nil : state.waitBegan
+        }
+    }
+
     /// Whether a task waits for the head or for more of the body.
-    var isAwaited: Bool { state.withLock { $0.headWaiter != nil || $0.bodyWaiter != nil } }
+    var isAwaited: Bool { awaitedSince != nil }
 
     /// Returns the head, as soon as it is there.
     func head() async throws -> HTTPHead {
-        try await withTaskCancellationHandler {
+        let now = loop.now()
+        return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let known: Result<HTTPHead, any Error>? = state.withLock { state in
                     if let head = state.head { return .success(head) }
                     if let end = state.end { return .failure(Self.failure(of: end)) }
                     state.headWaiter = continuation
+                    state.waitBegan = now
                     return nil
                 }
                 if let known { continuation.resume(with: known) }
@@ -53,7 +64,8 @@ final class Transfer: Sendable {
     ///
     /// One caller at a time.
     func next() async throws -> [UInt8]? {
-        try await withTaskCancellationHandler {
+        let now = loop.now()
+        return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let (known, resume): (Result<[UInt8]?, any Error>?, Bool) = state.withLock { state in
                     if !state.buffer.isEmpty {
@@ -65,6 +77,7 @@ final class Transfer: Sendable {
                     if let end = state.end { return (end.map { nil }, false) }
                     precondition(state.bodyWaiter == nil, "A body is read by one task at a time")
                     state.bodyWaiter = continuation
+                    state.waitBegan = now
                     return (nil, false)
                 }
                 if resume { loop.submit(.resume(self)) }

@@ -168,7 +168,7 @@ struct HTTPClientStreamTests {
         for await _ in hangUps { break }
     }
 
-    @Test func silenceLongerThanTheIdleTimeoutTimesOut() async throws {
+    @Test func silenceLongerThanTheIdleTimeoutEndsTheAnswer() async throws {
         let server = try RawServer { connection in
             _ = connection.request()
             connection.send(.chunkedHead)
@@ -179,7 +179,79 @@ struct HTTPClientStreamTests {
         let error = await #expect(throws: HTTPClientError.self) {
             try await client.send(HTTPClientRequest(url: server.url(), idleTimeout: .milliseconds(150)))
         }
-        #expect(error?.code == .timedOut)
+        #expect(error?.code == .silent)
+    }
+
+    /// Lets the thread of a client take a turn, after all it had to do before: any transfer does.
+    private func turn(_ client: HTTPClient) async throws {
+        let nobody = try RefusingPort()
+        await #expect(throws: HTTPClientError.self) {
+            try await client.send(HTTPClientRequest(url: "http://127.0.0.1:\(nobody.number)/"))
+        }
+    }
+
+    /// On a clock that the test moves.
+    @Test func aRequestThatIsNotAnsweredEndsAfterOneIdleTimeoutAlthoughItsBodyWentOut() async throws {
+        let clock = Lock(ContinuousClock.now)
+        let hasRequest = Lock(false)
+        let server = try RawServer { connection in
+            _ = connection.request()
+            hasRequest.withLock { $0 = true }
+            connection.waitForHangUp()
+        }
+        let loop = try CurlLoop(now: { clock.withLock { $0 } })
+        let client = try HTTPClient(driving: loop)
+        defer { client.close() }
+        let transfer = Transfer(
+            HTTPClientRequest(
+                method: "POST", url: server.url(), body: Array("{}".utf8), idleTimeout: .seconds(30)),
+            loop: loop)
+        loop.submit(.add(transfer))
+        let head = Task { try await transfer.head().status }
+        try await wait(for: "the request to be there, and the task to wait") {
+            hasRequest.withLock { $0 } && transfer.isAwaited
+        }
+        // The turn in which the request went out is over then.
+        try await turn(client)
+        clock.withLock { $0 += .seconds(29) }
+        try await turn(client)
+        #expect(transfer.isAwaited)
+        clock.withLock { $0 += .seconds(1) }
+        try await turn(client)
+        let error = await #expect(throws: HTTPClientError.self) { try await wait(forEndOf: head) }
+        #expect(error?.code == .silent)
+    }
+
+    /// On a clock that the test moves.
+    @Test func silenceCountsOnlyWhileSomebodyReads() async throws {
+        let clock = Lock(ContinuousClock.now)
+        let line = DispatchSemaphore(value: 0)
+        let server = try RawServer { connection in
+            _ = connection.request()
+            connection.send(.chunkedHead)
+            line.wait()
+            connection.chunk("x")
+            connection.waitForHangUp()
+        }
+        let client = try HTTPClient(driving: CurlLoop(now: { clock.withLock { $0 } }))
+        defer { client.close() }
+        let stream = try await client.open(HTTPClientRequest(url: server.url(), idleTimeout: .seconds(30)))
+        // Whoever is busy with what came before cannot know whether more would have come.
+        clock.withLock { $0 += .seconds(100) }
+        try await turn(client)
+        line.signal()
+        #expect(text(try await stream.next()) == "x")
+        clock.withLock { $0 += .seconds(100) }
+        try await turn(client)
+        let part = Task { try await stream.next() }
+        try await wait(for: "the task to wait for the body") { stream.transfer.isAwaited }
+        clock.withLock { $0 += .seconds(29) }
+        try await turn(client)
+        #expect(stream.transfer.isAwaited)
+        clock.withLock { $0 += .seconds(1) }
+        try await turn(client)
+        let error = await #expect(throws: HTTPClientError.self) { try await wait(forEndOf: part) }
+        #expect(error?.code == .silent)
     }
 
     /// On a clock that the test moves: each step is shorter than the time-out, the sum of two is longer.
@@ -205,12 +277,11 @@ struct HTTPClientStreamTests {
             #expect(text(try await stream.next()) == "x")
         }
         let last = Task { try await stream.next() }
+        try await wait(for: "the task to wait for the body") { stream.transfer.isAwaited }
         clock.withLock { $0 += step * 2 }
-        // Any transfer lets the thread look at the clock.
-        let nobody = try RefusingPort()
-        _ = try? await client.send(HTTPClientRequest(url: "http://127.0.0.1:\(nobody.number)/"))
-        let error = await #expect(throws: HTTPClientError.self) { try await last.value }
-        #expect(error?.code == .timedOut)
+        try await turn(client)
+        let error = await #expect(throws: HTTPClientError.self) { try await wait(forEndOf: last) }
+        #expect(error?.code == .silent)
     }
 
     @Test func closingTheClientEndsItsStreams() async throws {

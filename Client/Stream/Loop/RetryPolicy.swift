@@ -6,11 +6,25 @@ struct RetryPolicy: Sendable {
     /// The wait after an ordinary failure.
     let base: Duration
     private var mismatches = 0
+    /// Whether a silent connection was replaced and nothing has come since.
+    private var isReplaced = false
 
     init(base: Duration) { self.base = base }
 
     /// Notes that a checkpoint was applied.
     mutating func succeeded() { mismatches = 0 }
+
+    /// Notes that the service said something.
+    mutating func heard() { isReplaced = false }
+
+    /// Notes that a connection was given up because it was silent; returns whether to try again at once.
+    ///
+    /// It was most likely dead for long, on a network that works again: a device that slept, a router that forgot the
+    /// connection. If the next one is silent from its beginning, the service is.
+    mutating func fellSilent() -> Bool {
+        defer { isReplaced = true }
+        return !isReplaced
+    }
 
     /// Notes that data did not match its checksum; returns whether it is worth telling the app.
     ///

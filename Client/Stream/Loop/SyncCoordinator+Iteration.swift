@@ -17,6 +17,7 @@ extension SyncCoordinator {
             log(.error, "Sync iteration failed: \(error)")
             failure = error
             end = .failed
+            if error.isSilentConnection, retry.fellSilent() { end = .silent }
         }
         if case .closed(let reason) = end {
             if reason.reconnectsAtOnce { return end }
@@ -79,6 +80,7 @@ extension SyncCoordinator {
                 effects = try await step(.connectionEstablished)
                 inlet.finish()
             case .input(.chunk(let bytes)):
+                retry.heard()
                 lines.append(bytes)
                 let wasEmpty = batch.isEmpty
                 if let reason = try await handleLines(&lines, &isFirstLine, prefetch) { return reason }

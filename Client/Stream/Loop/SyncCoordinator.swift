@@ -99,7 +99,7 @@ package actor SyncCoordinator {
         switch end {
         case .closed(let reason) where reason.reconnectsAtOnce: return
         case .closed, .failed: delay = retry.delay(random: environment.random())
-        case .cancelled: return
+        case .silent, .cancelled: return
         }
         let environment = environment
         let mailbox = mailbox
@@ -136,6 +136,8 @@ enum IterationEnd: Sendable {
     case closed(SyncCloseReason)
     /// Something failed; the status shows it.
     case failed
+    /// The connection was silent for too long, and a new one is to be tried without a pause; the status shows it.
+    case silent
     /// The coordinator is to stop.
     case cancelled
 }

@@ -1,4 +1,7 @@
 /// Carries requests to the service: libcurl on Linux, a script in tests.
+///
+/// A connection that neither accepts nor brings a byte for 30 seconds, while somebody reads, ends with `SyncError` and
+/// the code `silentConnection`.
 package protocol SyncTransport: Sendable {
     /// Sends a request and returns as soon as the head of the response is there.
     func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream

@@ -49,10 +49,15 @@ static inline curl_socket_t ps_curl_socket(const struct curl_sockaddr *address) 
 #endif
 }
 
-/* How many bytes of the request's body have been sent. */
-static inline curl_off_t ps_curl_sent(CURL *easy) {
-    curl_off_t sent = 0;
-    return curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK ? sent : 0;
+/* How many bytes the connection has accepted and brought, the heads of request and answer included. */
+static inline curl_off_t ps_curl_bytes(CURL *easy) {
+    curl_off_t sent = 0, received = 0;
+    long request_head = 0, answer_head = 0;
+    curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_head);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &answer_head);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+    return request_head + sent + answer_head + received;
 }
 
 /* Returns the next finished transfer, NULL if there is none. */

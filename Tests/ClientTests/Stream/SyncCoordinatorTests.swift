@@ -223,6 +223,38 @@ import Testing
         }
     }
 
+    @Test func aSilentConnectionIsReplacedAtOnceAndOnlyOnceUntilSomethingComes() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            let dead = try await rig.stream(0)
+            dead.send(checkpoint)
+            dead.fallSilent()
+            // The clock stands still.
+            let silent = try await rig.stream(1)
+            let error = await rig.status.downloadError as? SyncError
+            #expect(error?.code == .silentConnection)
+            silent.fallSilent()
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect(rig.transport.streams.count == 2)
+            rig.clock.advance(by: .seconds(5))
+            let stream = try await rig.stream(2)
+            stream.send(checkpoint)
+            stream.fallSilent()
+            let last = try await rig.stream(3)
+            last.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
+            try await wait(for: "the error to go") { await rig.status.downloadError == nil }
+        }
+    }
+
+    @Test func aReplacedConnectionThatFailsOtherwiseWaits() async throws {
+        let transport = ScriptedTransport(statuses: [200, 500])
+        try await SyncRig.run(try await SyncRig(transport: transport)) { rig in
+            try await rig.stream(0).fallSilent()
+            _ = try await rig.stream(1)
+            try await wait(for: "a pause") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect(rig.transport.streams.count == 2)
+        }
+    }
+
     @Test func chunksMayBeCutAnywhere() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)

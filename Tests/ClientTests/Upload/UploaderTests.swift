@@ -132,6 +132,28 @@ import Testing
         }
     }
 
+    @Test func aSilentRequestForAWriteCheckpointIsRepeatedAtOnceAndThenAfterTheDelay() async throws {
+        let requests = Lock(0)
+        let transport = Self.transport(.writeCheckpoint(3)) {
+            let number = requests.withLock { count in
+                count += 1
+                return count
+            }
+            if number <= 2 { throw SyncError(.silentConnection, "nothing came") }
+        }
+        let rig = try await SyncRig(transport: transport)
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            _ = try await connect(rig)
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect(requests.withLock { $0 } == 2)
+            #expect((await rig.status.uploadError as? SyncError)?.code == .silentConnection)
+            rig.clock.advance(by: .seconds(5))
+            try await wait(for: "the target to be known") { try await target(rig) == 3 }
+            #expect(rig.uploads == 1)
+        }
+    }
+
     @Test func aQueueThatDoesNotMoveIsWarnedAboutAndDelayed() async throws {
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(1)),

@@ -105,6 +105,8 @@ final class ScriptedStream: SyncResponseStream {
     func sendRaw(bytes: [UInt8]) { push(.success(bytes)) }
     func end() { push(.success(nil)) }
     func cut() { push(.failure(ScriptError("connection reset"))) }
+    /// What the transport does with a connection that is silent for too long.
+    func fallSilent() { push(.failure(SyncError(.silentConnection, "nothing came"))) }
 
     private func push(_ piece: Result<[UInt8]?, any Error>) {
         state.withLock { $0.pieces.append(piece) }
