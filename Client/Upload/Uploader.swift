@@ -23,7 +23,7 @@ struct Uploader: Sendable {
         do {
             while true {
                 try await trigger.wait()
-                // Without a stream nothing is sent; the first line of the next one triggers again.
+                // Without a stream nothing is sent; the next one that opens triggers again.
                 guard isAllowed else { continue }
                 let start = environment.uptime()
                 try await round()
@@ -87,7 +87,7 @@ struct Uploader: Sendable {
         case known
         /// There were other writes meanwhile, which come first.
         case overtaken
-        /// The stream over which it could be asked for is gone; the first line of the next one triggers again.
+        /// The stream over which it could be asked for is gone; the next one that opens triggers again.
         case unknown
     }
 

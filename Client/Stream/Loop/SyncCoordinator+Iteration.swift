@@ -71,19 +71,20 @@ extension SyncCoordinator {
         _ inlet: SyncMailbox.Inlet, prefetch: Signal, waiting: Signal
     ) async throws -> SyncCloseReason {
         var lines = SyncLineReader(.json, limit: options.lineLimit)
-        var isFirstLine = true
         while true {
             let effects: [SyncEffect]
             switch try await mailbox.next() {
             case .input(.opened(let format)):
                 lines = SyncLineReader(format, limit: options.lineLimit)
                 effects = try await step(.connectionEstablished)
+                // Not with the first line: a service may have none before it has seen an upload.
+                uploads.raise()
                 inlet.finish()
             case .input(.chunk(let bytes)):
                 retry.heard()
                 lines.append(bytes)
                 let wasEmpty = batch.isEmpty
-                if let reason = try await handleLines(&lines, &isFirstLine, prefetch) { return reason }
+                if let reason = try await handleLines(&lines, prefetch) { return reason }
                 if wasEmpty, !batch.isEmpty { waiting.raise() }
                 inlet.finish()
                 continue
@@ -115,7 +116,7 @@ extension SyncCoordinator {
 
     /// Handles all whole lines that are there; data lines may only be kept to be stored with others.
     private func handleLines(
-        _ lines: inout SyncLineReader, _ isFirstLine: inout Bool, _ prefetch: Signal
+        _ lines: inout SyncLineReader, _ prefetch: Signal
     ) async throws -> SyncCloseReason? {
         while let (line, size) = try await nextLine(&lines, prefetch) {
             let event = SyncEvent.line(line, size: size)
@@ -127,10 +128,7 @@ extension SyncCoordinator {
                 effects = try await step(event)
             }
             if let reason = await perform(effects, prefetch) { return reason }
-            var triggersUpload = isFirstLine
-            if case .tokenExpiresIn = line { triggersUpload = true }
-            if triggersUpload { uploads.raise() }
-            isFirstLine = false
+            if case .tokenExpiresIn = line { uploads.raise() }
         }
         return nil
     }

@@ -18,7 +18,7 @@ import Testing
         try await wait(for: "all to be taken") { stream.isIdle }
     }
 
-    /// Opens a stream with a checkpoint, and lets the upload round pass that the first line starts: its end is an event
+    /// Opens a stream with a checkpoint, and lets the upload round pass that its opening starts: its end is an event
     /// like any other.
     private func begin(_ rig: SyncRig) async throws -> ScriptedStream {
         let stream = try await rig.stream(0)

@@ -272,6 +272,8 @@ import Testing
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
             try await wait(for: "the client to ask") { stream.asked == 1 }
+            // What uploads wants the writer, too.
+            try await rig.finishUploads()
             let release = BlockingGate()
             let pool = rig.pool
             // The thread of the writer is kept busy.

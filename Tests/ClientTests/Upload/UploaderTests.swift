@@ -231,14 +231,23 @@ import Testing
             #expect(rig.uploads == 0)
             #expect(await rig.status.uploadError == nil)
             rig.clock.advance(by: pause)
-            let stream = try await rig.stream(1)
-            // Lines are asked for once the head of the answer is handled.
-            try await wait(for: "the stream to be open") { stream.isIdle }
-            try await rig.finishUploads()
-            #expect(rig.uploads == 0)
-            stream.send(SyncLines.checkpoint(0, []))
+            _ = try await rig.stream(1)
             try await wait(for: "the upload") { try await target(rig) == 1 }
             try await rig.finishUploads()
+            #expect(rig.uploads == 1)
+        }
+    }
+
+    @Test func aServiceWhoseFirstLineWaitsForAnUploadGetsIt() async throws {
+        let rig = try await SyncRig(transport: Self.transport(.writeCheckpoint(7)))
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            let stream = try await rig.stream(0)
+            try await wait(for: "the request for a write checkpoint") { checkpointRequests(rig).count == 1 }
+            stream.send(
+                SyncLines.checkpoint(1, [.init("b", checksum: 5)], writeCheckpoint: 7),
+                SyncLines.data("b", SyncLines.put(1, "remote", checksum: 5)), SyncLines.complete())
+            try await wait(for: "the checkpoint to be applied") { try await rig.items() == ["remote"] }
             #expect(rig.uploads == 1)
         }
     }
@@ -289,10 +298,9 @@ import Testing
             stream.end()
             // Only the pause of the stream is left.
             try await wait(for: "the end of the delay") { rig.clock.waiting == [.seconds(60)] }
-            rig.clock.advance(by: .seconds(60))
-            let again = try await rig.stream(1)
             #expect(rig.uploads == 1)
-            again.send(SyncLines.checkpoint(0, []))
+            rig.clock.advance(by: .seconds(60))
+            _ = try await rig.stream(1)
             try await wait(for: "the upload") { try await target(rig) == 1 }
         }
     }

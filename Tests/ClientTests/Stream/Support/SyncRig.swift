@@ -108,7 +108,7 @@ final class SyncRig: Sendable {
         log.contains { $0.contains("applied checkpoint") || $0.contains("due to local data") }
     }
 
-    /// Waits for the end of the round that the first line started, and for its throttle.
+    /// Waits for the end of the round that the opening of a stream started, and for its throttle.
     func restThrottle() async throws {
         try await wait(for: "the first round to end") { clock.waiting == [.seconds(1)] }
         clock.advance(by: .seconds(1))
