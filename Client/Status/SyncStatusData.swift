@@ -41,17 +41,3 @@ public protocol SyncStatus: SyncStatusData, Sendable {
     @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)
     @MainActor var observable: ObservableSyncStatus { get }
 }
-
-/// The state of one stream.
-public struct SyncStreamStatus: Sendable {
-    /// How much of its data has arrived; nil unless a download runs.
-    public let progress: (any ProgressWithOperations)?
-    /// The subscription.
-    public let subscription: SyncSubscriptionDescription
-
-    /// Creates a state.
-    package init(progress: (any ProgressWithOperations)?, subscription: SyncSubscriptionDescription) {
-        self.progress = progress
-        self.subscription = subscription
-    }
-}
