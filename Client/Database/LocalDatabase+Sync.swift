@@ -80,21 +80,21 @@ extension LocalDatabase {
         StreamReference(name: name, parameters: params, database: self)
     }
 
-    /// Stores a subscription and keeps it alive; returns the generation to release it with.
+    /// Stores a subscription and keeps it alive; returns the number of the handle to release it with.
     func subscribe(_ key: StreamKey, wish: StreamRegistry.Wish) async throws -> Int {
         let pool = try await pool()
         // Before it is stored: one that nobody holds and that has no time to live would go at once.
-        let generation = group.streams.retain(key, wish: wish)
+        let handle = group.streams.retain(key, wish: wish)
         do {
             try await write(pool) {
                 try $0.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
             }
         } catch {
-            _ = group.streams.release(key, generation: generation)
+            _ = group.streams.release(key, handle: handle)
             throw error
         }
         try await subscriptionsChanged(pool)
-        return generation
+        return handle
     }
 
     func unsubscribeAll(_ key: StreamKey) async throws {
@@ -105,8 +105,8 @@ extension LocalDatabase {
     }
 
     /// Gives a handle up: what it kept alive lasts for its time to live.
-    func release(_ key: StreamKey, generation: Int) {
-        if group.streams.release(key, generation: generation) { _ = group.sync.subscriptionsChanged() }
+    func release(_ key: StreamKey, handle: Int) {
+        if group.streams.release(key, handle: handle) { _ = group.sync.subscriptionsChanged() }
     }
 
     private func subscriptionsChanged(_ pool: SQLitePool) async throws {
@@ -118,13 +118,16 @@ extension LocalDatabase {
         let wishes = group.streams.wishes
         guard !wishes.isEmpty else { return }
         try await write(pool) { store in
-            for (key, wish) in wishes {
+            for (key, ofHandles) in wishes {
                 let isStored = try store.connection.one(
                     "SELECT 1 FROM ps_stream_subscriptions WHERE stream_name = ?1 AND local_params = ?2",
                     [.text(key.name), .text(key.storedParameters)]
                 ) { _ in true }
                 guard isStored == nil else { continue }
-                try store.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+                // One after the other, as they were made: that decides which priority counts.
+                for wish in ofHandles {
+                    try store.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+                }
             }
         }
     }

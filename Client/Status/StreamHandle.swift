@@ -5,15 +5,15 @@ final class StreamHandle: SyncStreamSubscription {
     let name: String
     let parameters: JsonParam?
     private let key: StreamKey
-    private let generation: Int
+    private let number: Int
     private let database: LocalDatabase
     private let isReleased = Lock(false)
 
-    init(name: String, parameters: JsonParam?, key: StreamKey, generation: Int, database: LocalDatabase) {
+    init(name: String, parameters: JsonParam?, key: StreamKey, number: Int, database: LocalDatabase) {
         self.name = name
         self.parameters = parameters
         self.key = key
-        self.generation = generation
+        self.number = number
         self.database = database
     }
 
@@ -38,6 +38,6 @@ final class StreamHandle: SyncStreamSubscription {
             defer { isReleased = true }
             return !isReleased
         }
-        if isFirst { database.release(key, generation: generation) }
+        if isFirst { database.release(key, handle: number) }
     }
 }

@@ -20,9 +20,9 @@ struct StreamReference: SyncStream {
         let wish = StreamRegistry.Wish(
             timeToLive: ttl.map { Int64(min(max(0, $0), TimeInterval(SyncStore.longestTimeToLive))) },
             priority: priority.map { Int($0.priorityCode) })
-        let generation = try await database.subscribe(key, wish: wish)
+        let number = try await database.subscribe(key, wish: wish)
         return StreamHandle(
-            name: name, parameters: parameters, key: key, generation: generation, database: database)
+            name: name, parameters: parameters, key: key, number: number, database: database)
     }
 
     func unsubscribeAll() async throws {

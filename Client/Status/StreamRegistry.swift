@@ -2,23 +2,28 @@ import PowerSyncSystem
 
 /// The stream subscriptions that handles of the app keep alive, counted for all instances of a file.
 final class StreamRegistry: Sendable {
-    /// What the app asked for when it subscribed last.
+    /// What the app asked for when it subscribed.
     struct Wish: Sendable, Equatable {
         var timeToLive: Int64?
         var priority: Int?
     }
 
-    private struct Entry {
-        var handles: Int
-        var wish: Wish
-        /// Tells handles of a subscription from those of an earlier one that was ended for all.
-        var generation: Int
+    private struct Handle {
+        let number: Int
+        let wish: Wish
     }
 
     private struct State {
-        var entries: [StreamKey: Entry] = [:]
+        /// The handles of each stream, the oldest first.
+        var handles: [StreamKey: [Handle]] = [:]
+        /// The streams that have handles, in the order in which they got their first.
         var order: [StreamKey] = []
-        var generation = 0
+        var lastNumber = 0
+
+        mutating func remove(_ key: StreamKey) {
+            handles[key] = nil
+            order.removeAll { $0 == key }
+        }
     }
 
     private let state = Lock(State())
@@ -26,45 +31,42 @@ final class StreamRegistry: Sendable {
     /// The streams that are held, in the order in which they were first.
     var active: [StreamKey] { state.withLock { $0.order } }
 
-    /// The streams that are held, with what was asked for.
-    var wishes: [(key: StreamKey, wish: Wish)] {
-        state.withLock { state in state.order.compactMap { key in state.entries[key].map { (key, $0.wish) } }
+    /// The streams that are held, with what each of their handles asked for, the oldest first.
+    var wishes: [(key: StreamKey, wishes: [Wish])] {
+        state.withLock { state in
+            state.order.map { key in (key, state.handles[key, default: []].map(\.wish)) }
         }
     }
 
-    /// Counts a new handle; returns the generation to release it with.
+    /// Counts a new handle.
+    ///
+    /// - Returns: its number, to release it with.
     func retain(_ key: StreamKey, wish: Wish) -> Int {
         state.withLock { state in
-            if var entry = state.entries[key] {
-                entry.handles += 1
-                entry.wish = wish
-                state.entries[key] = entry
-                return entry.generation
-            }
-            state.generation += 1
-            state.entries[key] = Entry(handles: 1, wish: wish, generation: state.generation)
-            state.order.append(key)
-            return state.generation
+            if state.handles[key] == nil { state.order.append(key) }
+            state.lastNumber += 1
+            state.handles[key, default: []].append(Handle(number: state.lastNumber, wish: wish))
+            return state.lastNumber
         }
     }
 
-    /// Gives a handle up; returns whether it was the last one.
-    func release(_ key: StreamKey, generation: Int) -> Bool {
+    /// Gives a handle up; one that is inert already is none.
+    ///
+    /// - Returns: whether it was the last one of its stream.
+    func release(_ key: StreamKey, handle number: Int) -> Bool {
         state.withLock { state in
-            guard let entry = state.entries[key], entry.generation == generation else { return false }
-            state.entries[key]?.handles -= 1
-            guard entry.handles == 1 else { return false }
-            state.entries[key] = nil
-            state.order.removeAll { $0 == key }
+            guard let index = state.handles[key]?.firstIndex(where: { $0.number == number }) else {
+                return false
+            }
+            state.handles[key]?.remove(at: index)
+            guard state.handles[key]?.isEmpty == true else { return false }
+            state.remove(key)
             return true
         }
     }
 
     /// Makes all handles of a stream inert.
     func releaseAll(_ key: StreamKey) {
-        state.withLock { state in
-            state.entries[key] = nil
-            state.order.removeAll { $0 == key }
-        }
+        state.withLock { $0.remove(key) }
     }
 }

@@ -153,6 +153,52 @@ struct StreamSubscriptionTests {
         try await bench.database.close()
     }
 
+    /// What clearing takes away and the next connection stores again, as the handles that are left asked for it.
+    private func restored(_ bench: ConnectedBench) async throws -> [String] {
+        try await bench.database.disconnectAndClear()
+        try await bench.connect()
+        return try await bench.database.getAll(
+            "SELECT ttl || ' ' || coalesce(local_priority, 'none') FROM ps_stream_subscriptions"
+        ) { try $0.getString(index: 0) }
+    }
+
+    @Test func eachHandleKeepsWhatItAskedFor() async throws {
+        let bench = try ConnectedBench()
+        let stream = bench.database.syncStream(name: "a", params: nil)
+        let first = try await stream.subscribe(ttl: 100, priority: BucketPriority(1))
+        let second = try await stream.subscribe(ttl: 200, priority: BucketPriority(2))
+        // The later time to live counts, and of priorities the more urgent.
+        #expect(try await restored(bench) == ["200 1"])
+        let third = try await stream.subscribe(ttl: 300, priority: BucketPriority(0))
+        try await third.unsubscribe()
+        #expect(try await restored(bench) == ["200 1"])
+        try await second.unsubscribe()
+        #expect(try await restored(bench) == ["100 1"])
+        try await first.unsubscribe()
+        #expect(try await restored(bench).isEmpty)
+        try await bench.database.close()
+    }
+
+    @Test func aSubscriptionThatFailsLeavesThoseBeforeItAsTheyWere() async throws {
+        let bench = try ConnectedBench()
+        let stream = bench.database.syncStream(name: "a", params: nil)
+        let handle = try await stream.subscribe(ttl: 100, priority: BucketPriority(1))
+        try await bench.database.execute(
+            """
+            CREATE TRIGGER refusal BEFORE UPDATE ON ps_stream_subscriptions
+            BEGIN SELECT RAISE(ABORT, 'refused'); END
+            """)
+        await #expect(throws: PowerSyncError.self) {
+            try await stream.subscribe(ttl: 300, priority: BucketPriority(0))
+        }
+        try await bench.database.execute("DROP TRIGGER refusal")
+        #expect(bench.database.group.streams.active == [StreamKey(name: "a")])
+        #expect(try await restored(bench) == ["100 1"])
+        try await handle.unsubscribe()
+        #expect(bench.database.group.streams.active.isEmpty)
+        try await bench.database.close()
+    }
+
     @Test func waitingForAStreamCanBeCancelled() async throws {
         let bench = try ConnectedBench()
         let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
