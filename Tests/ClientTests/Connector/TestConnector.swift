@@ -56,9 +56,19 @@ struct ConnectedBench {
     let database: LocalDatabase
     let log: RecordingWriter
 
-    init(folder: TemporaryDirectory? = nil, transport: ScriptedTransport? = nil, name: String = "test.db")
-        throws
-    {
+    /// - Parameters:
+    ///   - folder: where the file is, a new one if nil.
+    ///   - transport: the service, one that answers every request for a write checkpoint with 1 if nil.
+    ///   - name: the file's name.
+    ///   - schema: the tables.
+    ///   - environment: the clock.
+    ///   - reaching: makes the way to the service.
+    /// - Throws: when there is no place for a folder.
+    init(
+        folder: TemporaryDirectory? = nil, transport: ScriptedTransport? = nil, name: String = "test.db",
+        schema: Schema = TestDatabase.schema, environment: SyncEnvironment = .system(),
+        reaching: @escaping @Sendable (ScriptedTransport) -> any SyncTransport = { $0 }
+    ) throws {
         let folder = try folder ?? TemporaryDirectory()
         let answer = SyncHTTPResponse(status: 200, body: Array(#"{"data":{"write_checkpoint":"1"}}"#.utf8))
         let transport = transport ?? ScriptedTransport(answers: [answer])
@@ -66,12 +76,12 @@ struct ConnectedBench {
         log = RecordingWriter(keeping: folder)
         self.transport = transport
         database = LocalDatabase(
-            schema: TestDatabase.schema,
+            schema: schema,
             location: Result { () throws(PowerSyncError) in
                 try DatabaseLocation(named: name == ":memory:" ? name : folder.file(name))
             },
             logger: DefaultLogger(writers: [log]), initialStatements: [], groups: .shared,
-            makeTransport: { transport })
+            environment: environment, makeTransport: { reaching(transport) })
     }
 
     var status: any SyncStatus { database.currentStatus }

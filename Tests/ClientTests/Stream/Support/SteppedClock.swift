@@ -27,6 +27,9 @@ final class SteppedClock: Sendable {
             random: { self.state.withLock { $0.random } })
     }
 
+    /// How far it has been moved.
+    var now: Duration { state.withLock { $0.now } }
+
     /// How long each sleeper still has to wait, ascending.
     var waiting: [Duration] {
         state.withLock { state in state.sleepers.values.map { $0.deadline - state.now }.sorted() }
