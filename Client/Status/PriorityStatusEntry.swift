@@ -15,7 +15,7 @@ public struct PriorityStatusEntry: Sendable, Decodable {
         case hasSynced = "has_synced"
     }
 
-    /// Decodes an entry of the core's status, whose times are microseconds since 1970 (client-core 6.12).
+    /// Decodes an entry of the core's status as JSON, where times are microseconds since 1970.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         priority = try container.decode(BucketPriority.self, forKey: .priority)
