@@ -132,11 +132,12 @@ struct DatabaseOpener: Sendable {
     private static func beginLog(_ connection: SQLiteConnection) throws {
         let mode = try connection.one("PRAGMA journal_mode = WAL") { $0.string(0) } ?? "unknown"
         guard mode != "wal", connection.path != ":memory:" else { return }
-        throw PowerSyncError.operationFailed(
-            message: """
-                The database \(connection.path) cannot have a write-ahead log, its journal mode stays "\(mode)": where it \
-                lies there is no shared memory, as on network file systems. Keep it on a local disk.
-                """)
+        throw PowerSyncError(
+            .fileAccess,
+            """
+            The database \(connection.path) cannot have a write-ahead log, its journal mode stays "\(mode)": where it \
+            lies there is no shared memory, as on network file systems. Keep it on a local disk.
+            """)
     }
 
     /// Makes a connection ready: pragmas, the core, the functions of sync.

@@ -39,7 +39,7 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
             return !isAsked
         }
         guard isFirst else {
-            throw PowerSyncError.operationFailed(message: "A watched query is read by one task at a time")
+            throw PowerSyncError(.invalidState, "A watched query is read by one task at a time")
         }
         defer { isAsked.withLock { $0 = false } }
         guard !isOver else { return nil }
