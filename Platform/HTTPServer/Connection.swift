@@ -235,11 +235,11 @@ final class Connection: Sendable {
     /// client has not read yet: closing with unread bytes resets the connection (RFC 9112 9.6).
     private func linger() async {
         socket.finishSending()
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + configuration.lingerTimeout
         while ContinuousClock.now < end {
+            let silence = ContinuousClock.now + configuration.lingerTimeout / 5
             // Cancelled: the client has left, or the server has no more time.
-            guard let isReadable = try? await channel.readable(until: min(end, .now + .seconds(2))),
-                isReadable
+            guard let isReadable = try? await channel.readable(until: min(end, silence)), isReadable
             else { return }
             if case .end = socket.receive(64 << 10, { _ in }) { return }
         }

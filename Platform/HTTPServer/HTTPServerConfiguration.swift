@@ -29,6 +29,10 @@ package struct HTTPServerConfiguration: Sendable {
     package var idleTimeout: Duration
     /// How long a request may still be worked on when its client has hung up, or says that it will send no more.
     package var hangUpTimeout: Duration
+    /// How long what a client still sends is read and dropped behind its last answer; a fifth of it while nothing comes.
+    ///
+    /// Closed at once, the system would throw away the answer that the client has not read yet.
+    package var lingerTimeout: Duration
     /// How long a client may take less than `writeMinimum` of an answer while more of it waits.
     package var writeTimeout: Duration
     /// The bytes that a client must take in each `writeTimeout`.
@@ -73,7 +77,7 @@ package struct HTTPServerConfiguration: Sendable {
         headerTimeout: Duration = .seconds(10), bodyTimeout: Duration = .seconds(30),
         bodyBytesPerSecond: Int = 16 << 10, bodyMinimumPerSecond: Int = 0, bodyGrace: Duration = .seconds(5),
         bodyWait: Duration = .zero, idleTimeout: Duration = .seconds(75),
-        hangUpTimeout: Duration = .seconds(1),
+        hangUpTimeout: Duration = .seconds(1), lingerTimeout: Duration = .seconds(10),
         writeTimeout: Duration = .seconds(30), writeMinimum: Int = 64 << 10,
         writeBytesPerSecond: Int = 64 << 10,
         peerTimeout: Duration = .seconds(60), sendBufferBytes: Int = 256 << 10, maxConnections: Int = 10_000,
@@ -92,6 +96,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.bodyWait = bodyWait
         self.idleTimeout = idleTimeout
         self.hangUpTimeout = hangUpTimeout
+        self.lingerTimeout = lingerTimeout
         self.writeTimeout = writeTimeout
         self.writeMinimum = writeMinimum
         self.writeBytesPerSecond = writeBytesPerSecond

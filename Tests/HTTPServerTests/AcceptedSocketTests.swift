@@ -63,8 +63,11 @@ import Testing
         /// The system ends the connection (`TCP_USER_TIMEOUT`); whoever writes must be able to say why.
         @Test func aClientThatTakesNothingIsTooSlowForTheSystemToo() async throws {
             let failure = Lock<(any Error)?>(nil)
-            let configuration = HTTPServerConfiguration(
-                writeTimeout: .seconds(3600), peerTimeout: .seconds(1), sendBufferBytes: 16 << 10)
+            let configuration = HTTPServerConfiguration.patient {
+                $0.writeTimeout = .seconds(3600)
+                $0.peerTimeout = .seconds(1)
+                $0.sendBufferBytes = 16 << 10
+            }
             let handler: HTTPHandler = { _, _ in
                 HTTPResponse(
                     status: 200,

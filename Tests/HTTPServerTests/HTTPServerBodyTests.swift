@@ -43,7 +43,8 @@ struct HTTPServerBodyTests {
 
     @Test(arguments: ["Content-Length: 33554432", "Transfer-Encoding: chunked"])
     func aClientThatSendsEverythingBeforeItReadsGetsThe413(field: String) async throws {
-        try await ServerFixture.with(small) { fixture in
+        let configuration = HTTPServerConfiguration.patient { $0.lingerTimeout = TestOptions.deadline * 10 }
+        try await ServerFixture.with(configuration, small) { fixture in
             let client = try fixture.connect()
             try await client.send("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n")
             if field.hasPrefix("Transfer") { try await client.send("2000000\r\n") }
@@ -131,7 +132,8 @@ struct HTTPServerBodyTests {
     }
 
     @Test func aLargeBodyThatNobodyReadsEndsTheConnectionAfterTheAnswer() async throws {
-        try await ServerFixture.with(deaf) { fixture in
+        let configuration = HTTPServerConfiguration.patient { $0.lingerTimeout = TestOptions.deadline * 10 }
+        try await ServerFixture.with(configuration, deaf) { fixture in
             let client = try fixture.connect()
             try await client.send("POST /l HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n")
             try await client.send([UInt8](repeating: 0, count: 1_000_000))
@@ -145,14 +147,17 @@ struct HTTPServerBodyTests {
 
     @Test func aBodyThatIsCutIsAnError() async throws {
         let codes = Lock<[HTTPError.Code]>([])
-        try await ServerFixture.with({ _, body in
+        // A client that has left is noticed by its body alone, however late that is begun with.
+        let configuration = HTTPServerConfiguration.patient { $0.hangUpTimeout = .seconds(3600) }
+        let handler: HTTPHandler = { _, body in
             do throws(HTTPError) {
                 return .text("\(try await body.collect(limit: 100).count)")
             } catch {
                 codes.withLock { $0.append(error.code) }
                 return .text("?", status: error.status)
             }
-        }) { fixture in
+        }
+        try await ServerFixture.with(configuration, handler) { fixture in
             for text in [
                 "Content-Length: 10\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
             ] {
@@ -203,7 +208,7 @@ struct HTTPServerBodyTests {
 
     @Test func allBodiesTogetherAreBounded() async throws {
         let gate = Gate()
-        let configuration = HTTPServerConfiguration(maxHeldBodyBytes: 100_000)
+        let configuration = HTTPServerConfiguration.patient { $0.maxHeldBodyBytes = 100_000 }
         try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
             defer { gate.open() }
             func post(_ path: String, _ length: Int) async throws -> RawClient {
@@ -225,7 +230,7 @@ struct HTTPServerBodyTests {
 
     @Test func largeBodiesDoNotShutOutSmallOnes() async throws {
         let gate = Gate()
-        let configuration = HTTPServerConfiguration(maxHeldBodyBytes: 100_000)
+        let configuration = HTTPServerConfiguration.patient { $0.maxHeldBodyBytes = 100_000 }
         try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
             defer { gate.open() }
             func post(_ path: String, _ length: Int) async throws -> RawClient {

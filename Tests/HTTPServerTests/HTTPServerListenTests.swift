@@ -15,7 +15,8 @@ import Testing
 struct HTTPServerListenTests {
     private func server(_ host: String, port: Int = 0, poller: Poller) throws -> HTTPServer {
         try HTTPServer(
-            configuration: HTTPServerConfiguration(host: host, port: port, name: "the test"), poller: poller)
+            configuration: .patient { ($0.host, $0.port, $0.name) = (host, port, "the test") },
+            poller: poller)
     }
 
     @Test(arguments: ["127.0.0.1", "0.0.0.0", "localhost", "::1", "[::1]", "::"])
@@ -25,7 +26,7 @@ struct HTTPServerListenTests {
     }
 
     @Test func theAddressForEverybodyIsReachedOverIPv4Too() async throws {
-        try await ServerFixture.with(HTTPServerConfiguration(host: "::"), echo) { fixture in
+        try await ServerFixture.with(.patient { $0.host = "::" }, echo) { fixture in
             let response = try await fixture.connect().get("/four")
             #expect(response.body == "GET /four ")
         }
@@ -53,7 +54,7 @@ struct HTTPServerListenTests {
             async let running: Void = server.run(echo)
             let client = try RawClient(port, poller)
             #expect(try await client.get("/").status == 200)
-            server.stop(grace: .seconds(10))  // closes first, which leaves the port in TIME_WAIT
+            server.stop(grace: .seconds(3600))  // closes first, which leaves the port in TIME_WAIT
             #expect(try await client.rest() == "")
             await running
         }
@@ -84,7 +85,7 @@ struct DescriptorLimitTests {
                 var limit = rlimit(rlim_cur: most, rlim_max: most)
                 try #require(setrlimit(HardLimit.resource, &limit) == 0)
                 let gate = Gate()
-                let configuration = HTTPServerConfiguration(reservedDescriptors: reserved)
+                let configuration = HTTPServerConfiguration.patient { $0.reservedDescriptors = reserved }
                 try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
                     defer { gate.open() }
                     let clients = try await fixture.hold(3, at: gate)

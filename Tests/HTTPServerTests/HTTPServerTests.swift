@@ -20,9 +20,7 @@ struct HTTPServerTests {
     }
 
     @Test func manyConnectionsAreServedAtATime() async throws {
-        // On a busy machine the last of them speaks late.
-        let configuration = HTTPServerConfiguration(headerTimeout: .seconds(3600))
-        try await ServerFixture.with(configuration, echo) { fixture in
+        try await ServerFixture.with(echo) { fixture in
             var clients = try (0..<100).map { _ in try fixture.connect() }
             // None leaves before each has had an answer.
             for client in clients { #expect(try await client.get("/").status == 200) }
@@ -154,7 +152,8 @@ struct HTTPServerTests {
     }
 
     @Test func anExplanationReachesAClientThatIsStillSending() async throws {
-        try await ServerFixture.with(echo) { fixture in
+        let configuration = HTTPServerConfiguration.patient { $0.lingerTimeout = TestOptions.deadline * 10 }
+        try await ServerFixture.with(configuration, echo) { fixture in
             let client = try fixture.connect()
             try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n")
             for _ in 0..<16 { try await client.send([UInt8](repeating: 0, count: 1 << 20)) }
@@ -163,7 +162,8 @@ struct HTTPServerTests {
     }
 
     @Test func aClientThatSaysItWillSendNoMoreIsStillAnswered() async throws {
-        try await ServerFixture.with(echo) { fixture in
+        let configuration = HTTPServerConfiguration.patient { $0.hangUpTimeout = .seconds(3600) }
+        try await ServerFixture.with(configuration, echo) { fixture in
             for _ in 0..<20 {
                 let client = try fixture.connect()
                 try await client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -182,7 +182,7 @@ struct HTTPServerTests {
             if request.path == "/slow" { await gate.pass() }
             return .text(Task.isCancelled ? "cancelled" : "finished")
         }
-        let configuration = HTTPServerConfiguration(hangUpTimeout: .seconds(3600))
+        let configuration = HTTPServerConfiguration.patient { $0.hangUpTimeout = .seconds(3600) }
         try await ServerFixture.with(configuration, handler) { fixture in
             defer { gate.open() }
             let clients = try (0..<20).map { _ in try fixture.connect() }
@@ -225,7 +225,7 @@ struct HTTPServerTests {
 
     @Test func moreConnectionsThanAllowedAreToldToComeBack() async throws {
         let gate = Gate()
-        let configuration = HTTPServerConfiguration(maxConnections: 3)
+        let configuration = HTTPServerConfiguration.patient { $0.maxConnections = 3 }
         try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
             defer { gate.open() }
             let clients = try await fixture.hold(3, at: gate)
@@ -242,7 +242,7 @@ struct HTTPServerTests {
     }
 
     @Test func whoRestsLongestMakesRoomForOneMore() async throws {
-        let configuration = HTTPServerConfiguration(idleTimeout: .seconds(3600), maxConnections: 3)
+        let configuration = HTTPServerConfiguration.patient { $0.maxConnections = 3 }
         try await ServerFixture.with(configuration, echo) { fixture in
             var clients: [RawClient] = []
             for number in 1...3 {
@@ -267,15 +267,21 @@ struct HTTPServerTests {
         let fields: HTTPFields = ["x-own": "1"]
         let head = "GET / HTTP/1.1\r\nHost: h\r\n"
         let heads = [head + "X: \(String(repeating: "x", count: 200))\r\n\r\n", "GET\r\n\r\n", head]
-        let impatient = HTTPServerConfiguration(
-            headerTimeout: .milliseconds(100), maxHeaderBytes: 100, ownAnswerFields: fields)
+        let impatient = HTTPServerConfiguration.patient {
+            $0.headerTimeout = .milliseconds(100)
+            $0.maxHeaderBytes = 100
+            $0.ownAnswerFields = fields
+        }
         try await ServerFixture.with(impatient, echo, sent: heads) { _, clients in
             for (client, status) in zip(clients, [431, 400, 408]) {
                 let response = try await client.response()
                 #expect(response.status == status && response.has("x-own: 1"), "\(response.head)")
             }
         }
-        let full = HTTPServerConfiguration(maxConnections: 1, ownAnswerFields: fields)
+        let full = HTTPServerConfiguration.patient {
+            $0.maxConnections = 1
+            $0.ownAnswerFields = fields
+        }
         let gate = Gate()
         try await ServerFixture.with(full, echo(heldAt: gate)) { fixture in
             defer { gate.open() }

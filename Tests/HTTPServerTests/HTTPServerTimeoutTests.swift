@@ -17,7 +17,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aSlowHeadIsAnsweredWith408() async throws {
-        let configuration = HTTPServerConfiguration(headerTimeout: .milliseconds(100))
+        let configuration = HTTPServerConfiguration.patient { $0.headerTimeout = .milliseconds(100) }
         let heads = ["G", "GET / HTTP/1.1\r\nHost: h\r\nX: "]
         try await ServerFixture.with(configuration, echo, sent: heads) { _, clients in
             for client in clients {
@@ -29,7 +29,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aHeadThatTricklesGetsNoMoreTime() async throws {
-        let configuration = HTTPServerConfiguration(headerTimeout: .milliseconds(150))
+        let configuration = HTTPServerConfiguration.patient { $0.headerTimeout = .milliseconds(150) }
         let heads = ["GET / HTTP/1.1\r\nHost: h\r\n"]
         try await ServerFixture.with(configuration, echo, sent: heads) { _, clients in
             try await trickle("X: y\r\n", clients[0])
@@ -38,8 +38,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aConnectionThatSendsNothingIsClosed() async throws {
-        let configuration = HTTPServerConfiguration(
-            headerTimeout: .milliseconds(80), idleTimeout: .seconds(3600))
+        let configuration = HTTPServerConfiguration.patient { $0.headerTimeout = .milliseconds(80) }
         try await ServerFixture.with(configuration, echo) { fixture in
             let client = try fixture.connect()
             #expect(try await client.rest() == "")
@@ -47,8 +46,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aConnectionThatRestsTooLongIsClosed() async throws {
-        let configuration = HTTPServerConfiguration(
-            headerTimeout: .seconds(3600), idleTimeout: .milliseconds(80))
+        let configuration = HTTPServerConfiguration.patient { $0.idleTimeout = .milliseconds(80) }
         try await ServerFixture.with(configuration, echo) { fixture in
             let client = try fixture.connect()
             #expect(try await client.get("/").status == 200)
@@ -57,8 +55,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aSlowBodyIsAnErrorForTheHandler() async throws {
-        let configuration = HTTPServerConfiguration(
-            headerTimeout: .seconds(3600), bodyTimeout: .milliseconds(100))
+        let configuration = HTTPServerConfiguration.patient { $0.bodyTimeout = .milliseconds(100) }
         try await ServerFixture.with(configuration, echo) { fixture in
             let client = try fixture.connect()
             try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n12345")
@@ -70,8 +67,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aBodyThatTricklesGetsNoMoreTime() async throws {
-        let configuration = HTTPServerConfiguration(
-            headerTimeout: .seconds(3600), bodyTimeout: .milliseconds(150))
+        let configuration = HTTPServerConfiguration.patient { $0.bodyTimeout = .milliseconds(150) }
         try await ServerFixture.with(configuration, echo) { fixture in
             let client = try fixture.connect()
             try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
@@ -83,8 +79,10 @@ struct HTTPServerTimeoutTests {
     /// The barrier is a body that began later and has not earned its time: when that is given up, the other one
     /// would have been.
     @Test func aLongBodyAtAFairPaceGetsTheTimeItNeeds() async throws {
-        let configuration = HTTPServerConfiguration(
-            headerTimeout: .seconds(3600), bodyTimeout: .milliseconds(100), bodyBytesPerSecond: 1)
+        let configuration = HTTPServerConfiguration.patient {
+            $0.bodyTimeout = .milliseconds(100)
+            $0.bodyBytesPerSecond = 1
+        }
         let begun = Lock(0)
         let handler: HTTPHandler = { request, body in
             begun.withLock { $0 += 1 }
@@ -103,8 +101,7 @@ struct HTTPServerTimeoutTests {
     }
 
     @Test func aRequestOnAUsedConnectionHasTheTimeOfAHead() async throws {
-        let configuration = HTTPServerConfiguration(
-            headerTimeout: .milliseconds(100), idleTimeout: .seconds(3600))
+        let configuration = HTTPServerConfiguration.patient { $0.headerTimeout = .milliseconds(100) }
         let first = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
         try await ServerFixture.with(configuration, echo, sent: [first]) { _, clients in
             #expect(try await clients[0].response().status == 200)

@@ -25,7 +25,7 @@ struct ServerFixture {
     static func with(
         _ handler: @escaping HTTPHandler, _ body: @Sendable (ServerFixture) async throws -> Void
     ) async throws {
-        try await with(HTTPServerConfiguration(), handler, body)
+        try await with(.patient(), handler, body)
     }
 
     static func with(
@@ -57,6 +57,21 @@ struct ServerFixture {
             try await group.waitForAll()
         }
         #expect(server.connectionCount == 0)
+    }
+}
+
+extension HTTPServerConfiguration {
+    /// A configuration for clients that may stand still for as long as anything that tests wait for, as busy machines do.
+    ///
+    /// Tests that are about one of these times set it.
+    static func patient(
+        _ change: (inout HTTPServerConfiguration) -> Void = { _ in }
+    ) -> HTTPServerConfiguration {
+        let time = TestOptions.deadline * 2
+        var configuration = HTTPServerConfiguration(
+            headerTimeout: time, bodyTimeout: time, idleTimeout: time, writeTimeout: time)
+        change(&configuration)
+        return configuration
     }
 }
 
