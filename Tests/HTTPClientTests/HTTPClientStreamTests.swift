@@ -84,7 +84,7 @@ struct HTTPClientStreamTests {
         let client = try HTTPClient()
         defer { client.close() }
         let stream = try await client.open(HTTPClientRequest(url: server.url("/large")))
-        for _ in 0..<200 {
+        for _ in 0..<50 {
             let small = try await client.send(HTTPClientRequest(url: server.url("/small")))
             #expect(text(small.body) == "ok")
         }
@@ -270,7 +270,9 @@ struct HTTPClientStreamTests {
         }
         let client = try HTTPClient(driving: CurlLoop(now: { clock.withLock { $0 } }))
         defer { client.close() }
-        let stream = try await client.open(HTTPClientRequest(url: server.url(), idleTimeout: .seconds(60)))
+        let stream = try await client.open(
+            HTTPClientRequest(
+                url: server.url(), connectTimeout: TestOptions.deadline, idleTimeout: .seconds(60)))
         for _ in 0..<6 {
             clock.withLock { $0 += step }
             steps.signal()

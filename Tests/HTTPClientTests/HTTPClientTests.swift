@@ -30,7 +30,8 @@ struct HTTPClientTests {
             HTTPClientRequest(
                 method: "POST", url: server.url("/sync/stream?a=1"),
                 fields: ["Authorization": "Token t", "Content-Type": "application/json", "X-Empty": ""],
-                body: Array(#"{"x":1}"#.utf8)))
+                body: Array(#"{"x":1}"#.utf8), connectTimeout: TestOptions.deadline,
+                idleTimeout: TestOptions.deadline))
         let sent = text(response)
         #expect(sent.hasPrefix("POST /sync/stream?a=1 HTTP/1.1\r\n"))
         #expect(sent.contains("\r\nAuthorization: Token t\r\n"))
@@ -61,7 +62,9 @@ struct HTTPClientTests {
         defer { client.close() }
         let body = [UInt8](repeating: UInt8(ascii: "x"), count: 3_000_000)
         let response = try await client.send(
-            HTTPClientRequest(method: "POST", url: server.url(), body: body))
+            HTTPClientRequest(
+                method: "POST", url: server.url(), body: body, connectTimeout: TestOptions.deadline,
+                idleTimeout: TestOptions.deadline))
         let sent = text(response)
         #expect(sent.hasPrefix("3000000 POST / HTTP/1.1\r\n"))
         // libcurl asks for the permission to send a body of this size, and sends it a second later without.

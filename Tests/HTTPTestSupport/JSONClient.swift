@@ -52,6 +52,8 @@ package final class JSONClient: Sendable {
             method: method, url: base + path, fields: fields, body: body.map { Array($0.utf8) })
         if body != nil, fields["content-type"] == nil { request.fields["content-type"] = "application/json" }
         if let token { request.fields["authorization"] = "Bearer \(token)" }
+        request.connectTimeout = TestOptions.deadline
+        request.idleTimeout = TestOptions.deadline
         request.totalTimeout = TestOptions.deadline
         let answer = try await client.send(request)
         return Answer(status: answer.status, fields: answer.fields, body: answer.body)
