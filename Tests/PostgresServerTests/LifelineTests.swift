@@ -39,7 +39,8 @@ struct LifelineTests {
             _ = kill(getpid(), SIGKILL)
         }
         // At once: the end of the former server, and of its children, is awaited by the start.
-        let server = try await PostgresServer.start(directory: folder.path)
+        let server = try await PostgresServer.start(
+            directory: folder.path, lockPatience: TestOptions.deadline)
         let poller = try Poller()
         let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
         #expect(try await connection.query("SELECT x FROM kept").scalar == "7")

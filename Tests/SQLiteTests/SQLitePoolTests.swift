@@ -21,7 +21,7 @@ struct SQLitePoolTests {
         try await SQLitePool.open(
             path: path, readers: readers,
             setUp: { connection, isWriter in
-                connection.setBusyTimeout(.seconds(5))
+                connection.setBusyTimeout(TestOptions.deadline)
                 if isWriter {
                     try connection.execute("PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS t(a)")
                 }

@@ -146,7 +146,7 @@ struct WatcherScriptTests {
         let (watcher, id, output) = try await start(["sleep", "600"])
         #expect(Processes.isAlive(id))
         try await end(watcher, output)
-        #expect(!Processes.isAlive(id))
+        try await wait(for: "the command to be gone") { !Processes.isAlive(id) }
         #expect(!FileManager.default.fileExists(atPath: folder.path))
     }
 
@@ -157,7 +157,7 @@ struct WatcherScriptTests {
             FileManager.default.contents(atPath: folder.path + "/log") == Data("wrong\n".utf8)
         }
         try await end(watcher, output)
-        #expect(!Processes.isAlive(id))
+        try await wait(for: "the command to be gone") { !Processes.isAlive(id) }
         #expect(FileManager.default.fileExists(atPath: folder.path + "/log"))
     }
 
