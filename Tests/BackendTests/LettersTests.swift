@@ -204,7 +204,8 @@ struct LettersTests {
                 SELECT gen_random_uuid(), now() - interval '30 days 1 hour', 'u' || n, 'X', 'x', '[]', '{}', 'r'
                 FROM generate_series(1, 1201) n
                 """)
-            let pool = PostgresPool(uri: backend.uri, size: 1, poller: backend.poller)
+            let pool = PostgresPool(
+                uri: backend.uri, limits: .patient(size: 1), poller: backend.poller)
             let pruning = DeadLetterPruning(
                 policy: DeadLetterPolicy(), pool: pool, poller: backend.poller,
                 log: Log(label: "x", sink: { _ in }))

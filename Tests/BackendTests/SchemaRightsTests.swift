@@ -180,7 +180,7 @@ private struct Work: Sendable {
     }
 
     private func pruneLetters() async throws -> Bool {
-        let pool = PostgresPool(uri: backend.uri, size: 1, poller: backend.poller)
+        let pool = PostgresPool(uri: backend.uri, limits: .patient(size: 1), poller: backend.poller)
         let pruning = DeadLetterPruning(
             policy: DeadLetterPolicy(), pool: pool, poller: backend.poller,
             log: Log(label: "x", sink: { _ in }))

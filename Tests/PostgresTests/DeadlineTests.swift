@@ -38,7 +38,7 @@ struct DeadlineTests {
             } catch {
                 failure = error as? PostgresError
             }
-            guard failure?.code == .timedOut, limit < .seconds(10), await !wasUnderWay() else {
+            guard failure?.code == .timedOut, limit < TestOptions.deadline, await !wasUnderWay() else {
                 return failure
             }
             limit *= 2
@@ -49,7 +49,6 @@ struct DeadlineTests {
         let uri = try await TestPostgres.database(poller)
         let gate = try await DatabaseGate(uri, poller)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
-        await connection.setRecoveryTime(TestOptions.deadline)
         let process = await connection.backendProcessID
         let error = await #expect(throws: PostgresError.self) {
             try await connection.query(endless, until: .now + .milliseconds(50))
@@ -71,7 +70,6 @@ struct DeadlineTests {
         let uri = try await TestPostgres.database(poller)
         let gate = try await DatabaseGate(uri, poller)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
-        await connection.setRecoveryTime(TestOptions.deadline)
         try await connection.script("CREATE TABLE t (x int)")
         let error = await Self.late(until: { await connection.transactionStatus == .inError }) {
             _ = try await connection.pipeline(
@@ -116,7 +114,6 @@ struct DeadlineTests {
         }
         let connection = try await PostgresConnection.connect(
             "postgres://u@127.0.0.1:\(server.port)/d?sslmode=disable&gssencmode=disable", poller: poller)
-        await connection.setRecoveryTime(TestOptions.deadline)
         let error = await Self.late(until: { isToldToStop.withLock { $0 } }) {
             try await connection.query("SELECT", until: $0)
         }
@@ -141,6 +138,8 @@ struct DeadlineTests {
             let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
             let patient = try await PostgresConnection.connect(server.uri(), poller: poller)
             await patient.setPatience(.milliseconds(100))
+            // The server stops nothing, so that its time is waited for.
+            for connection in [connection, patient] { await connection.setRecoveryTime(nil) }
             try await server.whileStandingStill {
                 let start = ContinuousClock.now
                 let error = await Self.late(until: { await !connection.isAlive }) {
@@ -172,6 +171,7 @@ struct DeadlineTests {
             var connections: [PostgresConnection] = []
             for _ in 0..<50 {
                 connections.append(try await PostgresConnection.connect(server.uri(), poller: poller))
+                await connections.last?.setRecoveryTime(nil)
             }
             try await server.whileStandingStill {
                 try await withThrowingTaskGroup(of: PostgresError.Code?.self) { group in
@@ -234,7 +234,7 @@ struct DeadlineTests {
     @Test func aPoolKeepsTheConnectionsOfABusyServer() async throws {
         let uri = try await TestPostgres.database(poller)
         let gate = try await DatabaseGate(uri, poller)
-        let pool = PostgresPool(uri: uri, size: 2, poller: poller)
+        let pool = PostgresPool(uri: uri, limits: .patient(size: 2), poller: poller)
         try await pool.withConnection { _ in try await pool.withConnection { _ in } }
         let late = await #expect(throws: PostgresError.self) {
             try await pool.withConnection {
@@ -279,13 +279,14 @@ struct DeadlineTests {
         try await direct.script("CREATE TABLE t (x int)")
         let relay = try PostgresRelay(to: server.port)
         let pool = PostgresPool(
-            uri: uri.replacing(":\(server.port)/", with: ":\(relay.port)/"), size: 2, poller: poller)
+            uri: uri.replacing(":\(server.port)/", with: ":\(relay.port)/"), limits: .patient(size: 2),
+            poller: poller)
         let statements = [
             PostgresStatement("BEGIN"), PostgresStatement("INSERT INTO t VALUES (1)"),
             PostgresStatement("COMMIT"),
         ]
         // Reached only where nothing is heard any more, and there behind the COMMIT.
-        let time = ending == .cut ? TestOptions.deadline : Duration.seconds(4)
+        let time = ending == .cut ? TestOptions.deadline : Duration.seconds(20) * TestOptions.patience
         relay.swallowCommits(1, then: ending)
         let lost = await #expect(throws: PostgresError.self) {
             try await pool.withConnection {

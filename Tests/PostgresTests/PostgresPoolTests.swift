@@ -13,15 +13,12 @@ struct PostgresPoolTests {
         poller = try Poller()
     }
 
-    /// One connection, whose rollbacks may take as long as a busy machine needs.
-    private static let patient: PostgresPool.Limits = {
-        var limits = PostgresPool.Limits(size: 1)
-        limits.rollbackTimeout = TestOptions.deadline
-        return limits
-    }()
-
+    /// Makes a pool that takes as long for connecting and rolling back as a busy machine needs.
     private func pool(_ limits: PostgresPool.Limits) async throws -> PostgresPool {
-        PostgresPool(uri: try await TestPostgres.database(poller), limits: limits, poller: poller)
+        var limits = limits
+        limits.connectTimeout = TestOptions.deadline
+        limits.rollbackTimeout = TestOptions.deadline
+        return PostgresPool(uri: try await TestPostgres.database(poller), limits: limits, poller: poller)
     }
 
     @Test func usesAConnectionAgain() async throws {
@@ -89,7 +86,7 @@ struct PostgresPoolTests {
 
     @Test func rollsBackWhatAFailedCallerLeavesOpen() async throws {
         struct Failure: Error {}
-        let pool = try await pool(Self.patient)
+        let pool = try await pool(.init(size: 1))
         let first = try await pool.withConnection { connection in
             try await connection.script("CREATE TABLE t (x int)")
             return await connection.backendProcessID
@@ -106,9 +103,10 @@ struct PostgresPoolTests {
 
     @Test func rollsBackWhatACancelledCallerLeavesOpen() async throws {
         let uri = try await TestPostgres.database(poller)
-        let pool = PostgresPool(uri: uri, limits: Self.patient, poller: poller)
+        let pool = PostgresPool(uri: uri, limits: .patient(size: 1), poller: poller)
         let gate = try await DatabaseGate(uri, poller)
         let first = try await pool.withConnection { connection in
+            await connection.setRecoveryTime(TestOptions.deadline)
             try await connection.script("CREATE TABLE t (x int)")
             return await connection.backendProcessID
         }
@@ -143,7 +141,7 @@ struct PostgresPoolTests {
             // A second one, so that the first is ended by it.
             try await pool.withConnection { second in
                 try await second.query(
-                    "SELECT pg_terminate_backend($1, 60000)", ["\(await first.backendProcessID)"])
+                    "SELECT pg_terminate_backend($1, 3600000)", ["\(await first.backendProcessID)"])
             }
             return await first.backendProcessID
         }
@@ -190,7 +188,8 @@ struct PostgresPoolTests {
 
     @Test func aFailedConnectGivesItsPlaceBack() async throws {
         let server = try await TestPostgres.server()
-        let pool = PostgresPool(uri: server.uri(database: "nowhere"), size: 1, poller: poller)
+        let pool = PostgresPool(
+            uri: server.uri(database: "nowhere"), limits: .patient(size: 1), poller: poller)
         for _ in 0..<3 {
             let error = await #expect(throws: PostgresError.self) { try await pool.withConnection { _ in } }
             #expect(error?.sqlstate == "3D000")
