@@ -103,7 +103,7 @@ package final class MockService: Sendable {
         let server = try HTTPServer(
             configuration: HTTPServerConfiguration(
                 host: configuration.host, port: configuration.port, name: "the sync service",
-                writeTimeout: configuration.writeTimeout,
+                headerTimeout: configuration.headerTimeout, writeTimeout: configuration.writeTimeout,
                 // The metrics have up to 48 of them, with those who are refused.
                 reservedDescriptors: 128, ownAnswerFields: ServiceRouter.commonFields),
             poller: poller)
@@ -320,7 +320,7 @@ package final class MockService: Sendable {
 
     /// Ends streams and replication, and closes the state; does nothing if the service is not running.
     ///
-    /// Requests that have arrived are answered if that takes no more than two seconds.
+    /// Requests that have arrived are answered if that takes no longer than the configuration allows.
     package func stop() async {
         let stopped = running.withLock { running in
             defer { running = nil }
@@ -328,7 +328,7 @@ package final class MockService: Sendable {
         }
         guard let stopped else { return }
         stopped.hub.close()
-        stopped.server.stop(grace: .seconds(2))
+        stopped.server.stop(grace: configuration.grace)
         stopped.metricsServer?.stop(grace: .zero)
         stopped.replicating.cancel()
         await stopped.serving.value

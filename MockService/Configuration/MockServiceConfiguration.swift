@@ -47,6 +47,10 @@ package struct MockServiceConfiguration: Sendable {
     package var maxLinesInFlightBytes = 64 << 20
     /// How long a client may take less than 64 KiB of an answer while more of it waits.
     package var writeTimeout: Duration = .seconds(30)
+    /// How long the head of a request may take from its first byte, and the first byte from the connection.
+    package var headerTimeout: Duration = .seconds(10)
+    /// How long requests that have arrived may take to be answered at a stop.
+    package var grace: Duration = .seconds(2)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
     /// Readers of the state file, which bounds how many streams read data at once.

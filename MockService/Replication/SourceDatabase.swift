@@ -16,6 +16,8 @@ package struct SourceDatabase: Sendable {
     package var connectTimeout = Duration.seconds(10)
     /// The same where a client waits for it.
     package var clientConnectTimeout = Duration.seconds(5)
+    /// How long a request of a client may wait for one of its connections.
+    package var clientAcquireTimeout = Duration.seconds(2)
     /// How many connections requests of clients may use at once, beside those of replication.
     package var poolSize = 3
 
@@ -106,6 +108,7 @@ package struct SourceDatabase: Sendable {
         var limits = PostgresPool.Limits(size: poolSize, waiting: max(12, 4 * poolSize))
         limits.patience = patience
         limits.connectTimeout = clientConnectTimeout
+        limits.acquireTimeout = clientAcquireTimeout
         return limits
     }
 }

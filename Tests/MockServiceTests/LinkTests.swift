@@ -28,8 +28,17 @@ struct LinkTests {
         isReal ? .seconds(seconds) : TestOptions.deadline
     }
 
+    /// Sets the times of production where these are meant.
+    private static func isMade(real configuration: inout MockServiceConfiguration) -> Bool {
+        guard isReal else { return false }
+        let source = configuration.source
+        configuration.source = SourceDatabase(uri: source.uri, parameters: source.parameters)
+        configuration.linkTimes = LinkTimes()
+        return true
+    }
+
     private static func shorten(_ configuration: inout MockServiceConfiguration) {
-        guard !isReal else { return }
+        guard !isMade(real: &configuration) else { return }
         configuration.linkTimes.statement = .milliseconds(500)
         configuration.linkTimes.reading = .milliseconds(500)
         configuration.linkTimes.status = .milliseconds(100)
@@ -77,7 +86,7 @@ struct LinkTests {
             let begun = ContinuousClock.now
             let start = Task {
                 try await service.start(config) {
-                    $0.source = SourceDatabase(uri: service.uri, parameters: ["user": role])
+                    $0.source = .patient(service.uri, parameters: ["user": role])
                 }
             }
             for table in ["b", "c"] {
@@ -263,9 +272,10 @@ struct LinkTests {
             @Sendable func change(_ configuration: inout MockServiceConfiguration) {
                 configuration.source = SourceDatabase(
                     uri: service.uri, parameters: ["host": "127.0.0.1", "port": "\(proxy.port)"])
-                configuration.source.connectTimeout = .seconds(12)
+                // A machine that stands still for longer than liveness is not alive.
+                configuration.source.connectTimeout = .seconds(20)
                 configuration.linkTimes.statement = .milliseconds(500)
-                configuration.linkTimes.liveness = .seconds(5)
+                configuration.linkTimes.liveness = .seconds(18)
             }
             try await service.start(Self.config, change: change)
             try await service.open().holds(["lists/l1"])
@@ -289,11 +299,10 @@ struct LinkTests {
             let proxy = try PostgresProxy(to: try await TestPostgres.server().port)
             let count = 8
             try await service.start(Self.config) { configuration in
-                configuration.source = SourceDatabase(
-                    uri: service.uri, parameters: ["host": "127.0.0.1", "port": "\(proxy.port)"])
-                configuration.source.poolSize = count
                 // Nobody gives up and asks once more.
-                configuration.source.clientConnectTimeout = .seconds(600)
+                configuration.source = .patient(
+                    service.uri, parameters: ["host": "127.0.0.1", "port": "\(proxy.port)"])
+                configuration.source.poolSize = count
                 configuration.linkTimes.silence = .seconds(600)
             }
             try await service.open().holds(["lists/l1"])
@@ -326,8 +335,8 @@ struct LinkTests {
                     }
                     let starting = Task {
                         try await service.start(Self.config) {
-                            $0.source = SourceDatabase(
-                                uri: service.uri, parameters: ["host": "127.0.0.1", "port": "\(proxy.port)"])
+                            $0.source = .patient(
+                                service.uri, parameters: ["host": "127.0.0.1", "port": "\(proxy.port)"])
                             $0.linkTimes.silence = .seconds(600)
                         }
                     }
@@ -488,14 +497,14 @@ struct LinkTests {
 
     /// Its decoding takes long and brings nothing, and a link that is made again begins with it anew.
     @Test func aLongTransactionOfATableThatIsNotPublishedIsWaitedFor() async throws {
-        let rows = TestOptions.number("POWERSYNC_UNPUBLISHED_ROWS", standard: 300_000)
+        let rows = TestOptions.number("POWERSYNC_UNPUBLISHED_ROWS", standard: 100_000)
         try await TestCluster.withServer { server in
             try await TestService.run(
                 Self.schema + ["CREATE TABLE unpublished(n int)"], uri: server.uri(),
                 publication: "FOR TABLE lists"
             ) { service in
                 try await service.start(Self.config) { configuration in
-                    guard !Self.isReal else { return }
+                    guard !Self.isMade(real: &configuration) else { return }
                     // So short that the link is made again some times.
                     configuration.linkTimes.silence = .milliseconds(50)
                     configuration.linkTimes.status = .milliseconds(20)
@@ -506,7 +515,7 @@ struct LinkTests {
                 var expected = ["lists/l1"]
                 // A fast machine decodes the first of them before patience ends, and needs longer ones. The patience of
                 // production would take more rows than a disk may have room for.
-                for round in 0..<(Self.isReal ? 1 : 4) where !hasLostPatience {
+                for round in 0..<(Self.isReal ? 1 : 6) where !hasLostPatience {
                     let (large, small) = ("m\(round)", "n\(round)")
                     try await service.tx(
                         "INSERT INTO unpublished SELECT generate_series(1, \(rows << round))",

@@ -121,7 +121,7 @@ struct PublicationTests {
     ///
     /// Taking a table into the publication does not wait for whoever writes to it: what he wrote before is in no stream.
     private func withFormerWriter(
-        times: LinkTimes = LinkTimes(),
+        times: LinkTimes = .patient,
         _ body: (TestService, TestStream, PostgresConnection) async throws -> Void
     ) async throws {
         let schema = ["CREATE TABLE t(id text PRIMARY KEY)", "CREATE TABLE u(id text PRIMARY KEY)"]
@@ -147,7 +147,7 @@ struct PublicationTests {
     }
 
     @Test func whatWasWrittenBeforeATableWasPublishedIsReadOnceItIsCommitted() async throws {
-        var times = LinkTimes()
+        var times = LinkTimes.patient
         times.status = .milliseconds(100)
         try await withFormerWriter(times: times) { _, stream, writer in
             try await writer.query("COMMIT")

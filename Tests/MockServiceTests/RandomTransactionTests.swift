@@ -16,7 +16,7 @@ struct RandomTransactionTests {
     /// After each commit the buckets equal the source, and the operations are those of the log of commits: none is missing,
     /// and none comes twice but for rows of a transaction that brings a snapshot (service 4.8).
     @Test func bucketsEqualTheSourceAfterEachCommit() async throws {
-        try await forEachSeed(TestOptions.number("POWERSYNC_TRANSACTION_SEEDS", standard: 8)) { random in
+        try await forEachSeed(TestOptions.number("POWERSYNC_TRANSACTION_SEEDS", standard: 4)) { random in
             var chance = random
             try await TestService.run([], publication: "") { service in
                 var model = SourceModel(

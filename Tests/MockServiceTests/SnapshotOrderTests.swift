@@ -31,7 +31,7 @@ struct SnapshotOrderTests {
                 "GRANT SELECT ON ALL TABLES IN SCHEMA public TO \(role)", "REVOKE SELECT ON a FROM \(role)")
             let start = Task {
                 try await service.start(Self.config) {
-                    $0.source = SourceDatabase(uri: service.uri, parameters: ["user": role])
+                    $0.source = .patient(service.uri, parameters: ["user": role])
                 }
             }
             try await wait(for: "the slot") {

@@ -332,7 +332,7 @@ struct SourceTableTests {
                 "CREATE ROLE \(role) LOGIN REPLICATION",
                 "GRANT SELECT ON ALL TABLES IN SCHEMA public TO \(role)")
             try await service.start(Self.config) {
-                $0.source = SourceDatabase(uri: service.uri, parameters: ["user": role])
+                $0.source = .patient(service.uri, parameters: ["user": role])
             }
             try await service.open().holds([])
             #expect(

@@ -45,7 +45,7 @@ struct StateOwnershipTests {
             try await other.query("INSERT INTO lists VALUES ('other', 'u1', 'of the other')")
             try await other.query("CREATE PUBLICATION powersync FOR ALL TABLES")
             await other.close()
-            try await service.start(Self.config) { $0.source = SourceDatabase(uri: uri) }
+            try await service.start(Self.config) { $0.source = .patient(uri) }
             try await service.open().holds(["lists/other"])
             #expect(try service.stateFiles.contains { $0.hasPrefix("state.db.2") })
             #expect(service.log.contains { $0.contains("The state was set aside") })
@@ -211,7 +211,7 @@ struct StateOwnershipTests {
                         // In other words, so nobody knows whether it is the same source.
                         let words = service.uri.replacing(":\(server.port)/", with: ":\(proxy.port)/")
                         #expect(words != service.uri)
-                        configuration.source = SourceDatabase(uri: words)
+                        configuration.source = .patient(words)
                     }
                 }
                 try await wait(for: "the state to be opened without the source") { service.port != 0 }

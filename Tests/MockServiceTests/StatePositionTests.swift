@@ -336,7 +336,7 @@ struct StatePositionTests {
             let rows = lags ? ["lists/l1", "lists/l3"] : ["lists/l1"]
             let standby = try await PostgresServer.start(directory: copied.path, fsync: false)
             try await service.start(Self.config) {
-                $0.source = SourceDatabase(uri: service.uri, parameters: ["port": "\(standby.port)"])
+                $0.source = .patient(service.uri, parameters: ["port": "\(standby.port)"])
             }
             try await service.open().holds(rows)
             try await wait(for: "a line that says so") {

@@ -108,7 +108,7 @@ struct SynchronousReplicationTests {
                     "CREATE ROLE replicator LOGIN REPLICATION",
                     "GRANT SELECT ON ALL TABLES IN SCHEMA public TO replicator")
                 try await service.start(Self.config) {
-                    $0.source = SourceDatabase(uri: service.uri, parameters: ["user": "replicator"])
+                    $0.source = .patient(service.uri, parameters: ["user": "replicator"])
                 }
                 try await service.open().holds(["lists/l1"])
                 try await service.source.setStandbys("*")

@@ -96,9 +96,13 @@ final class TestService: Sendable {
         change: (inout MockServiceConfiguration) throws -> Void = { _ in }
     ) async throws {
         var configuration = MockServiceConfiguration(
-            source: SourceDatabase(uri: uri), statePath: statePath, syncConfig: syncConfig)
+            source: .patient(uri), statePath: statePath, syncConfig: syncConfig)
         configuration.host = "127.0.0.1"
         configuration.port = 0
+        // Tests that are about one of these set it.
+        configuration.linkTimes = .patient
+        configuration.writeTimeout = TestOptions.deadline * 2
+        configuration.headerTimeout = TestOptions.deadline
         configuration.audience = ["test"]
         configuration.keys = [try TestTokens.key()]
         // The cluster is shared by many tests, so each has names of its own.
@@ -158,7 +162,10 @@ final class TestService: Sendable {
     /// Asks the port of the metrics.
     func metrics(_ path: String) async throws -> HTTPClientResponse {
         let port = try #require(service.withLock { $0?.metricsPort })
-        return try await client.send(HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)"))
+        return try await client.send(
+            HTTPClientRequest(
+                url: "http://127.0.0.1:\(port)\(path)", connectTimeout: TestOptions.deadline,
+                idleTimeout: TestOptions.deadline))
     }
 
     /// What a client gets now; incomplete if its stream ends before, as at a switch.
@@ -224,8 +231,32 @@ final class TestService: Sendable {
             request.fields["authorization"] = "Token \(token)"
         }
         request.body = body
+        request.connectTimeout = TestOptions.deadline
         // Longer than the pause between keepalives.
         request.idleTimeout = TestOptions.deadline * 2
         return request
+    }
+}
+
+extension SourceDatabase {
+    /// A source with the deadline of everything that tests wait for in place of the times of production.
+    static func patient(_ uri: String, parameters: [String: String] = [:]) -> SourceDatabase {
+        var source = SourceDatabase(uri: uri, parameters: parameters)
+        source.connectTimeout = TestOptions.deadline
+        source.clientConnectTimeout = TestOptions.deadline
+        source.clientAcquireTimeout = TestOptions.deadline
+        return source
+    }
+}
+
+extension LinkTimes {
+    /// Times within which a machine that stands still is neither silent nor stuck.
+    static var patient: LinkTimes {
+        var times = LinkTimes()
+        times.statement = TestOptions.deadline
+        times.reading = TestOptions.deadline
+        times.silence = TestOptions.deadline
+        times.liveness = TestOptions.deadline
+        return times
     }
 }
