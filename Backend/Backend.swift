@@ -140,8 +140,11 @@ package final class Backend: Sendable {
         -> Value
     {
         let source = try tableSource()
+        var limits = configuration.poolLimits
+        // Whoever waits for an operator's command ends it.
+        limits.patience = nil
         let pool = PostgresPool(
-            uri: configuration.databaseURI, size: configuration.poolSize,
+            uri: configuration.databaseURI, limits: limits,
             parameters: configuration.connectionParameters, poller: poller)
         do {
             try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in

@@ -32,7 +32,7 @@ struct TransactionAttempt {
     private let confirmedOpID: Int64
     private let attemptID: String
     private let arrival = ContinuousClock.now
-    private let time: Duration
+    private let times: UploadApplier.Times
     private var deadline: ContinuousClock.Instant
     /// When the pipeline of the present plan was sent.
     private let sent = Lock<ContinuousClock.Instant?>(nil)
@@ -68,12 +68,12 @@ struct TransactionAttempt {
     ///   - isolates: whether it may be cut.
     ///   - isPiece: whether it is a piece.
     ///   - poison: how what it is a piece of failed so often that it was cut.
-    ///   - time: how long it may take.
+    ///   - times: how long it may take.
     ///   - end: when the request must have ended, which may be before.
     init(
         tools: UploadTools, context: UploadContext, transaction: UploadTransaction, of request: UploadRequest,
         payload: [JSON], refusals: [Int: Refusal], isolates: Bool, isPiece: Bool = false,
-        poison: Refusal? = nil, time: Duration, until end: ContinuousClock.Instant
+        poison: Refusal? = nil, times: UploadApplier.Times, until end: ContinuousClock.Instant
     ) {
         self.tools = tools
         self.context = context
@@ -83,8 +83,8 @@ struct TransactionAttempt {
         self.isolates = isolates
         self.isPiece = isPiece
         self.poison = poison
-        self.time = time
-        deadline = min(end, arrival + time)
+        self.times = times
+        deadline = min(end, arrival + times.transaction)
         clientID = request.clientID
         // The client sends from the head of its queue: all before is done.
         let first = request.transactions.lazy.flatMap(\.operations).first?.opID ?? 0
@@ -430,9 +430,9 @@ struct TransactionAttempt {
     private mutating func over() async -> Machine.Event {
         let sent = sent.withLock { $0 }
         // A pipeline that hardly had time says nothing about the write.
-        let since = sent.flatMap { $0 + time / 2 <= deadline ? $0 : nil }
+        let since = sent.flatMap { $0 + times.transaction / 2 <= deadline ? $0 : nil }
         // What is still to be done, if the machine wants to count this, is short.
-        deadline = .now + .seconds(2)
+        deadline = .now + times.last
         tools.log.warning("an upload took too long", ["request.id": context.requestID])
         let tables = Set(transaction.operations.map(\.table))
         let refusal = Refusal(

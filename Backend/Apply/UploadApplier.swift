@@ -8,6 +8,8 @@ package struct UploadApplier: Sendable {
         package var request = Duration.seconds(30)
         /// One transaction.
         package var transaction = Duration.seconds(10)
+        /// What the database is asked behind that: whether the write is to blame.
+        package var last = Duration.seconds(2)
 
         /// Makes the default times.
         package init() {}
@@ -119,7 +121,7 @@ package struct UploadApplier: Sendable {
             tools: tools, context: context, transaction: piece.transaction, of: request,
             payload: piece.payload,
             refusals: piece.refusals, isolates: isolates, isPiece: isPiece, poison: poison,
-            time: times.transaction, until: end)
+            times: times, until: end)
         return try await attempt.run()
     }
 

@@ -18,7 +18,7 @@ enum EraseCommand {
                 Option("--user", "SUBJECT", help: "The user, as tokens name it (the claim sub)."),
                 Option("--yes", help: "Remove it; without this nothing is changed."),
                 OperatorSession.jsonOption,
-            ], variables: [OperatorSession.database]
+            ], variables: OperatorSession.database
         ) { arguments in
             guard let user = arguments.value("--user") else {
                 throw CommandError("name the user: --user SUBJECT", exitStatus: CommandError.usageStatus)

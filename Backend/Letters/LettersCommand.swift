@@ -43,7 +43,7 @@ enum LettersCommand {
                     "--state", "STATE", help: "open, replayed, discarded or all.",
                     standard: StoredLetter.State.open.rawValue),
                 Option("--limit", "N", help: "How many at most.", standard: "50"), OperatorSession.jsonOption,
-            ], variables: [OperatorSession.database]
+            ], variables: OperatorSession.database
         ) { arguments in
             var selection = selected(arguments)
             let state = arguments.value("--state") ?? StoredLetter.State.open.rawValue
@@ -92,7 +92,7 @@ enum LettersCommand {
     private static func show(_ session: OperatorSession) -> Command {
         Command(
             "show", abstract: "Show why a dead letter was refused and what it holds.",
-            options: [OperatorSession.jsonOption], arguments: ["ID"], variables: [OperatorSession.database]
+            options: [OperatorSession.jsonOption], arguments: ["ID"], variables: OperatorSession.database
         ) { arguments in
             let id = try requiredID(arguments)
             let (letter, payload) = try await session.withConnection { connection in
@@ -138,7 +138,7 @@ enum LettersCommand {
                 Option("--all", help: "All open letters of --user or --digest, instead of ids."),
                 Option("--yes", help: "Do so; without it, --all only says how many there are."),
                 OperatorSession.jsonOption,
-            ], arguments: ["ID…"], variables: [OperatorSession.database]
+            ], arguments: ["ID…"], variables: OperatorSession.database
         ) { arguments in
             let isAll = arguments.flag("--all")
             var selection = selected(arguments)

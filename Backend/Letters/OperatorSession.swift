@@ -23,20 +23,27 @@ struct OperatorSession: Sendable {
     /// The option of every command that prints.
     static let jsonOption = Option("--json", help: "Print JSON, for programs.")
 
-    static let database = Variable(
-        "DATABASE_URI", help: "The backend's database, or DATABASE_URI_FILE: the file that has it.")
+    static let times = Variable("STATEMENT_TIMEOUT_MS, LOCK_TIMEOUT_MS", help: "10000 and 3000 by default.")
+
+    /// What every command reads of the environment.
+    static let database = [
+        Variable(
+            "DATABASE_URI", help: "The backend's database, or DATABASE_URI_FILE: the file that has it."),
+        times,
+    ]
 
     /// Connects to the backend's database as the backend does.
     func withConnection<Value: Sendable>(
         _ body: (PostgresConnection) async throws -> Value
     ) async throws -> Value {
-        let uri = try BackendConfiguration.databaseURI(environment: environment(), readFile: Self.readFile)
+        let database = try BackendConfiguration.ofDatabase(
+            environment: environment(), readFile: Self.readFile)
         let poller = try Poller()
         defer { poller.stop() }
-        let parameters = BackendConfiguration(databaseURI: uri, powersyncURL: "").connectionParameters
         let connection: PostgresConnection
         do {
-            connection = try await PostgresConnection.connect(uri, parameters: parameters, poller: poller)
+            connection = try await PostgresConnection.connect(
+                database.databaseURI, parameters: database.connectionParameters, poller: poller)
         } catch {
             throw OperatorFailure.explained(error)
         }

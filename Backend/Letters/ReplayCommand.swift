@@ -26,8 +26,8 @@ enum ReplayCommand {
                 Option("--partial-claims", help: "Send it although not all claims of its sender were kept."),
                 OperatorSession.jsonOption,
             ], arguments: ["ID"],
-            variables: [
-                OperatorSession.database, Variable("PSB_TABLE_MAP, …", help: "Everything that start reads."),
+            variables: OperatorSession.database + [
+                Variable("PSB_TABLE_MAP, …", help: "Everything that start reads.")
             ]
         ) { arguments in
             let id = try LettersCommand.requiredID(arguments)

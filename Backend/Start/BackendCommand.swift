@@ -124,7 +124,7 @@ package enum BackendCommand {
             help:
                 "The most connections to the database, 8 by default; two more ask whether it answers, and listen."
         ),
-        Variable("STATEMENT_TIMEOUT_MS, LOCK_TIMEOUT_MS", help: "10000 and 3000 by default."),
+        OperatorSession.times,
         MigrateCommand.timeout,
         Variable(
             "SCHEMA_DRIFT_GRACE",

@@ -49,8 +49,7 @@ extension BackendConfiguration {
         bodyLimit = try reader.number("MAX_BODY_BYTES", 1_024...(1 << 30)) ?? bodyLimit
         try readBounds(reader)
         poolSize = try reader.number("POOL_SIZE", 1...1_000) ?? poolSize
-        statementTimeout = try reader.milliseconds("STATEMENT_TIMEOUT_MS") ?? statementTimeout
-        lockTimeout = try reader.milliseconds("LOCK_TIMEOUT_MS") ?? lockTimeout
+        try readStatementTimes(reader)
         migrationTimeout = try reader.migrationTimeout() ?? migrationTimeout
         retries.driftGrace = try reader.duration("SCHEMA_DRIFT_GRACE", 0...86_400) ?? retries.driftGrace
         drainDelay =
@@ -60,17 +59,21 @@ extension BackendConfiguration {
         try check(isProduction: isProduction, isOpen: tables == .openSchema)
     }
 
-    /// Reads the URI of the database alone, for commands that need no more.
+    /// Reads what is said of the database alone, for commands that need no more: where it is, and how long a statement may
+    /// take and wait for a lock.
     ///
     /// - Parameters:
     ///   - variables: the environment.
     ///   - readFile: reads the file that `<NAME>_FILE` names.
-    /// - Returns: the URI.
+    /// - Returns: a configuration that is good for connecting to it.
     /// - Throws: `BackendError` with `.configuration`.
-    package static func databaseURI(
+    package static func ofDatabase(
         environment variables: [String: String], readFile: @escaping (String) throws -> String
-    ) throws(BackendError) -> String {
-        try EnvironmentReader(variables: variables, readFile: readFile).databaseURI()
+    ) throws(BackendError) -> BackendConfiguration {
+        let reader = EnvironmentReader(variables: variables, readFile: readFile)
+        var configuration = BackendConfiguration(databaseURI: try reader.databaseURI(), powersyncURL: "")
+        try configuration.readStatementTimes(reader)
+        return configuration
     }
 
     /// Reads how long a migration may take, for the command that does nothing else.
@@ -84,6 +87,11 @@ extension BackendConfiguration {
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> Duration? {
         try EnvironmentReader(variables: variables, readFile: readFile).migrationTimeout()
+    }
+
+    private mutating func readStatementTimes(_ reader: EnvironmentReader) throws(BackendError) {
+        statementTimeout = try reader.milliseconds("STATEMENT_TIMEOUT_MS") ?? statementTimeout
+        lockTimeout = try reader.milliseconds("LOCK_TIMEOUT_MS") ?? lockTimeout
     }
 
     private mutating func readBounds(_ reader: EnvironmentReader) throws(BackendError) {

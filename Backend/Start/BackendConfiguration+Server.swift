@@ -14,9 +14,11 @@ extension BackendConfiguration {
     /// - Returns: the server's configuration.
     func server(_ environment: BackendEnvironment) -> HTTPServerConfiguration {
         var server = HTTPServerConfiguration(host: host, port: port)
+        server.headerTimeout = headerTimeout
         server.bodyTimeout = bodyTimeout
         server.bodyBytesPerSecond = bodyBytesPerSecond
         server.bodyMinimumPerSecond = 1 << 10
+        server.bodyGrace = bodyTimeout / 6
         server.bodyWait = admissionTimeout
         server.maxHeldBodyBytes = bodyMemory
         server.ownAnswer = { status, message in

@@ -59,6 +59,8 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var bodyTimeout = Duration.seconds(30)
     /// How slow a link may be: one of a phone must get a full body through.
     package var bodyBytesPerSecond = 64 << 10
+    /// How long the head of a request may take from its first byte, and the first byte from the connection.
+    package var headerTimeout = Duration.seconds(10)
     /// About how much memory all uploads in work may take; a quarter is for their bodies as they come.
     package var uploadMemory = 256 << 20
     /// How many uploads of one user are in work at a time (backend 8.2).
@@ -75,6 +77,10 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var catalogInterval = Duration.seconds(30)
     /// The most connections to the database, beside the one of the probe and the one that listens.
     package var poolSize = 8
+    /// How long whoever needs one of these waits for it before it is tried again.
+    package var acquireTimeout = Duration.seconds(2)
+    /// How long connecting may take, unless `connect_timeout` of `databaseURI` is longer.
+    package var connectTimeout = Duration.seconds(5)
     /// How long the database may take to answer a probe (backend 8.3).
     package var probeTimeout = Duration.seconds(1)
     /// How long a statement may take.
@@ -140,7 +146,12 @@ package struct BackendConfiguration: Sendable, Hashable {
 
     /// How many connections there are, and how long they are waited for (backend 8.2).
     package var poolLimits: PostgresPool.Limits {
-        var limits = PostgresPool.Limits(size: poolSize)
+        // A text that is malformed is refused when it is connected to.
+        let named = (try? ConnectionOptions.named(in: databaseURI)) ?? [:]
+        let allowed = named["connect_timeout"].flatMap { Int($0) } ?? 0
+        var limits = PostgresPool.Limits(
+            size: poolSize, acquireTimeout: acquireTimeout,
+            connectTimeout: max(connectTimeout, .seconds(allowed)))
         // A server that is there ends a statement before this.
         limits.patience = statementTimeout + .milliseconds(500)
         return limits

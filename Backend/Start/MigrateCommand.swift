@@ -32,7 +32,7 @@ enum MigrateCommand {
                     "--checkpoints",
                     help: "Make the table public.checkpoints too, for CHECKPOINT_MODE=custom, and grant it."),
                 OperatorSession.jsonOption,
-            ], variables: [OperatorSession.database, timeout]
+            ], variables: OperatorSession.database + [timeout]
         ) { arguments in
             var migration = SchemaMigration()
             migration.time = try session.migrationTimeout() ?? migration.time

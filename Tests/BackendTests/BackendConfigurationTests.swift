@@ -74,6 +74,17 @@ struct BackendConfigurationTests {
         #expect(configuration.connectionParameters["options"]?.contains("statement_timeout=1500") == true)
     }
 
+    /// Also of what an operator runs by hand.
+    @Test func commandsHaveTheTimesOfTheEnvironment() throws {
+        let database = try BackendConfiguration.ofDatabase(
+            environment: [
+                "DATABASE_URI": "postgres://h/d", "STATEMENT_TIMEOUT_MS": "1500", "LOCK_TIMEOUT_MS": "20",
+            ], readFile: { _ in "" })
+        let options = try #require(database.connectionParameters["options"])
+        #expect(options.contains("statement_timeout=1500") && options.contains("lock_timeout=20"))
+        #expect(database.databaseURI == "postgres://h/d")
+    }
+
     @Test(arguments: [
         ("PSB_TABELMAP", "x"), ("PORT", "70000"), ("JWT_TTL", "59"), ("JWT_TTL", "25h"),
         ("JWT_TTL", "99999999999999999h"),

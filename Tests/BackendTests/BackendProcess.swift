@@ -40,11 +40,14 @@ struct BackendProcess: Sendable {
         let output = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
         try #require(output >= 0)
         defer { close(output) }
-        let patience = String(TestOptions.deadline.components.seconds * 1_000)
+        let seconds = TestOptions.deadline.components.seconds
+        let patience = String(seconds * 1_000)
         let process = try ChildProcess.spawn(
             Repository.executable("powersync-backend"), ["start"],
             environment: ProcessInfo.processInfo.environment.merging([
-                "DATABASE_URI": uri, "POWERSYNC_URL": "http://sync.example.com", "HOST": "127.0.0.1",
+                // A machine that stands still connects to nothing within the five seconds of production.
+                "DATABASE_URI": "\(uri)?connect_timeout=\(seconds)",
+                "POWERSYNC_URL": "http://sync.example.com", "HOST": "127.0.0.1",
                 "PORT": "0",
                 // Tests that are about one of these set it.
                 "STATEMENT_TIMEOUT_MS": patience, "LOCK_TIMEOUT_MS": patience,

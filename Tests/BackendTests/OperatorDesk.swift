@@ -57,9 +57,11 @@ struct OperatorDesk: Sendable {
     func run(_ arguments: [String]) async -> Answer {
         let lines = Lock<[String]>([])
         let errors = Lock<[String]>([])
+        let seconds = TestOptions.deadline.components.seconds
         let environment = [
-            // A machine that stands still does not connect within the ten seconds of production.
-            "DATABASE_URI": "\(uri)?connect_timeout=\(TestOptions.deadline.components.seconds)",
+            // A machine that stands still does nothing within the times of production.
+            "DATABASE_URI": "\(uri)?connect_timeout=\(seconds)",
+            "STATEMENT_TIMEOUT_MS": String(seconds * 1_000), "LOCK_TIMEOUT_MS": String(seconds * 1_000),
             "PSB_TABLE_MAP": map, "POWERSYNC_URL": "http://x", "DEV_EPHEMERAL_KEYS": "1",
         ].merging(self.environment) { $1 }
         let command = BackendCommand.named(

@@ -206,9 +206,8 @@ struct ReplayTests {
             if isApplied { try await mend(backend) }
             let port = try await TestPostgres.server().port
             let relay = try PostgresRelay(to: port)
-            var configuration = BackendConfiguration(
-                databaseURI: backend.uri.replacing(":\(port)/", with: ":\(relay.port)/"),
-                powersyncURL: "http://x")
+            var configuration = TestBackend.configuration(
+                backend.uri.replacing(":\(port)/", with: ":\(relay.port)/"))
             configuration.tables = .text(OperatorDesk.map)
             let cut = Backend(
                 configuration: configuration, poller: backend.poller, log: Log(label: "x", sink: { _ in }))

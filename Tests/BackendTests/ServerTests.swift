@@ -210,9 +210,7 @@ struct ServerTests {
     @Test func aStartThatCannotSucceedSaysWhatToChange() async throws {
         try await with { backend, _ in
             func start(_ change: (inout BackendConfiguration) -> Void) async -> BackendError? {
-                var configuration = BackendConfiguration(databaseURI: backend.uri, powersyncURL: "http://x")
-                configuration.host = "127.0.0.1"
-                configuration.port = 0
+                var configuration = TestBackend.configuration(backend.uri)
                 configuration.startTimeout = .zero
                 change(&configuration)
                 let second = Backend(
@@ -250,12 +248,8 @@ struct ServerTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask {
-                        var configuration = BackendConfiguration(
-                            databaseURI: backend.uri, powersyncURL: "http://x")
-                        configuration.host = "127.0.0.1"
-                        configuration.port = 0
                         let another = Backend(
-                            configuration: configuration, poller: backend.poller,
+                            configuration: TestBackend.configuration(backend.uri), poller: backend.poller,
                             log: .init(label: "x", sink: { _ in }))
                         try await another.start()
                         await another.stop()

@@ -36,15 +36,34 @@ struct TestBackend: Sendable {
         let connection = try await PostgresConnection.connect(database, poller: poller)
         try await connection.script(schema)
         await connection.close()
-        var configuration = BackendConfiguration(
-            databaseURI: database, powersyncURL: "http://sync.example.com")
-        configuration.host = "127.0.0.1"
-        configuration.port = 0
+        var configuration = configuration(database)
         configuration.hasDevelopmentTokens = true
         // What tests that write a request by hand call it.
         configuration.developmentHosts = ["h"]
         configuration.poolSize = 4
+        if let map { configuration.tables = .text(map) }
+        change(&configuration)
+        let lines = Lock<[String]>([])
+        let clock = Lock(1_800_000_000.0)
+        let log = Log(label: "test", level: .trace) { line in lines.withLock { $0.append(line) } }
+        let backend = Backend(
+            configuration: configuration, poller: poller, log: log,
+            environment: BackendEnvironment(now: { clock.withLock { $0 } }))
+        try await backend.start()
+        return TestBackend(backend: backend, poller: poller, uri: database, lines: lines, clock: clock)
+    }
+
+    /// A configuration with the times of tests, on any port.
+    static func configuration(_ uri: String) -> BackendConfiguration {
+        var configuration = BackendConfiguration(databaseURI: uri, powersyncURL: "http://sync.example.com")
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
         // Tests that are about one of these set it.
+        configuration.startTimeout = TestOptions.deadline
+        configuration.acquireTimeout = TestOptions.deadline
+        configuration.connectTimeout = TestOptions.deadline
+        configuration.headerTimeout = TestOptions.deadline
+        configuration.bodyTimeout = TestOptions.deadline * 6
         configuration.grace = TestOptions.deadline
         configuration.admissionTimeout = TestOptions.deadline
         configuration.uploadsPerUser = 64
@@ -56,16 +75,8 @@ struct TestBackend: Sendable {
         // A debug build takes its time with the largest bodies.
         configuration.uploadTimes.request = TestOptions.deadline * 10
         configuration.uploadTimes.transaction = TestOptions.deadline * 10
-        if let map { configuration.tables = .text(map) }
-        change(&configuration)
-        let lines = Lock<[String]>([])
-        let clock = Lock(1_800_000_000.0)
-        let log = Log(label: "test", level: .trace) { line in lines.withLock { $0.append(line) } }
-        let backend = Backend(
-            configuration: configuration, poller: poller, log: log,
-            environment: BackendEnvironment(now: { clock.withLock { $0 } }))
-        try await backend.start()
-        return TestBackend(backend: backend, poller: poller, uri: database, lines: lines, clock: clock)
+        configuration.uploadTimes.last = TestOptions.deadline
+        return configuration
     }
 
     /// What makes every write of a row come to the gate of the database, where the condition holds.
