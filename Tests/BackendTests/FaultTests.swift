@@ -242,7 +242,7 @@ struct FaultTests {
         try await TestBackend.with(
             schema: schema,
             {
-                $0.uploadTimes.transaction = .seconds(6)
+                $0.uploadTimes.transaction = TestOptions.standstill
                 $0.retries.poisonAttempts = 1
                 $0.retries.poisonAge = .zero
             }
@@ -271,8 +271,8 @@ struct FaultTests {
         try await TestBackend.with(
             schema: schema,
             {
-                $0.uploadTimes.request = .seconds(5)
-                $0.uploadTimes.transaction = .seconds(60)
+                $0.uploadTimes.request = TestOptions.standstill
+                $0.uploadTimes.transaction = TestOptions.standstill * 12
                 $0.retries.poisonAttempts = 1
                 $0.retries.poisonAge = .zero
             }

@@ -17,9 +17,17 @@ import Testing
         private static let count = TestOptions.number("POWERSYNC_BODIES", standard: 10)
         /// Applying one takes seconds in a debug build.
         private static let validCount = count < 100 ? min(count, 3) : count
-        /// All of a body that the backend takes.
-        private static let size = 16 << 20
+        #if DEBUG
+            /// Half of a body that the backend takes, and more values than one may have.
+            private static let size = 8 << 20
+        #else
+            /// All of a body that the backend takes.
+            private static let size = 16 << 20
+        #endif
         private static let mostMemory = 512 << 20
+        /// A machine that stands still sends no body in the time of production, which counts in the full size alone.
+        private static let environment =
+            count < 100 ? ["BODY_TIMEOUT": "3600", "BODY_BYTES_PER_SECOND": "1024"] : [:]
         private static let schema = """
             CREATE TABLE docs (id text PRIMARY KEY, body jsonb, text text, tags int[]);
             CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public;
@@ -67,7 +75,9 @@ import Testing
 
         private static func token(_ client: HTTPClient, _ port: Int, _ user: Int) async throws -> String {
             let answer = try await client.send(
-                HTTPClientRequest(url: "http://127.0.0.1:\(port)/api/auth/token?user_id=u\(user)"))
+                HTTPClientRequest(
+                    url: "http://127.0.0.1:\(port)/api/auth/token?user_id=u\(user)",
+                    connectTimeout: TestOptions.deadline, idleTimeout: TestOptions.deadline))
             return try #require(try JSON.parse(answer.body)["token"]?.stringValue)
         }
 
@@ -78,12 +88,12 @@ import Testing
                 HTTPClientRequest(
                     method: "POST", url: "http://127.0.0.1:\(port)/api/data",
                     fields: ["content-type": "application/json", "authorization": "Bearer \(token)"],
-                    body: body,
-                    idleTimeout: .seconds(120)))
+                    body: body, connectTimeout: TestOptions.deadline,
+                    idleTimeout: TestOptions.deadline))
         }
 
         @Test func eachOfManyGetsTheAnswerThatItsShapeDeservesInBoundedMemory() async throws {
-            try await BackendProcess.with(schema: Self.schema) { process, _ in
+            try await BackendProcess.with(schema: Self.schema, environment: Self.environment) { process, _ in
                 let client = try HTTPClient()
                 defer { client.close() }
                 let base = try process.resident
@@ -119,10 +129,8 @@ import Testing
         }
 
         @Test func allThatAreValidAreAppliedWithRetries() async throws {
-            // A machine that stands still sends no body in the time of production, which counts in the full size alone.
-            let environment =
-                Self.validCount == 100 ? [:] : ["BODY_TIMEOUT": "3600", "BODY_BYTES_PER_SECOND": "1024"]
-            try await BackendProcess.with(schema: Self.schema, environment: environment) { process, uri in
+            try await BackendProcess.with(schema: Self.schema, environment: Self.environment) {
+                process, uri in
                 let client = try HTTPClient()
                 defer { client.close() }
                 let start = ContinuousClock.now

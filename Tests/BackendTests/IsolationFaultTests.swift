@@ -69,7 +69,7 @@ struct IsolationFaultTests {
             schema: TestBackend.demoTables + TestBackend.counted, map: Self.map,
             {
                 $0.isolatesLegacyBatches = true
-                $0.uploadTimes.transaction = .seconds(10)
+                $0.uploadTimes.transaction = TestOptions.standstill
             }
         ) { backend, relay in
             relay.swallowCommits(1, then: .silent, after: piece)

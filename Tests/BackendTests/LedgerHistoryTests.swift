@@ -105,7 +105,7 @@ struct LedgerHistoryTests {
     }
 
     @Test func everyOperationIsAppliedOnceAndEveryAnswerIsTheModels() async throws {
-        let histories = TestOptions.number("POWERSYNC_LEDGER_HISTORIES", standard: 200)
+        let histories = TestOptions.number("POWERSYNC_LEDGER_HISTORIES", standard: 100)
         try await TestBackend.with(schema: Self.schema, { $0.continuesAfterFatalError = true }) { one in
             try await TestBackend.with(
                 schema: "SELECT 1", uri: one.uri, { $0.continuesAfterFatalError = true }

@@ -146,7 +146,7 @@ struct LettersTests {
             schema: OperatorDesk.schema, map: Self.map,
             {
                 $0.letters.rows = 1
-                $0.uploadTimes.transaction = .seconds(10)
+                $0.uploadTimes.transaction = TestOptions.standstill
             }
         ) { backend, relay in
             #expect(try await backend.apply(Self.put("a", "good")) == "applied")

@@ -12,7 +12,7 @@ import Testing
 /// `POWERSYNC_MIGRATION_ANSWERS` says how many answers there are before and behind each step.
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient(), .namesSeed)
 struct MigrationUnderLoadTests {
-    private static let pace = TestOptions.number("POWERSYNC_MIGRATION_ANSWERS", standard: 40)
+    private static let pace = TestOptions.number("POWERSYNC_MIGRATION_ANSWERS", standard: 20)
 
     private static let schema = """
         CREATE TABLE items (id text PRIMARY KEY, amount integer, note text, name text, extra text);

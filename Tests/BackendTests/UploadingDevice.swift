@@ -54,8 +54,9 @@ struct UploadingDevice: Sendable {
     ) async throws -> [Outcome] {
         var outcomes: [Outcome] = []
         var sent = 0
+        // A name that vanished is waited for until the migration comes that brings it back.
         try await wait(
-            for: "final results for \(name)",
+            for: "final results for \(name)", within: TestOptions.deadline * 5,
             read: {
                 let backend = backends[(first + sent) % backends.count]
                 sent += 1

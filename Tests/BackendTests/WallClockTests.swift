@@ -39,7 +39,8 @@ struct WallClockTests {
         try await TestBackend.with(
             schema: schema,
             {
-                $0.uploadTimes.transaction = .seconds(8)
+                $0.uploadTimes.transaction = TestOptions.standstill
+                $0.uploadTimes.last = .seconds(2)
                 $0.statementTimeout = TestOptions.deadline * 10
                 $0.lockTimeout = TestOptions.deadline * 10
             }, body)

@@ -286,7 +286,7 @@ struct DeadlineTests {
             PostgresStatement("COMMIT"),
         ]
         // Reached only where nothing is heard any more, and there behind the COMMIT.
-        let time = ending == .cut ? TestOptions.deadline : Duration.seconds(20) * TestOptions.patience
+        let time = ending == .cut ? TestOptions.deadline : TestOptions.standstill
         relay.swallowCommits(1, then: ending)
         let lost = await #expect(throws: PostgresError.self) {
             try await pool.withConnection {

@@ -19,6 +19,10 @@ package enum TestOptions {
     /// Only a test that fails takes as long; a machine whose processors somebody else has may need most of it.
     package static let deadline = Duration.seconds(180) * patience
 
+    /// How long something may take in a test that waits for it to be given up, where being given up too early fails the test:
+    /// as long as a machine may well stand still.
+    package static let standstill = Duration.seconds(20) * patience
+
     /// Returns a whole number of the environment, such as how many seeds to try.
     ///
     /// - Parameters:
