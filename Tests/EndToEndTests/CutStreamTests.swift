@@ -40,7 +40,11 @@ struct CutStreamTests {
                 Checkpoint(
                     lastOpID: 6,
                     buckets: [BucketChecksum(bucket: "1#all|0[]", checksum: sum, priority: 3, count: 6)])))
-        let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: poller)
+        let time = TestOptions.deadline * 2
+        let server = try HTTPServer(
+            configuration: HTTPServerConfiguration(
+                headerTimeout: time, bodyTimeout: time, idleTimeout: time, writeTimeout: time),
+            poller: poller)
         let handler: HTTPHandler = { request, body in
             guard request.path == "/sync/stream",
                 let parsed = try? SyncStreamRequest(json: JSON.parse(await body.collect(limit: 1 << 20)))
@@ -61,7 +65,7 @@ struct CutStreamTests {
                     try await writer.write(Self.rows(5...6))
                     try await writer.write(Self.line(.checkpointComplete(lastOpID: 6)))
                     // The stream stays open until the client leaves.
-                    try await poller.sleep(until: .now + .seconds(60))
+                    try await poller.sleep(until: .now + TestOptions.deadline * 10)
                 })
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -81,7 +85,8 @@ struct CutStreamTests {
             server.stop(grace: .zero)
             group.cancelAll()
         }
-        let positions = requests.withLock { $0.map(\.buckets) }
+        // A client that stands still may find its stream silent and ask once more, which proves nothing.
+        let positions = requests.withLock { $0.prefix(2).map(\.buckets) }
         #expect(positions == [[], [BucketRequest(name: "1#all|0[]", after: 4)]])
     }
 }

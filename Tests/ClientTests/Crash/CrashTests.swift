@@ -15,7 +15,7 @@ import Testing
 /// kill -9 in a loop around a program that syncs and writes; `POWERSYNC_CRASHES` says how often.
 @Suite(.enabled(if: TestOptions.hasDatabase))
 struct CrashTests {
-    private static let crashes = TestOptions.number("POWERSYNC_CRASHES", standard: 20)
+    private static let crashes = TestOptions.number("POWERSYNC_CRASHES", standard: 12)
 
     @Test(.patient(minutes: 30))
     func aFileIsWholeWheneverItsProgramIsKilled() async throws {
@@ -79,7 +79,7 @@ struct CrashTests {
         try await withCheckedThrowingContinuation { (killed: CheckedContinuation<Void, any Error>) in
             do {
                 try DetachedThread.start {
-                    let deadline = ContinuousClock.now + TestOptions.deadline * 2
+                    let deadline = ContinuousClock.now + TestOptions.deadline * 5
                     while progress.statements < statements || inTransaction && !progress.isWriting {
                         guard ContinuousClock.now < deadline else {
                             let seen = "\(progress.statements) of \(statements) statements"

@@ -69,7 +69,7 @@ struct GroupTests {
         #expect(try await results.next() == [])
         // A connection of its own is to SQLite what another process is.
         let other = try SQLiteConnection(path: bench.folder.file())
-        other.setBusyTimeout(.seconds(10))
+        other.setBusyTimeout(TestOptions.deadline)
         try CoreExtension.install(on: other)
         try other.transaction { try other.run("INSERT INTO users (id, name) VALUES ('o', 'other')") }
         other.close()
@@ -86,7 +86,7 @@ struct GroupTests {
         try await test.insertUser("A")
         #expect(try await !external.look(pool))
         let other = try SQLiteConnection(path: folder.file())
-        other.setBusyTimeout(.seconds(10))
+        other.setBusyTimeout(TestOptions.deadline)
         try other.execute("INSERT INTO ps_kv (key, value) VALUES ('k', 1)")
         #expect(try await external.look(pool))
         #expect(try await !external.look(pool))

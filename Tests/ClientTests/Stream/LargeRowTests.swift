@@ -7,7 +7,7 @@ import PowerSyncWire
 import Testing
 
 /// Rows as large as the service sends them, through real sockets.
-@Suite(.patient(minutes: 3)) struct LargeRowTests {
+@Suite(.patient()) struct LargeRowTests {
     /// 15 MiB of text in which quotes, line ends and letters of several bytes occur.
     private static let text: String = {
         let pattern = "0123456789 the \"quick\" fox\\jumps\nover \u{2028} äöü 漢字 😀 "
@@ -28,7 +28,12 @@ import Testing
             SyncLines.complete(2),
         ]
         let body = Array((lines.joined(separator: "\n") + "\n").utf8)
-        let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: poller)
+        // A client that stands still takes nothing for as long; one that was sent away would begin again.
+        let time = TestOptions.deadline * 2
+        let server = try HTTPServer(
+            configuration: HTTPServerConfiguration(
+                headerTimeout: time, bodyTimeout: time, idleTimeout: time, writeTimeout: time),
+            poller: poller)
         let handler: HTTPHandler = { request, _ in
             guard request.path == "/sync/stream" else {
                 return HTTPResponse(
@@ -42,7 +47,7 @@ import Testing
                         try await writer.write(Array(body[start..<min(start + 99_991, body.count)]))
                     }
                     // The stream stays open until the client leaves.
-                    try await poller.sleep(until: .now + .seconds(180))
+                    try await poller.sleep(until: .now + TestOptions.deadline * 10)
                 })
         }
         let connector = TestConnector(endpoint: "http://127.0.0.1:\(server.port)")
