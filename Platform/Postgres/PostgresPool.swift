@@ -90,11 +90,6 @@ package actor PostgresPool {
         self.poller = poller
     }
 
-    /// Makes a pool with the limits of backend 8.2, but its size.
-    package init(uri: String, size: Int, parameters: [String: String] = [:], poller: Poller) {
-        self.init(uri: uri, limits: Limits(size: size), parameters: parameters, poller: poller)
-    }
-
     /// Runs `body` with a connection of its own, which it must not keep.
     ///
     /// An error that says the server is gone, stands still or has become read-only also drops the idle connections.

@@ -69,7 +69,7 @@ package struct PostgresBinaries: Sendable, Equatable {
 
     /// What a `pg_config` says; nil if it does not work, because then there are other places to look.
     private static func bindir(_ program: String) async -> String? {
-        guard let run = try? await ChildProcess.run(program, ["--bindir"], timeout: .seconds(20)),
+        guard let run = try? await ChildProcess.run(program, ["--bindir"], timeout: .seconds(60)),
             case .exited(0) = run.status
         else { return nil }
         return run.output.split(whereSeparator: \.isNewline).first.map(String.init)

@@ -114,7 +114,7 @@ package final class PostgresServer: Sendable {
         while !former.hasEnded {
             guard ContinuousClock.now < deadline else {
                 throw PostgresServerError(
-                    .notStarted, "children of the killed server did not end in half a minute")
+                    .notStarted, "children of the killed server did not end in a minute")
             }
             try await Task.sleep(for: .milliseconds(5))
         }

@@ -3,7 +3,7 @@ import PowerSyncSystem
 /// All that is needed to start one server, the first time and again.
 struct ServerLaunch: Sendable {
     /// How long the processes of a server that was killed may take to end, even on a machine that has much else to do.
-    static let patience = Duration.seconds(30)
+    static let patience = Duration.seconds(60)
 
     let directory: ClusterDirectory
     let user: ClusterUser
@@ -87,11 +87,11 @@ struct ServerLaunch: Sendable {
 
     /// Waits for the state that the postmaster writes down; false if it ended instead.
     private func becomesReady(_ process: WatchedProcess) async throws -> Bool {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(180)
         while !directory.isReady(postmaster: process.id) {
             if process.hasEnded { return false }
             guard ContinuousClock.now < deadline else {
-                throw PostgresServerError(.notStarted, "Postgres was not ready after a minute")
+                throw PostgresServerError(.notStarted, "Postgres was not ready after three minutes")
             }
             try await Task.sleep(for: .milliseconds(5))
         }

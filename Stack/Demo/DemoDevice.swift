@@ -107,8 +107,9 @@ package final class DemoDevice: Sendable {
                 throw CancellationError()
             }
             group.addTask {
-                try await ContinuousClock().sleep(for: limit)
-                throw StackError(.deadline, "waited \(limit.components.seconds) s for \(state)")
+                try await Deadline.wait(limit, pause: .milliseconds(25), for: state) {
+                    Optional<[String]>.none
+                }
             }
             defer { group.cancelAll() }
             return try await group.next() ?? []

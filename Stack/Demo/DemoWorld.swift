@@ -69,8 +69,9 @@ package final class DemoWorld: Sendable {
                 client: client),
         ]
         let postgres = PostgresPool(
-            uri: try stack.database.uri, size: 2, parameters: ["application_name": "powersync-demo"],
-            poller: poller)
+            uri: try stack.database.uri,
+            limits: PostgresPool.Limits(size: 2, acquireTimeout: patience, connectTimeout: patience),
+            parameters: ["application_name": "powersync-demo"], poller: poller)
         let world = DemoWorld(
             stack: stack, devices: devices, postgres: postgres, timeline: timeline, poller: poller)
         return try await withThrowingTaskGroup(of: Void.self) { group in

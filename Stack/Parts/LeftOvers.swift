@@ -10,6 +10,8 @@ enum LeftOvers {
     static let grace = Duration.seconds(10)
     /// How long to wait for sessions that a killed run left behind, which the server notices by itself.
     private static let patience = Duration.seconds(15)
+    /// How long between two looks.
+    private static let pause = Duration.milliseconds(250)
 
     /// A slot or database of a run, by its name.
     private struct Item: Hashable {
@@ -38,15 +40,16 @@ enum LeftOvers {
             warn(
                 "an earlier run may have left \(left.map(\.name).joined(separator: ", ")) on the server: waiting "
                     + "\(grace.components.seconds) s to see whether it lives")
-            let start = ContinuousClock.now
+            // Counted in pauses: while a machine stands still, as with its lid closed, nobody makes a claim or leaves.
+            var waited = Duration.zero
             while true {
                 // What is claimed once is left alone for good.
                 let names = Set(left.map(\.name))
                 left = try await ownerless(connection).filter { names.contains($0.name) }
-                let waited = ContinuousClock.now - start
                 let isSettled = !left.contains(where: \.isInUse)
                 if left.isEmpty || (waited >= grace && isSettled) || waited >= patience { break }
-                try await poller.sleep(until: .now + .milliseconds(250))
+                try await poller.sleep(until: .now + pause)
+                waited += pause
             }
             var dropped: [String] = []
             // Slots first: a database is not dropped while it has slots in use.

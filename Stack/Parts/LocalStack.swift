@@ -176,8 +176,13 @@ package actor LocalStack {
         let serviceURL = "http://\(configuration.urlHost):\(configuration.servicePort)"
         switch part {
         case .backend:
+            var uri = try database.uri
+            // Nothing but a busy machine is between the parts and a server of ours.
+            if case .cluster = database.place {
+                uri = try PostgresURI.adding("connect_timeout", "60", to: uri)
+            }
             var environment = [
-                "DATABASE_URI": try database.uri, "HOST": configuration.host,
+                "DATABASE_URI": uri, "HOST": configuration.host,
                 "PORT": String(configuration.backendPort),
                 "POWERSYNC_URL": serviceURL, "JWT_AUDIENCE": "powersync",
                 "JWT_KEYS_DIR": configuration.folder + "/keys", "DEV_TOKENS": "true",

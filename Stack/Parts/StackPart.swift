@@ -17,6 +17,8 @@ package final class StackPart: Sendable {
     /// The name of the part: `backend` or `service`.
     package let name: String
     private let process: ChildProcess
+    /// How long a part may take to be ready, on a machine that is busy.
+    private static let patience = Duration.seconds(180)
 
     private init(name: String, process: ChildProcess) {
         self.name = name
@@ -66,7 +68,7 @@ package final class StackPart: Sendable {
         }
         let channel = try poller.channel(output)
         defer { channel.deregister() }
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + Self.patience
         var splitter = LineSplitter(limit: 1 << 16)
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
@@ -81,7 +83,8 @@ package final class StackPart: Sendable {
             } else if errno != EAGAIN && errno != EINTR {
                 throw StackError(.partEnded, "the output of the \(name) cannot be read")
             } else if try await !channel.readable(until: end) {
-                throw StackError(.deadline, "waited 60 s for the \(name) to be ready")
+                throw StackError(
+                    .deadline, "waited \(Self.patience.components.seconds) s for the \(name) to be ready")
             }
         }
     }

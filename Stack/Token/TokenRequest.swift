@@ -15,7 +15,7 @@ package enum TokenRequest {
     package static func send(backend: String, user: String, client: HTTPClient) async throws -> TokenResponse
     {
         var request = HTTPClientRequest(url: backend + "/api/auth/token?user_id=" + escaped(user))
-        request.totalTimeout = .seconds(15)
+        request.totalTimeout = .seconds(60)
         let answer = try await client.send(request, bodyLimit: 1 << 20)
         guard answer.status == 200 else {
             throw StackError(

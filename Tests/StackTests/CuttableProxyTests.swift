@@ -57,7 +57,7 @@ struct CuttableProxyTests {
                         await Task.yield()
                     }
                 }
-                for _ in 0..<300 {
+                for _ in 0..<100 {
                     let passing = try RawClient(port, poller)
                     let other = try RawClient(stranger.port, poller)
                     try await other.send("still here\r\n")

@@ -8,6 +8,10 @@ import Testing
 
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct LeftOversTests {
+    private func connect(_ uri: String, _ poller: Poller) async throws -> PostgresConnection {
+        try await PostgresConnection.connect(uri, poller: poller, deadline: TestOptions.deadline)
+    }
+
     /// As a part of a connection's text, in either form, the name would lead to a host where nobody listens.
     @Test(arguments: [true, false])
     func aSlotGoesWhateverItsDatabaseIsCalledAndHolds(isURI: Bool) async throws {
@@ -17,7 +21,7 @@ struct LeftOversTests {
         let name = "a?host=127.0.0.254 b' host=127.0.0.254"
         let slot = OwnedNames().slotPrefix + "1"
         let uri = try await server.createDatabase(name, poller: poller)
-        let owner = try await PostgresConnection.connect(uri, poller: poller)
+        let owner = try await connect(uri, poller)
         try await owner.query("SELECT pg_create_logical_replication_slot($1, 'pgoutput')", [slot])
         try await owner.script(
             """
@@ -35,7 +39,7 @@ struct LeftOversTests {
         let told = warnings.withLock { $0 }
         #expect(dropped == [slot])
         #expect(told.count == 1, "that it waits, and nothing else: \(told)")
-        let maintenance = try await PostgresConnection.connect(server.uri(), poller: poller)
+        let maintenance = try await connect(server.uri(), poller)
         let left = try await maintenance.query("SELECT count(*) FROM pg_replication_slots").scalar
         #expect(left == "0")
         await maintenance.close()
@@ -53,7 +57,7 @@ struct LeftOversTests {
             Issue.record(Comment(rawValue: warning))
         }
         #expect(dropped == [])
-        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        let connection = try await connect(uri, poller)
         await connection.close()
         await server.stop()
     }

@@ -92,7 +92,8 @@ struct SessionTests {
         let (closing, hurried) = (Gate(), Gate())
         let sender = sender
         let end = Task {
-            try await Session.run(until: signals) { session in
+            // Behind its own limits the session would end this program.
+            try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
                 session.onHurry { hurried.open() }
                 session.onEnd {
                     await closing.pass()
@@ -113,7 +114,7 @@ struct SessionTests {
     @Test func aSignalWhileClosingHurries() async throws {
         let hurried = Gate()
         let end = Task {
-            try await Session.run(until: signals) { session in
+            try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
                 session.onEnd { await hurried.pass() }
                 session.onHurry { hurried.open() }
                 return 1
@@ -141,7 +142,7 @@ struct SessionTests {
     @Test func theThirdSignalEndsTheProgram() async throws {
         await #expect(processExitsWith: .exitCode(128 + 15)) {
             let (signals, sender) = AsyncStream.makeStream(of: Int32.self)
-            _ = try await Session.run(until: signals) { session in
+            _ = try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
                 session.onEnd { await Gate().pass() }
                 for _ in 0..<3 { sender.yield(15) }
                 try await Task.sleep(for: .seconds(3600))

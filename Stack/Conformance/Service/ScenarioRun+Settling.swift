@@ -203,13 +203,18 @@ extension ScenarioRun {
 
     /// Waits until no line has come for a while.
     private func waitForSilence(_ length: Duration) async throws {
-        let start = ContinuousClock.now
+        let pause = Duration.milliseconds(10)
+        // Counted in pauses: a machine that stands still brings no line, but that is no silence of the service.
+        var quiet = Duration.zero
+        var last: ContinuousClock.Instant?
         try await Deadline.wait(
-            Self.patience, pause: .milliseconds(10), for: "\(length) without a line",
+            Self.patience, pause: pause, for: "\(length) without a line",
             seen: { clients.values.map(\.progress).joined(separator: "; ") }
         ) {
-            let last = clients.values.map(\.stream.lastArrival).max() ?? start
-            return max(last, start) + length < .now ? () : nil
+            let arrival = clients.values.map(\.stream.lastArrival).max()
+            quiet = arrival == last ? quiet + pause : .zero
+            last = arrival
+            return quiet > length ? () : nil
         }
         drain()
     }

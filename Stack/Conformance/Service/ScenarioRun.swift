@@ -50,7 +50,7 @@ package actor ScenarioRun {
     var probes = 0
 
     /// How long a state may take to come.
-    static let patience = Duration.seconds(30)
+    static let patience = Duration.seconds(60)
 
     /// Prepares the run of a scenario.
     ///

@@ -60,7 +60,7 @@ package struct ServiceAccess: Sendable {
                 try token(user: request.user, claims: request.claims)
             } as String?
         var sent = self.request(request.method, request.path, request.headers, request.body, token: token)
-        sent.totalTimeout = .seconds(30)
+        sent.totalTimeout = ScenarioRun.patience
         let stream = try await client.open(sent)
         defer { stream.cancel() }
         var answer = RecordedAnswer(status: stream.status, headers: [:])
@@ -110,7 +110,8 @@ package struct ServiceAccess: Sendable {
         do {
             let answer = try await client.send(
                 HTTPClientRequest(
-                    url: "http://127.0.0.1:\(metricsPort)/metrics", totalTimeout: .seconds(10)))
+                    url: "http://127.0.0.1:\(metricsPort)/metrics", connectTimeout: ScenarioRun.patience,
+                    totalTimeout: ScenarioRun.patience))
             return SessionsGauge.value(in: String(decoding: answer.body, as: UTF8.self))
         } catch is HTTPClientError {
             // Nobody listens there, which says the same as a page without the gauge.
@@ -131,6 +132,6 @@ package struct ServiceAccess: Sendable {
         for (name, value) in headers { fields.append(name, value) }
         return HTTPClientRequest(
             method: method, url: "http://127.0.0.1:\(port)\(path)", fields: fields, body: body,
-            idleTimeout: .seconds(120))
+            connectTimeout: ScenarioRun.patience, idleTimeout: .seconds(120))
     }
 }
