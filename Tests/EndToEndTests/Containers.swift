@@ -108,6 +108,7 @@ final class Containers: Sendable {
         for (key, value) in container.environment {
             environment[key] = here(value, backend: backend)
         }
+        environment["DATABASE_URI"] = environment["DATABASE_URI"].map { EndToEnd.patient($0) }
         // A free port, and of this machine alone; the service has no setting for its address.
         environment[name == "backend" ? "PORT" : "PS_PORT"] = "0"
         if name == "backend" { environment["HOST"] = "127.0.0.1" }

@@ -78,12 +78,12 @@ struct EncryptedServerTests {
         func environment(_ users: UsersServer, folder: String) throws -> [String: String] {
             switch self {
             case .nothing: return ["DATABASE_URI": users.uri]
-            case .query: return ["DATABASE_URI": users.uri + "?sslmode=require"]
+            case .query: return ["DATABASE_URI": users.uri + "&sslmode=require"]
             case .verified:
                 return [
-                    "DATABASE_URI": users.uri + "?sslmode=verify-full&sslrootcert=\(folder)/server.crt"
+                    "DATABASE_URI": users.uri + "&sslmode=verify-full&sslrootcert=\(folder)/server.crt"
                 ]
-            case .oldQuery: return ["DATABASE_URI": users.uri + "?ssl=true"]
+            case .oldQuery: return ["DATABASE_URI": users.uri + "&ssl=true"]
             case .keywords:
                 let port = users.server.port
                 return [
@@ -94,7 +94,7 @@ struct EncryptedServerTests {
             case .serviceFile:
                 let file = folder + "/services"
                 try "[theirs]\nsslmode=require\n".write(toFile: file, atomically: true, encoding: .utf8)
-                return ["DATABASE_URI": users.uri + "?service=theirs", "PGSERVICEFILE": file]
+                return ["DATABASE_URI": users.uri + "&service=theirs", "PGSERVICEFILE": file]
             }
         }
     }

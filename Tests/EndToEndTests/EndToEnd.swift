@@ -11,6 +11,18 @@ enum EndToEnd {
     /// The built `powersync-stack`.
     static let executable = Repository.executable("powersync-stack")
 
+    /// The text of a connection to a server of ours, for programs: nothing but a busy machine is in the way.
+    static func patient(_ uri: String) -> String {
+        "\(uri)?connect_timeout=\(TestOptions.deadline.components.seconds)"
+    }
+
+    /// Settings of a backend for a machine that stands still now and then.
+    static let patience = [
+        "STATEMENT_TIMEOUT_MS": String(TestOptions.deadline.components.seconds * 1_000),
+        "LOCK_TIMEOUT_MS": String(TestOptions.deadline.components.seconds * 1_000),
+        "BODY_TIMEOUT": "3600",
+    ]
+
     /// Lets `body` act in the demo's world, in a database of its own.
     ///
     /// - Parameters:
@@ -31,11 +43,12 @@ enum EndToEnd {
         } else if let uri = ProcessInfo.processInfo.environment["DATABASE_URI"], !uri.isEmpty {
             place = .ownDatabase(server: uri)
         } else {
-            place = .ownDatabase(server: try await TestPostgres.server().uri())
+            place = .ownDatabase(server: patient(try await TestPostgres.server().uri()))
         }
         let database = StackDatabase(place, poller: poller)
         var configuration = LocalStackConfiguration(executable: executable, folder: folder.path)
         configuration.logLevel = "warning"
+        configuration.backendEnvironment = patience
         let stack = try DemoStack.make(database: database, configuration: configuration, poller: poller)
         do {
             try await database.open()

@@ -106,7 +106,7 @@ final class StackProcess: Sendable {
     /// Waits for the next line of standard output; throws if the output ends instead.
     func line() async throws -> String {
         let seen = try await wait(
-            for: "the next line",
+            for: "the next line", within: TestOptions.deadline * 3,
             read: {
                 output.withLock { output -> (line: String?, hasEnded: Bool) in
                     guard output.taken < output.lines.count else { return (nil, output.hasEnded) }

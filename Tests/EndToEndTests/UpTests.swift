@@ -194,7 +194,7 @@ struct UpTests {
             let backend = try StackProcess(
                 ["start"],
                 environment: [
-                    "DATABASE_URI": server.uri(), "HOST": "127.0.0.1", "PORT": "0",
+                    "DATABASE_URI": EndToEnd.patient(server.uri()), "HOST": "127.0.0.1", "PORT": "0",
                     "POWERSYNC_URL": "http://127.0.0.1:\(port)", "JWT_AUDIENCE": "powersync-dev",
                     "JWT_KEYS_DIR": folder + "/keys", "PSB_TABLE_MAP": root + "/Examples/Todos/tables.yaml",
                     "DEV_TOKENS": "true",

@@ -67,7 +67,9 @@ struct UsersServer: Sendable {
     var uri: String { uri(role: "somebody") }
 
     /// The URI of the user's database for another role.
-    func uri(role: String) -> String { "postgresql://\(role)@127.0.0.1:\(server.port)/theirs" }
+    func uri(role: String) -> String {
+        EndToEnd.patient("postgresql://\(role)@127.0.0.1:\(server.port)/theirs")
+    }
 
     /// Runs statements as the user.
     func script(_ sql: String) async throws {

@@ -167,7 +167,7 @@ struct UsersServerTests {
         try await EndToEnd.withFolder { _, temporary in
             let up = try StackProcess(
                 ["up", "--backend-port", "0", "--service-port", "0"],
-                environment: ["DATABASE_URI": users.uri + "?application_name=mine"], temporary: temporary)
+                environment: ["DATABASE_URI": users.uri + "&application_name=mine"], temporary: temporary)
             try await wait(
                 for: "a slot", read: { try await users.catalogs().slots }, until: { !$0.isEmpty })
             kill(try up.part(.service), SIGKILL)
