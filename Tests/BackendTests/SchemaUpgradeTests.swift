@@ -163,16 +163,17 @@ struct SchemaUpgradeTests {
         async let starting = TestBackend.start(
             uri: uri,
             {
-                $0.statementTimeout = .seconds(4)
+                $0.statementTimeout = TestOptions.standstill
                 $0.lockTimeout = .milliseconds(100)
             })
+        let longer = TestOptions.standstill.components.seconds + 2
         try await wait(
             for: "the start to wait for longer than an upload may",
             read: {
                 try await other.query(
                     """
                     SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database()
-                        AND wait_event = 'advisory' AND clock_timestamp() - query_start > interval '6 seconds'
+                        AND wait_event = 'advisory' AND clock_timestamp() - query_start > interval '\(longer) seconds'
                     """
                 ).scalar
             }, until: { $0 == "1" })
