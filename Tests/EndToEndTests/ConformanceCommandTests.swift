@@ -5,7 +5,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// `powersync-stack conformance` as a user starts it.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 60))
 struct ConformanceCommandTests {
     private static let recordings = Repository.root.appending(path: "Tests/Fixtures/core").path
 

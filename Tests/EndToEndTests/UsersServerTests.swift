@@ -8,7 +8,7 @@ import PowerSyncTestSupport
 import Testing
 
 /// However `demo` and `up` end, a server of the user's is afterwards as it was before.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient(minutes: 60))
 struct UsersServerTests {
     /// All endings on one server, one after the other, for a role that may create databases and replicate alone.
     ///
