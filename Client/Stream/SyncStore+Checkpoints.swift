@@ -40,7 +40,8 @@ extension SyncStore {
     /// - Throws: `SQLiteError`, and `SyncError` for a row that a raw table refuses.
     package func apply(_ request: ApplyRequest) throws -> ApplyOutcome {
         let scope = request.checkpoint.scope(request.priority)
-        let failures = try mismatches(in: scope)
+        let stored = try storedBuckets()
+        let failures = mismatches(in: scope, stored)
         guard failures.isEmpty else {
             try deleteBuckets(failures.map(\.bucket))
             return .mismatch(failures)
@@ -62,7 +63,10 @@ extension SyncStore {
                 "UPDATE ps_buckets SET last_applied_op = last_op WHERE last_applied_op <> last_op")
             try connection.run("DELETE FROM ps_updated_rows")
             for bucket in scope {
-                guard let count = bucket.count else { continue }
+                // Of thousands of buckets few have changed, and each row that is written costs.
+                guard let count = bucket.count, let counters = stored[ExactText(bucket.bucket)]?.counters,
+                    counters != BucketCounters(atLast: count, sinceLast: 0)
+                else { continue }
                 try connection.run(
                     "UPDATE ps_buckets SET count_at_last = ?1, count_since_last = 0 WHERE name = ?2",
                     [.integer(count), .text(bucket.bucket)])
@@ -79,16 +83,31 @@ extension SyncStore {
         return .applied(at: now)
     }
 
-    private func mismatches(in scope: [BucketChecksum]) throws -> [ChecksumMismatch] {
-        var stored: [ExactText: (present: Checksum, superseded: Checksum)] = [:]
-        try connection.forEach("SELECT name, op_checksum, add_checksum FROM ps_buckets") { row in
-            stored[ExactText(row.string(0))] = (
-                Checksum(truncating: row.int64(1)), Checksum(truncating: row.int64(2))
-            )
+    /// What is stored of a bucket.
+    private struct StoredBucket {
+        var present = Checksum.zero
+        var superseded = Checksum.zero
+        var counters = BucketCounters(atLast: 0, sinceLast: 0)
+    }
+
+    private func storedBuckets() throws -> [ExactText: StoredBucket] {
+        var stored: [ExactText: StoredBucket] = [:]
+        try connection.forEach(
+            "SELECT name, op_checksum, add_checksum, count_at_last, count_since_last FROM ps_buckets"
+        ) { row in
+            stored[ExactText(row.string(0))] = StoredBucket(
+                present: Checksum(truncating: row.int64(1)), superseded: Checksum(truncating: row.int64(2)),
+                counters: BucketCounters(atLast: row.int64(3), sinceLast: row.int64(4)))
         }
-        return scope.compactMap { bucket in
+        return stored
+    }
+
+    private func mismatches(
+        in scope: [BucketChecksum], _ stored: [ExactText: StoredBucket]
+    ) -> [ChecksumMismatch] {
+        scope.compactMap { bucket in
             // A bucket without a row is one without operations.
-            let sums = stored[ExactText(bucket.bucket)] ?? (.zero, .zero)
+            let sums = stored[ExactText(bucket.bucket)] ?? StoredBucket()
             guard sums.present + sums.superseded != bucket.checksum else { return nil }
             return ChecksumMismatch(
                 bucket: bucket.bucket, expected: bucket.checksum, present: sums.present,

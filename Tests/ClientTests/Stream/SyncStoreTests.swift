@@ -37,6 +37,42 @@ import Testing
         #expect(try bench.store.bucketRequests().count == 2)
     }
 
+    /// With thousands of buckets a change of one of them rewrote the counters of all.
+    @Test func aCompleteCheckpointWritesTheCountersOfChangedBucketsAlone() throws {
+        let bench = try SyncBench()
+        try bench.start()
+        func checkpoint(_ last: Int, changed: Int) throws {
+            let buckets = (1...3).map {
+                SyncLines.Bucket(
+                    "b\($0)", checksum: $0 == 2 ? Int64(changed) : 1, count: $0 == 2 ? changed : 1)
+            }
+            try bench.line(SyncLines.checkpoint(last, buckets))
+        }
+        func complete(_ last: Int) throws -> [[SQLiteValue]] {
+            try bench.connection.execute("DELETE FROM touched")
+            #expect(try bench.line(SyncLines.complete(last)).names.contains("completed"))
+            return try bench.rows("SELECT name FROM touched ORDER BY name")
+        }
+        try bench.connection.execute(
+            """
+            CREATE TABLE touched(name);
+            CREATE TRIGGER counted AFTER UPDATE OF count_at_last, count_since_last ON ps_buckets
+            BEGIN INSERT INTO touched VALUES (new.name); END;
+            """)
+        try checkpoint(3, changed: 1)
+        for number in 1...3 {
+            try bench.line(SyncLines.data("b\(number)", SyncLines.put(number, "r\(number)", checksum: 1)))
+        }
+        #expect(try complete(3) == [["b1"], ["b2"], ["b3"]])
+        try checkpoint(4, changed: 2)
+        try bench.line(SyncLines.data("b2", SyncLines.put(4, "r4", checksum: 1)))
+        #expect(try complete(4) == [["b2"]])
+        #expect(try complete(4).isEmpty)
+        #expect(
+            try bench.rows("SELECT count_at_last, count_since_last FROM ps_buckets ORDER BY name")
+                == [[1, 0], [2, 0], [1, 0]])
+    }
+
     @Test func aPositionNeverFalls() throws {
         let bench = try SyncBench()
         try bench.start()
