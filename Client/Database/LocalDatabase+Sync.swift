@@ -68,7 +68,7 @@ extension LocalDatabase {
         let database = SyncDatabase(pool: pool, environment: environment)
         try await wrapping {
             try await group.status.refresh(resetting: resetting) {
-                try await database.write { try $0.offlineStatus() }
+                try await database.read { try $0.offlineStatus() }
             }
         }
     }

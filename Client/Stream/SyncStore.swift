@@ -5,7 +5,7 @@ import PowerSyncWire
 ///
 /// Times are microseconds since 1970 and come from the caller, once for each command.
 package struct SyncStore {
-    /// The writing connection; the caller has a transaction open on it.
+    /// The connection, on which the caller has a transaction open; the writing one, but for what only reads.
     package let connection: SQLiteConnection
     /// The time of this command.
     package let now: Int64
@@ -15,7 +15,7 @@ package struct SyncStore {
     /// Makes a store for one command.
     ///
     /// - Parameters:
-    ///   - connection: the writing connection with the core installed, in a transaction.
+    ///   - connection: a connection with the core installed, in a transaction; the writing one, but for what only reads.
     ///   - now: microseconds since 1970.
     ///   - tuning: by which way rows are stored and published; what comes of it is the same.
     package init(connection: SQLiteConnection, now: Int64, tuning: SyncTuning = .standard) {

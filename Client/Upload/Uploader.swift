@@ -45,7 +45,7 @@ struct Uploader: Sendable {
         var hasReplacedConnection = false
         while isAllowed {
             do {
-                guard let front = try await database.write({ try $0.frontOfUploadQueue() }) else {
+                guard let front = try await database.read({ try $0.frontOfUploadQueue() }) else {
                     status.setUploading(false)
                     switch try await updateWriteCheckpoint() {
                     case .overtaken: continue
@@ -93,7 +93,7 @@ struct Uploader: Sendable {
 
     /// Obtains a write checkpoint if local writes wait for one (client-core 8.2, 8.4).
     private func updateWriteCheckpoint() async throws -> WriteCheckpoint {
-        let wanted = try await database.write { store in
+        let wanted = try await database.read { store in
             try store.writeAwaitingCheckpoint().map {
                 ($0, try CoreExtension.of(store.connection).clientID())
             }

@@ -31,12 +31,12 @@ struct CheckpointRequests: Sendable {
         }
         seed.set(.seeded)
         while true {
-            guard let waiting = try await database.write({ try $0.unappliedCheckpointRequest() }) else {
+            guard let waiting = try await database.read({ try $0.unappliedCheckpointRequest() }) else {
                 try await sent.wait()
                 continue
             }
             try await environment.sleep(Self.patience)
-            guard try await database.write({ try $0.unappliedCheckpointRequest() }) == waiting else {
+            guard try await database.read({ try $0.unappliedCheckpointRequest() }) == waiting else {
                 continue
             }
             do {

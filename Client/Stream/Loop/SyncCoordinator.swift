@@ -123,7 +123,7 @@ package actor SyncCoordinator {
     private func showSubscriptions() async {
         let database = database
         do {
-            try await status.refresh { try await database.write { try $0.offlineStatus() } }
+            try await status.refresh { try await database.read { try $0.offlineStatus() } }
         } catch {
             log(.warning, "Could not read the stream subscriptions: \(error)")
         }

@@ -1,6 +1,6 @@
 import PowerSyncSQLite
 
-/// The database as sync sees it: its one writer.
+/// The database as sync sees it.
 package struct SyncDatabase: Sendable {
     private let pool: SQLitePool
     private let environment: SyncEnvironment
@@ -8,7 +8,7 @@ package struct SyncDatabase: Sendable {
     /// Makes a view of a pool.
     ///
     /// - Parameters:
-    ///   - pool: the connections; the core is installed on its writer.
+    ///   - pool: the connections; the core is installed on each.
     ///   - environment: the clock.
     package init(pool: SQLitePool, environment: SyncEnvironment) {
         self.pool = pool
@@ -25,6 +25,23 @@ package struct SyncDatabase: Sendable {
             try connection.transaction {
                 try body(SyncStore(connection: connection, now: now))
             }
+        }
+    }
+
+    /// Runs `body`, which only reads, without waiting for the writer.
+    ///
+    /// It sees one state of the database, with everything that was committed before the call: whoever awaited a write
+    /// reads it.
+    ///
+    /// - Returns: what `body` returned.
+    /// - Throws: what `body` threw, `SQLiteError`; `CancellationError` only if `body` has not run.
+    package func read<T: Sendable>(_ body: @escaping @Sendable (SyncStore) throws -> T) async throws -> T {
+        let now = environment.now()
+        return try await pool.read { connection in
+            try connection.run("BEGIN")
+            // There is nothing to commit.
+            defer { connection.rollBack() }
+            return try body(SyncStore(connection: connection, now: now))
         }
     }
 

@@ -36,7 +36,7 @@ final class SyncRig: Sendable {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
         upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
-        path: String = ":memory:", lull: (@Sendable () async throws -> Void)? = nil,
+        path: String = ":memory:", readers: Int = 0, lull: (@Sendable () async throws -> Void)? = nil,
         report: @escaping @Sendable (SyncStatusSnapshot) -> Void = { _ in }
     ) async throws {
         let shared = Shared()
@@ -44,7 +44,11 @@ final class SyncRig: Sendable {
         var environment = clock.environment
         if let lull { environment.lull = lull }
         self.transport = transport
-        let pool = try await SQLitePool.open(path: path, readers: 0) { connection, _ in
+        let pool = try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
+            guard isWriter else {
+                try CoreExtension.install(on: connection)
+                return
+            }
             if path != ":memory:" { try connection.execute("PRAGMA journal_mode = WAL") }
             try SyncBench.prepare(connection, schema: schema)
         }
