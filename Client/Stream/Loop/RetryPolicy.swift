@@ -2,6 +2,8 @@
 struct RetryPolicy: Sendable {
     /// The longest wait.
     static let longest = Duration.seconds(300)
+    /// The least time from a reconnect with fresh credentials until others are fetched ahead of their end.
+    static let leastRefreshDistance = Duration.seconds(5)
 
     /// The wait after an ordinary failure.
     let base: Duration

@@ -47,12 +47,13 @@ extension SyncCoordinator {
             throw SyncError(.invalidState, "The iteration did not begin")
         }
         let prefetch = Signal()
+        let earliest = nextRefresh
         let waiting = Signal()
         let inlet = mailbox.open()
         defer { mailbox.close() }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.read(request, into: inlet) }
-            group.addTask { await self.prefetchCredentials(on: prefetch) }
+            group.addTask { await self.prefetchCredentials(on: prefetch, notBefore: earliest) }
             if let checkpoint {
                 checkpointRequests.seed.set(.waiting)
                 group.addTask { await self.requestCheckpoints(from: checkpoint, of: inlet) }
@@ -97,7 +98,9 @@ extension SyncCoordinator {
             case .input(.failed(let error)):
                 _ = await perform(try await step(), prefetch)
                 throw error
-            case .control(.tokenRefreshed): effects = try await step(.tokenRefreshed)
+            case .control(.tokenRefreshed):
+                nextRefresh = environment.uptime() + RetryPolicy.leastRefreshDistance
+                effects = try await step(.tokenRefreshed)
             case .control(.subscriptionsChanged):
                 effects = try await step(.subscriptionsChanged(active: activeStreams()))
             case .control(.uploadCompleted): effects = try await step(.uploadCompleted)
@@ -232,10 +235,15 @@ extension SyncCoordinator {
     }
 
     /// Fetches credentials ahead of their end; the stream goes on meanwhile.
-    private nonisolated func prefetchCredentials(on wanted: Signal) async {
+    private nonisolated func prefetchCredentials(on wanted: Signal, notBefore earliest: Duration) async {
+        var earliest = earliest
         while true {
             do {
                 try await wanted.wait()
+                // A service that calls every token nearly over must not make us connect without a pause.
+                let rest = earliest - environment.uptime()
+                if rest > .zero { try await environment.sleep(rest) }
+                earliest = environment.uptime() + RetryPolicy.leastRefreshDistance
                 try await credentials.refresh()
                 // The stream closes now; another call for the same credentials would be one too many.
                 return mailbox.post(.tokenRefreshed)

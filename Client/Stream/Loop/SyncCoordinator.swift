@@ -21,6 +21,8 @@ package actor SyncCoordinator {
     var batch = LineBatch()
     /// How long storing took the last time.
     var storingTime = Duration.zero
+    /// Before that no credentials are fetched ahead of their end.
+    var nextRefresh = Duration.zero
     var retry: RetryPolicy
     private var running: Task<Void, Never>?
 

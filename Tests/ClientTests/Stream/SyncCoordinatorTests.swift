@@ -115,6 +115,29 @@ import Testing
         }
     }
 
+    /// Each connection was answered with a token that is nearly over, fetched anew at once, and closed.
+    @Test func aServiceWhoseTokensAreAlwaysNearlyOverMakesNoLoopOfConnections() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            // The first time nobody waits.
+            try await rig.stream(0).send(SyncLines.tokenExpires(in: 30))
+            for number in 1...3 {
+                let stream = try await rig.stream(number)
+                #expect(rig.fetches == number + 1)
+                stream.send(SyncLines.tokenExpires(in: 30), SyncLines.tokenExpires(in: 29))
+                try await wait(for: "the refresh to wait") { rig.clock.waiting.contains(.seconds(5)) }
+                // The stream goes on meanwhile.
+                stream.send(SyncLines.checkpoint(number, [.init("b")]))
+                try await wait(for: "the stream to go on") { await rig.status.downloading != nil }
+                #expect(rig.transport.streams.count == number + 1)
+                #expect(rig.fetches == number + 1)
+                #expect(await rig.status.connected)
+                rig.clock.advance(by: .seconds(5))
+            }
+            _ = try await rig.stream(4)
+            #expect(await rig.status.downloadError == nil)
+        }
+    }
+
     @Test func aFailedPrefetchIsAWarningOnly() async throws {
         let rig = try await SyncRig(fetch: { number in
             if number == 2 { throw ScriptError("offline") }
