@@ -26,11 +26,14 @@ final class BenchmarkDatabase {
             try FileManager.default.copyItem(atPath: original.folder.path + "/bench.db", toPath: path)
         }
         connection = try SQLiteConnection(path: path)
-        for pragma in [
-            "page_size = 4096", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -51200",
-            "temp_store = MEMORY", "wal_autocheckpoint = 1000", "journal_size_limit = 6291456",
-        ] { try connection.execute("PRAGMA \(pragma)") }
+        for pragma in Self.pragmas { try connection.execute("PRAGMA \(pragma)") }
     }
+
+    /// The settings.
+    static let pragmas = [
+        "page_size = 4096", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -51200",
+        "temp_store = MEMORY", "wal_autocheckpoint = 1000", "journal_size_limit = 6291456",
+    ]
 
     /// Closes it and removes its files.
     func close() {
@@ -39,7 +42,10 @@ final class BenchmarkDatabase {
     }
 
     /// Installs the core with a schema of these tables.
-    func install(_ tables: Table...) throws {
+    func install(_ tables: Table...) throws { try Self.install(tables, on: connection) }
+
+    /// Installs the core on a connection for writing, with a schema of these tables.
+    static func install(_ tables: [Table], on connection: SQLiteConnection) throws {
         try CoreExtension.install(on: connection)
         let schema = String(decoding: try JSONEncoder().encode(Schema(tables: tables)), as: UTF8.self)
         try connection.transaction { try SchemaApplication.apply(json: schema, on: connection) }
@@ -59,24 +65,47 @@ final class BenchmarkDatabase {
 
 /// Takes in a stream by the way that ships, without a network.
 struct BenchmarkSync {
-    private var iteration = SyncIteration(tuning: .standard)
     private let connection: SQLiteConnection
+    private let tuning: SyncTuning
+    private var iteration = SyncState()
+    private var waiting: [StorableLine] = []
+    private var bytes = 0
 
     /// Begins an iteration.
-    init(_ connection: SQLiteConnection) throws {
+    init(_ connection: SQLiteConnection, tuning: SyncTuning = .standard) throws {
         self.connection = connection
+        self.tuning = tuning
         try feed(.start(SyncStart()))
         try feed(.connectionEstablished)
     }
 
-    /// Parses a line and takes it in.
+    /// Parses a line and takes it in; data waits for more until something else comes or there is enough of it.
     mutating func take(_ line: [UInt8]) throws {
-        try feed(.line(SyncLine(parsing: line), size: line.count))
+        let parsed = try SyncLine(parsing: line)
+        guard case .data(let data) = parsed else {
+            try storeLines()
+            return try feed(.line(parsed, size: line.count))
+        }
+        waiting.append(try StorableLine(data, size: line.count))
+        bytes += line.count
+        if bytes >= tuning.batchBytes { try storeLines() }
+    }
+
+    /// Stores the data that waits.
+    mutating func storeLines() throws {
+        guard !waiting.isEmpty else { return }
+        try feed(.data(waiting))
+        waiting = []
+        bytes = 0
     }
 
     private mutating func feed(_ event: SyncEvent) throws {
-        for effect in try iteration.feed(event, on: connection, now: 1_767_225_600_000_000) {
-            if case .close(let reason) = effect { throw BenchmarkError("the iteration ended: \(reason)") }
+        let store = SyncStore(connection: connection, now: 1_767_225_600_000_000, tuning: tuning)
+        let before = iteration
+        let result = try connection.transaction { try SyncTransaction.run(event, from: before, on: store) }
+        iteration = result.state
+        for case .close(let reason) in result.effects {
+            throw BenchmarkError("the iteration ended: \(reason)")
         }
     }
 }

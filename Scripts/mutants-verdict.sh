@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints what a run of the property test says of a planted mistake. Only an assertion that names its seed notices it;
+# Prints what a run of the random sessions says of a planted mistake. Only an assertion that names its seed notices it;
 # a crash, a time-out or a lack of memory says nothing about what the sessions are for.
 #
 # usage: Scripts/mutants-verdict.sh STATUS FILE      the status and the output of `swift test`, under `timeout`

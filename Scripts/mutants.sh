@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Plants one mistake after the other into a copy of the sources; the property test has to notice each.
+# Plants one mistake after the other into a copy of the sources; the random sessions have to notice each: those against a
+# model, and those of a whole client whose streams are cut.
 #
 # usage: Scripts/mutants.sh [NAME…]      without names all of Tests/Mutants; or files of your own, PATH/TO/NAME.patch
 #   POWERSYNC_PROPERTY_SEEDS=200         how many sessions each mistake gets
@@ -47,7 +48,7 @@ sessions() {
     local output=$folder/output.txt status=0
     timeout --kill-after=10 "${MUTANT_SECONDS:-600}" \
         swift test --skip-build --disable-xctest --package-path "$source" --scratch-path "$folder/build" \
-        --filter SyncPropertyTests >"$output" 2>&1 || status=$?
+        --filter 'SyncPropertyTests|SyncFaultTests' >"$output" 2>&1 || status=$?
     cat "$output" >>"$log"
     Scripts/mutants-verdict.sh "$status" "$output"
 }
@@ -60,7 +61,7 @@ if ! build; then
 fi
 result=$(sessions)
 if [ "$result" != passed ]; then
-    echo "Without any mistake the property test says: $result; see $log." >&2
+    echo "Without any mistake the sessions say: $result; see $log." >&2
     exit 1
 fi
 failed=0

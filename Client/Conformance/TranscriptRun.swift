@@ -1,5 +1,15 @@
 import PowerSyncSQLite
 
+/// How the steps of a recording are done.
+package enum TranscriptWay: Sendable, CaseIterable {
+    /// As the SDK does them: data lines side by side are stored together.
+    case batches
+    /// Each line is stored by itself.
+    case lines
+    /// Through the SQL function `powersync_control`, as programs without the SDK drive the core.
+    case functions
+}
+
 /// A transcript replayed on a database file that is opened as an app's database is.
 package struct TranscriptRun: Sendable {
     /// Where this client differs from the recording, and should not.
@@ -14,17 +24,20 @@ package struct TranscriptRun: Sendable {
     /// - Parameters:
     ///   - transcript: the recording.
     ///   - path: a file that does not exist yet; it stays for whoever wants to look into it.
-    ///   - tuning: how lines are stored.
-    ///   - usesFunctions: whether steps go through `powersync_control`, where no line waits.
+    ///   - way: how steps are done.
+    ///   - tuning: by which way lines are stored, unless steps go through `powersync_control`.
+    ///   - perform: does the tasks of the reducer, unless steps go through `powersync_control`.
     /// - Throws: `SQLiteError` if the database cannot be opened or read.
     package init(
-        _ transcript: Transcript, path: String, tuning: SyncTuning = .standard, usesFunctions: Bool = false
+        _ transcript: Transcript, path: String, way: TranscriptWay = .batches,
+        tuning: SyncTuning = .standard,
+        perform: @escaping TranscriptReplayer.Perform = { try $0.perform($1) }
     ) throws {
         let connection = try SQLiteConnection(path: path)
         defer { connection.close() }
         try DatabaseOpener.setUp(connection, isWriter: true)
         var differences = try TranscriptReplayer(
-            transcript, on: connection, tuning: tuning, usesFunctions: usesFunctions
+            transcript, on: connection, way: way, tuning: tuning, perform: perform
         ).run()
         let damage = try connection.query("PRAGMA integrity_check") { $0.string(0) }.filter { $0 != "ok" }
         if !damage.isEmpty {

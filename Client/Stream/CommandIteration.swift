@@ -3,8 +3,8 @@ import PowerSyncWire
 
 /// The sync iteration that `powersync_control` drives on one connection (client-core 6.1, 6.3).
 ///
-/// Every command is stored when it returns, within the caller's transaction: no lines wait. What a command changes
-/// in memory it changes last; a caller that rolls back after an error finds the iteration as the error says.
+/// Every command is stored when it returns, within the caller's transaction, so each line by itself. What a command
+/// changes in memory it changes last; a caller that rolls back after an error finds the iteration as the error says.
 struct CommandIteration {
     private var state = SyncState()
     /// The raw tables of the schema that the iteration was started with.
@@ -71,7 +71,7 @@ struct CommandIteration {
         on store: SyncStore, isLine: Bool = false, _ event: () throws -> SyncEvent
     ) throws -> SQLiteValue {
         do {
-            let result = try SyncTransaction.run([try event()], from: state, on: store)
+            let result = try SyncTransaction.run(try event(), from: state, on: store)
             state = result.state
             return .text(JSON.array(SyncInstructions.json(result.effects)).text)
         } catch {

@@ -1,6 +1,6 @@
 import PowerSyncWire
 
-/// The new operations of one bucket up to a CLEAR or the end, in the order of their keys.
+/// The new operations of one bucket up to a CLEAR or the end, in the order of their keys unless told otherwise.
 ///
 /// A value without I/O: what is in the order of the stream comes out in the order in which index pages are touched.
 struct OperationSegment {
@@ -56,7 +56,9 @@ struct OperationSegment {
         return left.length - right.length
     }
 
-    fileprivate mutating func arrange(_ size: Int, _ lists: [OperationList]) {
+    fileprivate mutating func arrange(
+        _ size: Int, _ lists: [OperationList], by order: SyncTuning.KeyOrder
+    ) {
         keys.reserveCapacity(size)
         for index in keyed.indices {
             let list = lists[keyed[index].list]
@@ -75,11 +77,25 @@ struct OperationSegment {
             }
             keyed[index].length = keys.count - keyed[index].start
         }
-        keys.withUnsafeBufferPointer { Self.sort(&keyed, $0) }
+        switch order {
+        case .prefixes: keys.withUnsafeBufferPointer { Self.sortByPrefixes(&keyed, $0) }
+        case .bytes: keys.withUnsafeBufferPointer { Self.sort(&keyed, 0, $0) }
+        case .stream: break
+        }
     }
 
     /// Sorts by the bytes of the keys, which is the order of both indexes that hold a row's name.
-    private static func sort(_ keyed: inout [Keyed], _ keys: UnsafeBufferPointer<UInt8>) {
+    private static func sort(_ keyed: inout [Keyed], _ shared: Int, _ keys: UnsafeBufferPointer<UInt8>) {
+        keyed.sort { left, right in
+            if left.prefix != right.prefix { return left.prefix < right.prefix }
+            let order = order(left, right, shared, keys)
+            // Keys lie in the order of the stream.
+            return order == 0 ? left.start < right.start : order < 0
+        }
+    }
+
+    /// Does the same, but compares eight bytes at once where that decides.
+    private static func sortByPrefixes(_ keyed: inout [Keyed], _ keys: UnsafeBufferPointer<UInt8>) {
         guard let first = keyed.first, keyed.count > 1 else { return }
         var shared = first.length
         for operation in keyed {
@@ -94,29 +110,29 @@ struct OperationSegment {
             for byte in key.prefix(8) { prefix = prefix << 8 | UInt64(keys[byte]) }
             keyed[index].prefix = prefix << UInt64(8 * (8 - min(key.count, 8)))
         }
-        keyed.sort { left, right in
-            if left.prefix != right.prefix { return left.prefix < right.prefix }
-            let order = order(left, right, shared, keys)
-            // Keys lie in the order of the stream.
-            return order == 0 ? left.start < right.start : order < 0
-        }
+        sort(&keyed, shared, keys)
     }
 }
 
 /// The lines of one bucket, cut into segments.
 struct OperationSegments: Sequence, IteratorProtocol {
     private let lists: [OperationList]
+    private let order: SyncTuning.KeyOrder
     private var list = 0
     private var entry = 0
     private var lastOp: OperationID
 
-    /// Takes the lines that wait.
+    /// Takes lines.
     ///
     /// - Parameters:
     ///   - lists: the operations of each line.
     ///   - position: what is not above it was stored before, and is left out.
-    init(_ lists: [OperationList], after position: OperationID) {
+    ///   - order: how the operations of a segment are arranged.
+    init(
+        _ lists: [OperationList], after position: OperationID, order: SyncTuning.KeyOrder = .prefixes
+    ) {
         self.lists = lists
+        self.order = order
         lastOp = position
     }
 
@@ -136,14 +152,14 @@ struct OperationSegments: Sequence, IteratorProtocol {
                 guard operation.id > segment.lastOp else { continue }
                 segment.take(operation, list, entry, &size)
                 if segment.clear != nil {
-                    segment.arrange(size, lists)
+                    segment.arrange(size, lists, by: order)
                     return segment
                 }
             }
             list += 1
             entry = 0
         }
-        segment.arrange(size, lists)
+        segment.arrange(size, lists, by: order)
         return segment
     }
 }

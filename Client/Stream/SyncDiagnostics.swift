@@ -90,12 +90,17 @@ struct SyncDiagnostics: Sendable {
         return .buckets(buckets.values.sorted { $0.name < $1.name }, incremental: false)
     }
 
-    /// Counts operations of a bucket; nil for a bucket that the checkpoint does not name.
-    mutating func add(_ count: Int, to bucket: String) -> SyncDiagnosticsEvent? {
-        guard var progress = buckets[ExactText(bucket)] else { return nil }
-        progress.sinceLast += Int64(count)
-        buckets[ExactText(bucket)] = progress
-        return .buckets([progress], incremental: true)
+    /// Counts operations by their buckets; nil if the checkpoint names none of these.
+    mutating func add(_ counts: [ExactText: Int]) -> SyncDiagnosticsEvent? {
+        var changed: [SyncDiagnosticsEvent.BucketProgress] = []
+        for (bucket, count) in counts {
+            guard var progress = buckets[bucket] else { continue }
+            progress.sinceLast += Int64(count)
+            buckets[bucket] = progress
+            changed.append(progress)
+        }
+        if changed.isEmpty { return nil }
+        return .buckets(changed.sorted { $0.name < $1.name }, incremental: true)
     }
 
     /// Counts what a complete checkpoint has made the state of the last sync.

@@ -49,7 +49,7 @@ package enum SyncTask: Sendable {
     /// Delete buckets, compare subscriptions, read counters. Outcome: `tracked`.
     case track(TrackedCheckpoint, dropping: [String])
     /// Store operations. Outcome: `saved`.
-    case save(DataLine, size: Int)
+    case save([StorableLine])
     /// Validate and publish. Outcome: `applied`.
     case apply(ApplyRequest)
     /// Prolong the subscriptions in use. No outcome.

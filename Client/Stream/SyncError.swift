@@ -30,8 +30,6 @@ package struct SyncError: Error, Sendable, CustomStringConvertible {
         package static let stalledUpload = Code(rawValue: "stalled-upload")
         /// The local database is damaged or lacks something.
         package static let localData = Code(rawValue: "local-data")
-        /// What is stored changed while lines waited that had been compared with it.
-        package static let storedElsewhere = Code(rawValue: "stored-elsewhere")
     }
 
     /// What kind of failure.

@@ -10,6 +10,8 @@ package enum SyncEvent: Sendable {
     case connectionEnded
     /// One line of the stream; `size` counts its bytes as received.
     case line(SyncLine, size: Int)
+    /// Data lines side by side, in the order of the stream, that are stored together.
+    case data([StorableLine])
     /// Fresh credentials are there, the stream must be opened with them.
     case tokenRefreshed
     /// An upload round ended.
@@ -23,8 +25,8 @@ package enum SyncEvent: Sendable {
     case prepared(Preparation)
     /// Outcome of ``SyncTask/track(_:dropping:)``.
     case tracked(TrackOutcome)
-    /// Outcome of ``SyncTask/save(_:size:)``: operations that were new.
-    case saved(bucket: String, count: Int)
+    /// Outcome of ``SyncTask/save(_:)``: for each bucket of the lines the number of operations that were new.
+    case saved([ExactText: Int])
     /// Outcome of ``SyncTask/apply(_:)``.
     case applied(ApplyRequest, ApplyOutcome)
     /// Outcome of ``SyncTask/rebuildSubscriptions(keeping:)``.

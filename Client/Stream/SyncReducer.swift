@@ -38,15 +38,18 @@ package enum SyncReducer {
         case .line(let line, let size):
             markConnected(&state)
             return try reduce(&state, line, size: size)
+        case .data(let lines):
+            markConnected(&state)
+            return save(&state, lines)
         case .tokenRefreshed: return close(&state, .tokenRefreshed)
         case .uploadCompleted: return state.pending == nil ? [] : [.perform(.readTarget)]
         case .subscriptionsChanged(let active):
             return [.perform(.prolong(active)), .perform(.rebuildSubscriptions(keeping: active))]
         case .prepared(let preparation): return prepared(&state, preparation)
         case .tracked(let outcome): return tracked(&state, outcome)
-        case .saved(let bucket, let count):
-            addProgress(&state, bucket: bucket, operations: Int64(count))
-            let event = state.diagnostics?.add(count, to: bucket)
+        case .saved(let counts):
+            for (bucket, count) in counts { addProgress(&state, bucket: bucket, operations: Int64(count)) }
+            let event = state.diagnostics?.add(counts)
             return tell(&state) + (event.map { [.diagnostics($0)] } ?? [])
         case .applied(let request, let outcome): return applied(&state, request, outcome)
         case .subscriptionsRebuilt(let subscriptions, let active):
@@ -61,12 +64,7 @@ package enum SyncReducer {
         switch line {
         case .checkpoint(let line): return follow(&state, checkpoint: line)
         case .checkpointDiff(let diff): return try follow(&state, diff: diff)
-        case .data(let line):
-            // Before anything of the line is stored, whoever the caller is and whatever becomes of his transaction.
-            guard line.operations.entries.allSatisfy(\.namesItsRow) else { throw .rowWithoutName }
-            // Told behind the outcome of saving, which comes first.
-            let seen = state.diagnostics?.look(at: line) ?? []
-            return [.perform(.save(line, size: size))] + seen.map { .diagnostics($0) }
+        case .data(let line): return save(&state, [try StorableLine(line, size: size)])
         case .checkpointComplete:
             guard case .tracking(let checkpoint) = state.phase else {
                 throw SyncError(
@@ -97,6 +95,19 @@ package enum SyncReducer {
         case .tokenExpiresIn(let seconds): return tokenExpires(&state, in: seconds)
         case .unknown: return [.log(.debug, "Unknown sync line")] + tell(&state)
         }
+    }
+
+    /// client-core 6.6: what data lines bring; of several the status tells only what they come to.
+    private static func save(_ state: inout SyncState, _ lines: [StorableLine]) -> [SyncEffect] {
+        var effects: [SyncEffect] = [.perform(.save(lines))]
+        if var diagnostics = state.diagnostics {
+            // The outcome of saving is told before.
+            for line in lines {
+                effects += diagnostics.look(at: line.line).map { SyncEffect.diagnostics($0) }
+            }
+            state.diagnostics = diagnostics
+        }
+        return effects
     }
 
     /// client-core 6.5: a new full checkpoint replaces everything that was known.
@@ -167,14 +178,9 @@ package enum SyncReducer {
         return [.close(reason)]
     }
 
-    private static func addProgress(_ state: inout SyncState, bucket: String, operations: Int64) {
-        guard state.status.downloading != nil, let route = state.routes[ExactText(bucket)] else { return }
+    private static func addProgress(_ state: inout SyncState, bucket: ExactText, operations: Int64) {
+        guard state.status.downloading != nil, let route = state.routes[bucket] else { return }
         state.status.downloading?[route.priority].downloadedOperations += operations
         for stream in route.streams { state.status.streams[stream].downloadedOperations += operations }
     }
-}
-
-extension OperationList.Entry {
-    /// Whether it can be stored: a PUT needs the type and the id of its row (client-core 10, Q4).
-    fileprivate var namesItsRow: Bool { kind != .put || !(objectType.isAbsent || objectID.isAbsent) }
 }

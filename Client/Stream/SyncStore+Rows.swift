@@ -15,10 +15,8 @@ extension SyncStore {
         var writer = try RowWriter(connection, rawTables: core.syncedRawTables)
         defer { writer.end() }
         try core.applyingSync {
-            if tuning.usesFastPaths,
-                let walk = try RowWalk(
-                    connection, tuning, names: names, hasRawTables: !core.syncedRawTables.isEmpty)
-            {
+            let hasRawTables = !core.syncedRawTables.isEmpty
+            if let walk = try RowWalk(connection, tuning, names: names, hasRawTables: hasRawTables) {
                 return try walk.publish(&writer)
             }
             try connection.forEach(

@@ -33,8 +33,7 @@ package struct SyncStore {
         case .prepare(let active): return .prepared(try prepare(activeStreams: active))
         case .track(let checkpoint, let dropped):
             return .tracked(try track(checkpoint, dropping: dropped))
-        case .save(let line, let size):
-            return .saved(bucket: line.bucket, count: try save(line, size: size))
+        case .save(let lines): return .saved(try save(lines))
         case .apply(let request): return .applied(request, try apply(request))
         case .prolong(let active):
             try prolong(active)

@@ -65,7 +65,7 @@ enum ConformanceCommand {
             Documentation/Contract/README.md.
 
               powersync-stack conformance core Tests/Fixtures/core
-              powersync-stack conformance core --plain --verbose Tests/Fixtures/core/curated
+              powersync-stack conformance core --sql --verbose Tests/Fixtures/core/curated
 
             A mismatch names the file, the step (counted from 0) and what differs: lines with - were recorded, lines \
             with + are what this client does.
@@ -77,9 +77,6 @@ enum ConformanceCommand {
             transcript, so recordings of your own have no exceptions.
             """,
         options: [
-            Option(
-                "--plain",
-                help: "Store each line in a transaction of its own, without coalescing and fast paths."),
             Option(
                 "--sql",
                 help: "Go through the SQL function powersync_control, as programs without this SDK do."),
@@ -93,8 +90,7 @@ enum ConformanceCommand {
         }
         let isTerminal = isatty(1) == 1
         var run = CoreConformance { line in StandardOutput.print((isTerminal ? eraseLine : "") + line) }
-        if arguments.flag("--plain") { run.tuning = .plain }
-        run.usesFunctions = arguments.flag("--sql")
+        if arguments.flag("--sql") { run.way = .functions }
         run.isVerbose = arguments.flag("--verbose")
         if isTerminal {
             run.progress = { done, total, next in

@@ -9,10 +9,8 @@ import PowerSyncSystem
 
 /// Replays recordings of the official core and tells what differs.
 package struct CoreConformance: Sendable {
-    /// How lines are stored.
-    package var tuning = SyncTuning.standard
-    /// Whether steps go through the SQL function `powersync_control`, as programs without this SDK drive the core.
-    package var usesFunctions = false
+    /// How the steps of a recording are done.
+    package var way = TranscriptWay.batches
     /// Whether files that pass get a line too.
     package var isVerbose = false
     /// Receives each line of the report.
@@ -52,8 +50,7 @@ package struct CoreConformance: Sendable {
     private func passes(_ file: String, database: String) -> Bool {
         do {
             let transcript = try Transcript(parsing: Array(TextFile.read(file).utf8))
-            let run = try TranscriptRun(
-                transcript, path: database, tuning: tuning, usesFunctions: usesFunctions)
+            let run = try TranscriptRun(transcript, path: database, way: way)
             for failure in run.failures { print("\(file): \(failure)") }
             if isVerbose, run.failures.isEmpty { print("\(file): passed\(Self.note(run))") }
             return run.failures.isEmpty

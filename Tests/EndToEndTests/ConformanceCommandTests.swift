@@ -16,7 +16,7 @@ struct ConformanceCommandTests {
         return (status, result.output, result.error)
     }
 
-    @Test(arguments: [[], ["--plain"], ["--sql"]]) func allRecordingsPass(options: [String]) async throws {
+    @Test(arguments: [[], ["--sql"]]) func allRecordingsPass(options: [String]) async throws {
         let result = try await run(["core"] + options + [Self.recordings])
         #expect(result.status == 0 && result.output == "99 passed, 0 failed\n", "\(result.error)")
     }

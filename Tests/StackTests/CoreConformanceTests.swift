@@ -40,11 +40,12 @@ import Testing
         "{\"name\":\"own\",\"client_id\":\"c\",\"steps\":[\(steps.joined(separator: ","))]}"
     }
 
-    @Test(arguments: [false, true]) func findsFilesInFoldersBelowAndNamesThemInOrder(isPlain: Bool) throws {
+    @Test(arguments: [TranscriptWay.batches, .functions])
+    func findsFilesInFoldersBelowAndNamesThemInOrder(way: TranscriptWay) throws {
         let empty = Self.transcript()
         let result = try run(["b.json": empty, "a/z.json": empty, "a/b/c.json": empty, "notes.txt": "no"]) {
             $0.isVerbose = true
-            if isPlain { $0.tuning = .plain }
+            $0.way = way
         }
         #expect(result.hasPassed)
         #expect(

@@ -26,8 +26,8 @@ extension SyncCoordinator {
             }
         }
         batch = LineBatch()
-        if iteration.state.isActive {
-            iteration = SyncIteration(tuning: options.tuning)
+        if iteration.isActive {
+            iteration = SyncState()
             // Shielded from the cancellation of this task, which ends most iterations.
             let database = database
             await Task { await database.endIteration() }.value
@@ -91,12 +91,12 @@ extension SyncCoordinator {
                 continue
             case .input(.ended):
                 guard !lines.hasPartialLine else {
-                    _ = await perform(try await step(), prefetch)
+                    try await storeLines()
                     throw SyncError(.unexpectedResponse, "The stream ended in the middle of a line")
                 }
                 effects = try await step(.connectionEnded)
             case .input(.failed(let error)):
-                _ = await perform(try await step(), prefetch)
+                try await storeLines()
                 throw error
             case .control(.tokenRefreshed):
                 nextRefresh = environment.uptime() + RetryPolicy.leastRefreshDistance
@@ -110,69 +110,16 @@ extension SyncCoordinator {
                     waiting.raise()
                     continue
                 }
-                effects = try await step()
+                try await storeLines()
+                continue
             case .control(.pauseEnded): continue
             }
             if let reason = await perform(effects, prefetch) { return reason }
         }
     }
 
-    /// Handles all whole lines that are there; data lines may only be kept to be stored with others.
-    private func handleLines(
-        _ lines: inout SyncLineReader, _ prefetch: Signal
-    ) async throws -> SyncCloseReason? {
-        while let (line, size) = try await nextLine(&lines, prefetch) {
-            let event = SyncEvent.line(line, size: size)
-            let effects: [SyncEffect]
-            if case .data = line {
-                batch.append(event, size: size, now: environment.uptime())
-                effects = batch.isFull(limit: options.tuning.coalescedBytes) ? try await step() : []
-            } else {
-                effects = try await step(event)
-            }
-            if let reason = await perform(effects, prefetch) { return reason }
-            if case .tokenExpiresIn = line { uploads.raise() }
-        }
-        return nil
-    }
-
-    private func nextLine(
-        _ lines: inout SyncLineReader, _ prefetch: Signal
-    ) async throws -> (line: SyncLine, size: Int)? {
-        do {
-            return try lines.next()
-        } catch {
-            // Whole lines before a broken one are stored, so that the next request goes on behind them.
-            _ = await perform(try await step(), prefetch)
-            let kind = lines.format == .json ? "text" : "binary"
-            throw SyncError(.protocolViolation, "invalid \(kind) line", cause: error)
-        }
-    }
-
-    /// Stores the lines that wait, then feeds another event to the reducer; the state changes only with the commit.
-    private func step(_ event: SyncEvent? = nil) async throws -> [SyncEffect] {
-        let events = batch.take() + (event.map { [$0] } ?? [])
-        guard !events.isEmpty else { return [] }
-        let start = environment.uptime()
-        let result = try await database.step(events, iteration)
-        storingTime = environment.uptime() - start
-        iteration = result.iteration
-        // Of several lines that were committed together only what they come to is told.
-        var last: SyncIterationStatus?
-        for effect in result.effects {
-            guard case .status(let status) = effect else {
-                if let status = last { self.status.show(status) }
-                last = nil
-                continue
-            }
-            last = status
-        }
-        if let last { status.show(last) }
-        return result.effects
-    }
-
     /// Does what is left of a step; returns the reason if it closes the stream.
-    private func perform(_ effects: [SyncEffect], _ prefetch: Signal) async -> SyncCloseReason? {
+    func perform(_ effects: [SyncEffect], _ prefetch: Signal) async -> SyncCloseReason? {
         for effect in effects {
             switch effect {
             case .perform, .open, .status, .diagnostics: continue

@@ -16,7 +16,7 @@ package actor SyncCoordinator {
     nonisolated let uploads = Signal()
     nonisolated let activeStreams: @Sendable () -> [StreamKey]
     nonisolated private let backend: SyncBackend
-    var iteration: SyncIteration
+    var iteration = SyncState()
     /// Data lines that wait for others to be stored with.
     var batch = LineBatch()
     /// How long storing took the last time.
@@ -56,7 +56,6 @@ package actor SyncCoordinator {
             database: database, credentials: credentials, transport: transport, http: http,
             environment: environment, log: log)
         retry = RetryPolicy(base: options.retryDelay)
-        iteration = SyncIteration(tuning: options.tuning)
     }
 
     /// Begins to sync and returns at once; a coordinator that runs already goes on.

@@ -45,34 +45,24 @@ package struct SyncDatabase: Sendable {
         }
     }
 
-    /// Feeds events to an iteration and stores all lines that wait then, in one lease of the writer.
+    /// Feeds an event to an iteration, in one transaction, which is committed when this returns.
     ///
-    /// Data lines side by side share transactions, anything else has one of its own. What the effects tell is
-    /// committed when this returns.
-    ///
-    /// - Returns: the iteration after it and what is left to do; events behind one that closes it are left out.
-    /// - Throws: as ``SyncIteration/feed(_:on:now:)``. Lines before the one that failed are stored then, unless storing
-    ///   is what failed; the iteration must be given up.
-    func step(_ events: [SyncEvent], _ iteration: SyncIteration) async throws -> (
-        iteration: SyncIteration, effects: [SyncEffect]
+    /// - Returns: the iteration after it, what is left to do, and how long others were kept from writing.
+    /// - Throws: as ``SyncTransaction/run(_:from:on:)``; nothing is stored then, and the iteration must be given up.
+    func step(_ event: SyncEvent, _ iteration: SyncState, tuning: SyncTuning) async throws -> (
+        iteration: SyncState, effects: [SyncEffect], hold: Duration
     ) {
+        let environment = environment
         let now = environment.now()
         return try await pool.write { connection in
-            var iteration = iteration
-            var effects: [SyncEffect] = []
-            do {
-                for event in events {
-                    effects += try iteration.feed(event, on: connection, now: now)
-                    if !iteration.state.isActive { break }
-                }
-            } catch let error as SyncError {
-                try iteration.flush(on: connection, now: now)
-                throw error
+            let start = environment.uptime()
+            let result = try connection.transaction {
+                try SyncTransaction.run(
+                    event, from: iteration, on: SyncStore(connection: connection, now: now, tuning: tuning))
             }
-            try iteration.flush(on: connection, now: now)
             // Clearing softly and resyncing are refused as long as an iteration counts on what is stored.
-            try CoreExtension.of(connection).isIterationActive = iteration.state.isActive
-            return (iteration, effects)
+            try CoreExtension.of(connection).isIterationActive = result.state.isActive
+            return (result.state, result.effects, environment.uptime() - start)
         }
     }
 

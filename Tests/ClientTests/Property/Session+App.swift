@@ -8,8 +8,7 @@ extension Session {
     /// A transaction of the app, which may be rolled back as a whole or in part.
     func write() throws {
         if random.once(in: 2) { try flush() }
-        let before = states[0]
-        var changed = states
+        var changed = model
         var entries: [QueueEntry] = []
         try client.writer.run("BEGIN IMMEDIATE")
         for _ in 0...random.below(4) {
@@ -17,8 +16,7 @@ extension Session {
             let usesSavepoint = random.once(in: 5)
             if usesSavepoint { try client.writer.run("SAVEPOINT part") }
             let statement = randomStatement()
-            var new: [QueueEntry]?
-            for index in changed.indices { new = changed[index].write(statement) }
+            let new = changed.write(statement)
             do {
                 try client.run(statement)
                 try require(new != nil, "\(statement) should have failed")
@@ -39,13 +37,12 @@ extension Session {
             note("roll back")
             meet(.rolledBack)
             try client.writer.run("ROLLBACK")
-            return try check(isStored: false)
+            return try commit(model)
         }
         try client.writer.run("COMMIT")
         note("commit")
-        for index in changed.indices { changed[index].commit(entries) }
-        states = changed
-        try check(before: before, isStored: false)
+        changed.commit(entries)
+        try commit(changed)
         try checkNumbers(of: entries.count)
     }
 
@@ -92,10 +89,10 @@ extension Session {
             let custom = isLast && random.once(in: 6) ? service.nextWriteCheckpoint() : nil
             note("complete upload, write checkpoint \(custom.map(String.init) ?? "-")")
             hasNews = true
-            let before = states[0]
-            change { $0.completeUpload(of: 1, writeCheckpoint: custom) }
+            var next = model
+            next.completeUpload(of: 1, writeCheckpoint: custom)
             try client.completeUpload(through: upload.last, writeCheckpoint: custom)
-            try check(before: before, isStored: false)
+            try commit(next)
             if custom != nil { try tellUploadCompleted() }
         } else if let next = try client.nextUpload() {
             guard let entries = model.queue.first else {
@@ -115,13 +112,13 @@ extension Session {
             self.awaited = nil
             let isSame = model.queue.isEmpty && Int64(model.queuedEver) == awaited.write
             note("write checkpoint \(awaited.id)\(isSame ? "" : " comes too late")")
-            let before = states[0]
-            if isSame { change { $0.target = awaited.id } }
+            var next = model
+            if isSame { next.target = awaited.id }
             let isSet = try client.writer.transaction {
                 try store.setTarget(awaited.id, ifLastWriteIs: awaited.write)
             }
             try require(isSet == isSame, "a write checkpoint was \(isSet ? "" : "not ")taken")
-            try check(before: before, isStored: false)
+            try commit(next)
             try tellUploadCompleted()
         } else {
             let write = try client.writer.transaction { try store.writeAwaitingCheckpoint() }
@@ -151,20 +148,20 @@ extension Session {
         try flush()
         let key = Subscription.Key(
             name: ServiceModel.explicitStream, parameters: random.pick(ServiceModel.explicitParameters))
-        let before = model
+        var next = model
         let seconds = Int64(random.pick([0, 15, 3600]))
         switch random.below(3) {
         case 0:
             note("subscribe \(key.parameters ?? "") for \(seconds) s")
-            change { $0.subscribe(key, timeToLive: seconds, now: now) }
+            next.subscribe(key, timeToLive: seconds, now: now)
             try client.writer.transaction { try store.subscribe(key.stream, timeToLive: seconds) }
         case 1:
             note("unsubscribe \(key.parameters ?? "")")
-            change { $0.unsubscribe(key) }
+            next.unsubscribe(key)
             try client.writer.transaction { try store.unsubscribe(key.stream) }
         default: break
         }
-        try check(before: before, isStored: true)
+        try commit(next)
         active = ServiceModel.explicitParameters.filter { _ in random.once(in: 2) }.map {
             Subscription.Key(name: ServiceModel.explicitStream, parameters: $0)
         }

@@ -10,10 +10,9 @@ extension Session {
         disconnect()
         var expected = model
         expected.start(active: active, now: now)
-        states.append(expected)
         let start = SyncStart(activeStreams: active.map(\.stream))
         let effects = try feedThroughLocks(.start(start))
-        try check(isStored: true)
+        try commit(expected)
         var request: SyncStreamRequest?
         for effect in effects {
             if case .open(let opened, _) = effect { request = opened }
@@ -82,38 +81,18 @@ extension Session {
 
     private func handle(_ line: ServiceLine, _ parsed: SyncLine, size: Int) throws {
         note("client: \(line.summary)")
-        let event = SyncEvent.line(parsed, size: size)
-        guard case .data = line else {
-            let before = model
-            try feed(event) { [active, now] in
-                $0.receive(line, size: size, active: active, now: now)
-            }
-            if case .partial = line, model.synced != before.synced { meet(.partial) }
-            if before.pending == nil, model.pending != nil { meet(.blocked) }
+        if case .data(let data) = parsed {
+            waiting.append((line, try StorableLine(data, size: size)))
+            if waiting.reduce(0, { $0 + $1.storable.size }) >= batchBytes { try flush() }
             return
         }
-        meetOperations(of: line)
-        var next = model
-        _ = next.receive(line, size: size, active: active, now: now)
-        states.append(next)
-        let effects = try feedThroughLocks(event)
-        for effect in effects {
-            switch effect {
-            case .close, .completed: throw SessionFailure(message: "a data line led to \(effect)")
-            default: continue
-            }
+        try flush()
+        let before = model
+        try feed(.line(parsed, size: size)) { [active, now] in
+            $0.receive(line, size: size, active: active, now: now)
         }
-        // Only without coalescing the line has to be stored already.
-        try check(isStored: tuning.coalescedBytes == 0)
-    }
-
-    private func meetOperations(of line: ServiceLine) {
-        guard case .data(let bucket, let operations) = line else { return }
-        let last = model.buckets.first { $0.name == bucket }?.last ?? 0
-        for operation in operations {
-            if operation.id <= last { meet(.repeatedOperation) }
-            if operation.id > last, operation.kind == .clear, last > 0 { meet(.cleared) }
-        }
+        if case .partial = line, model.synced != before.synced { meet(.partial) }
+        if before.pending == nil, model.pending != nil { meet(.blocked) }
     }
 
     /// The network ends the stream, perhaps in the middle of a line.
@@ -144,16 +123,18 @@ extension Session {
         upload = nil
         awaited = nil
         try client.reopen()
-        try check(isStored: true)
+        try commit(model)
     }
 
     /// Forgets the iteration with the lines that wait in it.
     private func endIteration() throws {
-        try check(isStored: false)
-        if states.count > 1 { meet(.waitingLinesLost) }
-        states = [states[0]]
-        states[0].end()
-        iteration = SyncIteration(tuning: tuning)
+        try commit(model)
+        if !waiting.isEmpty { meet(.waitingLinesLost) }
+        waiting = []
+        iteration = SyncState()
+        var next = model
+        next.end()
+        try commit(next)
         disconnect()
     }
 }

@@ -10,13 +10,17 @@ import PowerSyncWire
 final class Session {
     let client: ClientUnderTest
     var random: SeededRandom
-    let tuning: SyncTuning
-    var iteration: SyncIteration
+    private let tuning: SyncTuning
+    /// With how many bytes data lines are one event; 0 for each line by itself.
+    let batchBytes: Int
+    var iteration = SyncState()
     var service = ServiceModel()
     var stream: ServiceStream?
     var lastSentWriteCheckpoint: Int64?
-    /// What may be committed now: the first state certainly, each next one with one more line that waits.
-    var states = [ClientModel()]
+    /// What has been committed.
+    private(set) var model = ClientModel()
+    /// Data lines that were received and wait for others to be stored with.
+    var waiting: [(line: ServiceLine, storable: StorableLine)] = []
     var splitter = LineSplitter(limit: 1 << 20)
     /// Bytes that are on their way, and their lines.
     var wire: [UInt8] = []
@@ -37,29 +41,19 @@ final class Session {
 
     init(seed: Int, directory: String, template: String) throws {
         random = SeededRandom(seed: seed)
-        tuning = Self.tuning(seed)
-        iteration = SyncIteration(tuning: tuning)
+        let way = Self.way(seed)
+        tuning = way.tuning
+        batchBytes = way.batchBytes
         client = try ClientUnderTest(directory: directory, template: template)
     }
 
-    /// Both ways of storing lines get the same share; half of the fast one takes what else needs many rows.
-    private static func tuning(_ seed: Int) -> SyncTuning {
-        guard seed % 2 == 0 else { return .plain }
+    /// Lines together and lines alone get the same share; half of the former takes what else needs many rows.
+    private static func way(_ seed: Int) -> (tuning: SyncTuning, batchBytes: Int) {
         var tuning = SyncTuning.standard
-        if seed % 4 == 2 {
-            tuning.walkedRows = 1
-            tuning.coalescedBytes = 1500
-        }
-        return tuning
-    }
-
-    /// The state with everything that was received.
-    var model: ClientModel { states[states.count - 1] }
-
-    /// Changes every state that may be committed in the same way.
-    func change<T>(_ body: (inout ClientModel) throws -> T) rethrows -> T {
-        for index in states.indices.dropLast() { _ = try body(&states[index]) }
-        return try body(&states[states.count - 1])
+        if seed % 2 != 0 { return (tuning, 0) }
+        if seed % 4 == 0 { return (tuning, tuning.batchBytes) }
+        tuning.walkedRows = 1
+        return (tuning, 1500)
     }
 
     func note(_ text: @autoclosure () -> String) {
@@ -75,42 +69,30 @@ final class Session {
 
     // MARK: Comparing
 
-    /// Compares what was committed with what may be.
-    ///
-    /// `isStored` says that nothing may wait; `before` is the state before a change that concerned all of `states`.
-    func check(before: ClientModel? = nil, isStored: Bool) throws {
-        let allowed = (before.map { [$0] } ?? []) + states
-        let texts = allowed.map(\.text)
+    /// Compares what was committed with what a change must have come to, all of it at once, and takes that over.
+    func commit(_ next: ClientModel) throws {
+        let texts = [model.text, next.text]
         var position = 0
         let observed = try client.takeObserved()
         for (index, state) in observed.enumerated() {
             guard let found = texts[position...].firstIndex(of: state) else {
-                let difference = state.difference(to: texts[texts.count - 1])
                 throw SessionFailure(
                     message: """
-                        committed state \(index + 1) of \(observed.count) is none of the \(texts.count) \
-                        that may be; compared with the last of them it differs in\n\(difference)
+                        committed state \(index + 1) of \(observed.count) is neither that before the change nor \
+                        that behind it; compared with the latter it differs in\n\(state.difference(to: texts[1]))
                         """)
             }
-            if found > position + 1 { meet(.waitingLinesTogether) }
             position = found
         }
-        if isStored {
-            try require(
-                texts[position] == texts[texts.count - 1],
-                "not everything is stored\n\(texts[position].difference(to: texts[texts.count - 1]))")
-            states.removeFirst(states.count - 1)
-        } else if before != nil {
-            try require(position > 0 || texts[0] == texts[1], "a change has not reached the file")
-            states.removeFirst(max(0, position - 1))
-        } else {
-            states.removeFirst(position)
-        }
-        if states.count == 1, model.isActive { try checkProgress() }
+        try require(
+            texts[position] == texts[1],
+            "a change has not reached the file\n\(texts[position].difference(to: texts[1]))")
+        model = next
+        if model.isActive { try checkProgress() }
     }
 
     private func checkProgress() throws {
-        let actual = iteration.state.status.downloading.map { progress in
+        let actual = iteration.status.downloading.map { progress in
             progress.map { "\($0.priority): \($0.downloadedOperations)/\($0.totalOperations)" }
         }
         let expected = model.progress.map { progress in
@@ -129,42 +111,73 @@ final class Session {
 
     /// Stores what waits.
     func flush() throws {
-        try iteration.flush(on: client.writer, now: now)
-        try check(isStored: true)
+        guard !waiting.isEmpty else { return }
+        var next = model
+        for (line, storable) in waiting {
+            meetOperations(of: line, in: next)
+            _ = next.receive(line, size: storable.size, active: active, now: now)
+        }
+        if waiting.count > 1 {
+            note("\(waiting.count) lines together")
+            meet(.waitingLinesTogether)
+        }
+        let effects = try feedThroughLocks(.data(waiting.map(\.storable)))
+        waiting = []
+        try commit(next)
+        try compare(effects, with: .nothing)
     }
 
-    /// Feeds an event that is stored at once, with whatever waits before it.
+    /// Feeds an event behind whatever waits.
     func feed(_ event: SyncEvent, _ body: (inout ClientModel) -> ClientModel.Outcome) throws {
+        try flush()
         var next = model
         let outcome = body(&next)
-        states.append(next)
         let effects = try feedThroughLocks(event)
-        try check(isStored: true)
+        try commit(next)
         try compare(effects, with: outcome)
     }
 
     /// Now and then another connection holds the lock; the same event then works as if nothing had been.
     func feedThroughLocks(_ event: SyncEvent) throws -> [SyncEffect] {
         if !isCalm, random.once(in: 25) {
-            let before = iteration
             do {
-                return try client.whileLocked { try iteration.feed(event, on: client.writer, now: now) }
+                return try client.whileLocked { try take(event) }
             } catch let error as SQLiteError where error.code == .busy {
                 note("locked")
                 meet(.locked)
-                iteration = before
             }
         }
-        return try iteration.feed(event, on: client.writer, now: now)
+        return try take(event)
+    }
+
+    private func take(_ event: SyncEvent) throws -> [SyncEffect] {
+        let store = SyncStore(connection: client.writer, now: now, tuning: tuning)
+        let result = try client.writer.transaction {
+            try SyncTransaction.run(event, from: iteration, on: store)
+        }
+        iteration = result.state
+        return result.effects
+    }
+
+    private func meetOperations(of line: ServiceLine, in model: ClientModel) {
+        guard case .data(let bucket, let operations) = line else { return }
+        let last = model.buckets.first { $0.name == bucket }?.last ?? 0
+        for operation in operations {
+            if operation.id <= last { meet(.repeatedOperation) }
+            if operation.id > last, operation.kind == .clear, last > 0 { meet(.cleared) }
+        }
     }
 
     private func compare(_ effects: [SyncEffect], with outcome: ClientModel.Outcome) throws {
         var completed: [Int64?] = []
         var closed: SyncCloseReason?
+        var statuses = 0
         for effect in effects {
             if case .completed(let id) = effect { completed.append(id) }
             if case .close(let reason) = effect { closed = reason }
+            if case .status = effect { statuses += 1 }
         }
+        try require(statuses < 2, "one event told \(statuses) statuses")
         switch outcome {
         case .nothing:
             try require(completed.isEmpty, "said that a checkpoint is complete")
@@ -207,8 +220,8 @@ enum Situation: CaseIterable {
     case completed, mismatch, partial, blocked, pendingApplied, waitingLinesLost, waitingLinesTogether, locked
     case repeatedOperation, cleared, superseded, rolledBack
 
-    /// Whether it comes only where lines share a transaction.
-    var needsCoalescing: Bool { self == .waitingLinesLost || self == .waitingLinesTogether }
+    /// Whether it comes only where lines are stored together.
+    var needsBatches: Bool { self == .waitingLinesLost || self == .waitingLinesTogether }
 }
 
 /// Why a session failed.

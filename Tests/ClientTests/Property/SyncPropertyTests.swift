@@ -44,7 +44,7 @@ import Testing
             // A single seed need not meet everything.
             guard Self.seeds.count >= 200 else { return }
             let missing = Situation.allCases.filter {
-                met[$0] == nil && (shard % 2 == 0 || !$0.needsCoalescing)
+                met[$0] == nil && (shard % 2 == 0 || !$0.needsBatches)
             }
             #expect(missing.isEmpty, "the sessions never met these situations")
         }

@@ -65,23 +65,18 @@ import Testing
         }
     }
 
-    @Test(arguments: BadLine.all, [true, false])
-    func aBadLineLeavesTheStoreAsItWas(_ bad: BadLine, isTuned: Bool) throws {
-        let connection = try SQLiteConnection(path: ":memory:")
-        try SyncBench.prepare(connection)
-        var iteration = SyncIteration(tuning: isTuned ? .standard : .plain)
+    @Test(arguments: BadLine.all) func aBadLineLeavesTheStoreAsItWas(_ bad: BadLine) throws {
+        let bench = try SyncBench()
+        let connection = bench.connection
         func feed(_ bytes: [UInt8]) throws {
             var splitter = LineSplitter(limit: BadLine.limit)
             splitter.append(bytes + [0x0A])
             while let line = try splitter.next() {
-                _ = try iteration.feed(
-                    .line(try SyncLine(parsing: line), size: line.count), on: connection,
-                    now: SteppedClock.start)
+                try bench.feed(.line(try SyncLine(parsing: line), size: line.count))
             }
-            try iteration.flush(on: connection, now: SteppedClock.start)
         }
-        _ = try iteration.feed(.start(SyncStart()), on: connection, now: SteppedClock.start)
-        _ = try iteration.feed(.connectionEstablished, on: connection, now: SteppedClock.start)
+        try bench.start()
+        try bench.feed(.connectionEstablished)
         try feed(Array(Self.checkpoint.utf8))
         try feed(Array(Self.first.utf8))
         let before = try TableDump(of: connection)
@@ -111,19 +106,13 @@ import Testing
         #expect(try TableDump(of: bench.connection) == before)
     }
 
-    @Test(arguments: [true, false])
-    func aBinaryLineCutAnywhereLeavesTheStoreAsItWas(isTuned: Bool) throws {
-        let connection = try SQLiteConnection(path: ":memory:")
-        try SyncBench.prepare(connection)
-        var iteration = SyncIteration(tuning: isTuned ? .standard : .plain)
-        func feed(_ event: SyncEvent) throws {
-            _ = try iteration.feed(event, on: connection, now: SteppedClock.start)
-            try iteration.flush(on: connection, now: SteppedClock.start)
-        }
-        try feed(.start(SyncStart()))
+    @Test func aBinaryLineCutAnywhereLeavesTheStoreAsItWas() throws {
+        let bench = try SyncBench()
+        let connection = bench.connection
+        try bench.start()
         for line in [Self.checkpoint, Self.first] {
             let document = try SyncLine(parsing: Array(line.utf8)).encodedBSON()
-            try feed(.line(try SyncLine(parsingBSON: document), size: document.count))
+            try bench.feed(.line(try SyncLine(parsingBSON: document), size: document.count))
         }
         let before = try TableDump(of: connection)
         let whole = try SyncLine(parsing: Array(Self.rest.utf8)).encodedBSON()
@@ -132,12 +121,12 @@ import Testing
             // The length at its beginning may agree with what is left: a text or an end is missing then.
             for bytes in [cut, Self.withItsLength(cut)] {
                 #expect(throws: WireError.self, "cut behind \(length) bytes") {
-                    try feed(.line(try SyncLine(parsingBSON: bytes), size: bytes.count))
+                    try bench.feed(.line(try SyncLine(parsingBSON: bytes), size: bytes.count))
                 }
             }
         }
         #expect(try TableDump(of: connection) == before)
-        try feed(.line(try SyncLine(parsingBSON: whole), size: whole.count))
+        try bench.feed(.line(try SyncLine(parsingBSON: whole), size: whole.count))
         #expect(try TableDump(of: connection) != before)
     }
 

@@ -49,6 +49,7 @@ import Testing
                 case .tokenExpiresIn: self = .token
                 case .unknown: self = .unknown
                 }
+            case .data: self = .data
             case .tokenRefreshed: self = .refreshed
             case .uploadCompleted: self = .uploadCompleted
             case .subscriptionsChanged: self = .subscriptions
@@ -73,6 +74,9 @@ import Testing
     static let rows: [Row] = {
         // A line that cannot be read leaves its kind without a row, which fails.
         func line(_ text: String) -> SyncEvent { (try? SyncReducerExample.line(text)) ?? .stop }
+        func data(_ lines: String...) -> SyncEvent {
+            (try? lines.map(SyncLines.storable)).map { SyncEvent.data($0) } ?? .stop
+        }
         func request(_ priority: Int?, _ cause: ApplyRequest.Cause = .line, id: Int? = nil) -> ApplyRequest {
             SyncReducerExample.request(priority, cause, writeCheckpoint: id)
         }
@@ -93,9 +97,13 @@ import Testing
             Row("tracked", .tracked(SyncReducerExample.tracked)),
             Row("data", line(SyncLines.data("a", SyncLines.put(1, "r")))),
             Row(
+                "data (two lines)",
+                data(
+                    SyncLines.data("a", SyncLines.put(1, "r")), SyncLines.data("b", SyncLines.put(2, "s")))),
+            Row(
                 "data with a PUT without type or id",
                 line(SyncLines.data("a", SyncLines.put(1, "r"), BadLine.putWithoutID))),
-            Row("saved", .saved(bucket: "a", count: 2)),
+            Row("saved", .saved([ExactText("a"): 2])),
             Row("checkpoint complete", line(SyncLines.complete())),
             Row("partial complete (priority 1)", line(SyncLines.partial(1))),
             Row("partial complete (priority 3)", line(SyncLines.partial(3))),

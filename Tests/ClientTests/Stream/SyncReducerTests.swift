@@ -130,12 +130,14 @@ import Testing
         ]
         _ = try SyncReducer.reduce(
             &state, .tracked(TrackOutcome(counters: counters, subscriptions: [], defaultRows: [:])))
-        let effects = try SyncReducer.reduce(&state, .saved(bucket: "b", count: 2))
+        let effects = try SyncReducer.reduce(
+            &state, .saved([ExactText("a"): 1, ExactText("b"): 2, ExactText("elsewhere"): 4]))
+        #expect(effects.names == ["status"])
         #expect(
             effects.status?.downloading == [
-                PriorityProgress(priority: 0, totalOperations: 3, downloadedOperations: 1),
+                PriorityProgress(priority: 0, totalOperations: 3, downloadedOperations: 2),
                 PriorityProgress(priority: 2, totalOperations: 7, downloadedOperations: 6),
             ])
-        #expect(try SyncReducer.reduce(&state, .saved(bucket: "elsewhere", count: 2)).isEmpty)
+        #expect(try SyncReducer.reduce(&state, .saved([ExactText("elsewhere"): 2])).isEmpty)
     }
 }

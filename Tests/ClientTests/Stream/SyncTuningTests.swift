@@ -4,30 +4,42 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Seeded sessions: however lines are stored and published, the tables are the same in the end.
+/// Seeded sessions: however lines are stored and published, the tables are those of ``PlainStore`` in the end.
 @Suite(.patient()) struct SyncTuningTests {
-    private static let walking = tuning(coalescedBytes: 32 << 20)
-    private static let ways: [String: SyncTuning] = [
-        "as shipped": .standard, "walking": walking, "small flushes": tuning(coalescedBytes: 700),
-        "line by line, sorted": tuning(coalescedBytes: 0),
-        "together, in order": SyncTuning(coalescedBytes: 32 << 20, usesFastPaths: false),
-    ]
+    /// How a session is played.
+    private struct Way {
+        /// With how many bytes data lines are one event; 0 for each line by itself.
+        var bytes = Int.max
+        var walkedRows = SyncTuning.standard.walkedRows
+        var order = SyncTuning.standard.keyOrder
 
-    private static func tuning(coalescedBytes: Int) -> SyncTuning {
-        var tuning = SyncTuning(coalescedBytes: coalescedBytes, usesFastPaths: true)
-        tuning.walkedRows = 1
-        return tuning
+        var tuning: SyncTuning {
+            var tuning = SyncTuning.standard
+            tuning.walkedRows = walkedRows
+            tuning.keyOrder = order
+            return tuning
+        }
     }
+
+    private static let ways: [String: Way] = [
+        "as shipped": Way(), "walking": Way(walkedRows: 1), "small batches": Way(bytes: 700, walkedRows: 1),
+        "line by line": Way(bytes: 0), "line by line, walking": Way(bytes: 0, walkedRows: 1),
+        "sorted byte by byte": Way(order: .bytes), "in the order of the stream": Way(order: .stream),
+        "never walking": Way(walkedRows: .max),
+    ]
 
     @Test(arguments: 1...24) func leavesTheSameTablesHoweverLinesAreStored(_ seed: Int) throws {
         let (plain, session) = try Session.record(seed)
         let expected = try TableDump(of: plain.connection)
         #expect(try plain.brokenInvariants().isEmpty)
-        for (name, tuning) in Self.ways.sorted(by: { $0.key < $1.key }) {
+        for (name, way) in Self.ways.sorted(by: { $0.key < $1.key }) {
             let bench = try Session.prepared(seed)
-            var player = Player(bench, tuning)
+            let (connection, tuning) = (bench.connection, way.tuning)
+            var player = Player(bench, bytes: way.bytes) {
+                try SyncStore(connection: connection, now: $0, tuning: tuning).perform($1)
+            }
             for step in session { try player.play(step) }
-            try player.iteration.flush(on: bench.connection, now: bench.now)
+            try player.storeLines()
             let found = try TableDump(of: bench.connection)
             #expect(found == expected, "\(name), seed \(seed)")
             #expect(player.told == plain.told, "\(name), seed \(seed)")
@@ -38,31 +50,65 @@ import Testing
     /// Something that happens in a session.
     fileprivate enum Step {
         case event(SyncEvent)
+        case data(StorableLine)
         case sql(String)
     }
 
     fileprivate struct Player {
         let bench: SyncBench
-        var iteration: SyncIteration
-        /// The names of all effects, and the progress of each status.
-        var told: [String] = []
+        private let bytes: Int
+        private let perform: (_ now: Int64, SyncTask) throws -> SyncEvent?
+        private var iteration = SyncState()
+        private var waiting: [StorableLine] = []
+        /// Before each event the status, and behind it the names of all effects; statuses of data are told by those.
+        private(set) var told: [String] = []
         var connection: SQLiteConnection { bench.connection }
 
-        init(_ bench: SyncBench, _ tuning: SyncTuning) {
+        init(
+            _ bench: SyncBench, bytes: Int,
+            perform: @escaping (_ now: Int64, SyncTask) throws -> SyncEvent?
+        ) {
             self.bench = bench
-            iteration = SyncIteration(tuning: tuning)
+            self.bytes = bytes
+            self.perform = perform
         }
 
         mutating func play(_ step: Step) throws {
             switch step {
             case .sql(let sql): try connection.transaction { try connection.execute(sql) }
+            case .data(let line):
+                waiting.append(line)
+                if waiting.reduce(0, { $0 + $1.size }) >= bytes { try storeLines() }
             case .event(let event):
-                let effects = try iteration.feed(event, on: connection, now: bench.now)
-                told += effects.names
-                told += effects.status.map { ["\($0)"] } ?? []
-                guard !iteration.state.isActive else { return }
-                told += try iteration.feed(.start(SyncStart()), on: connection, now: bench.now).names
+                try storeLines()
+                told.append("\(iteration.status)")
+                try tell(event)
+                if !iteration.isActive { try tell(.start(SyncStart())) }
             }
+        }
+
+        /// Stores the lines that wait; of what that tells only the status is left.
+        mutating func storeLines() throws {
+            guard !waiting.isEmpty else { return }
+            _ = try feed(.data(waiting))
+            waiting = []
+        }
+
+        private mutating func tell(_ event: SyncEvent) throws {
+            let effects = try feed(event)
+            told += effects.names
+            told += effects.status.map { ["\($0)"] } ?? []
+        }
+
+        private mutating func feed(_ event: SyncEvent) throws -> [SyncEffect] {
+            let before = iteration
+            let now = bench.now
+            let perform = self.perform
+            let result = try connection.transaction {
+                try SyncTransaction.run(event, from: before) { try perform(now, $0) }
+            }
+            iteration = result.state
+            return result.effects
         }
 
         func brokenInvariants() throws -> [[SQLiteValue]] { try bench.brokenInvariants() }
@@ -92,7 +138,11 @@ import Testing
 
         static func record(_ seed: Int) throws -> (Player, [Step]) {
             var session = Session(random: SeededRandom(seed: seed))
-            var player = Player(try prepared(seed), .plain)
+            let bench = try prepared(seed)
+            let connection = bench.connection
+            var player = Player(bench, bytes: 0) {
+                try PlainStore(SyncStore(connection: connection, now: $0)).perform($1)
+            }
             var steps: [Step] = []
             func play(_ step: Step) throws {
                 try player.play(step)
@@ -155,9 +205,8 @@ import Testing
             let bucket = Int.random(in: 0..<buckets.count, using: &random)
             var operations: [Operation] = []
             for _ in 0..<Int.random(in: 0...6, using: &random) { operations.append(operation(bucket)) }
-            let data = SyncLine.data(
-                DataLine(bucket: buckets[bucket], operations: OperationList(operations)))
-            return .event(.line(data, size: data.encoded().count))
+            let line = DataLine(bucket: buckets[bucket], operations: OperationList(operations))
+            return .data(try StorableLine(line, size: SyncLine.data(line).encoded().count))
         }
 
         private mutating func operation(_ bucket: Int) -> Operation {

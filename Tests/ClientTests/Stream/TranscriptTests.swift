@@ -14,21 +14,29 @@ import Testing
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 99) }
 
-    enum Way: CaseIterable { case asShipped, plain, walking, functions }
+    enum Way: CaseIterable { case asShipped, lineByLine, walking, functions, plain }
 
-    /// With the settings that ship, without coalescing and fast paths, with a walk for the smallest change, and through
-    /// `powersync_control`.
+    /// With data lines stored together and each by itself, with a walk for the smallest change, through
+    /// `powersync_control`, and by the store to which ours is compared elsewhere.
     @Test(arguments: files, Way.allCases)
     func answersAsTheOfficialCoreDoes(_ file: String, _ way: Way) throws {
         let transcript = try Transcript(
             parsing: try Repository.fixture("core/\(file)"))
         let folder = try TemporaryDirectory(prefix: "powersync-transcript-")
         defer { folder.remove() }
-        var tuning = way == .plain ? SyncTuning.plain : .standard
-        if way == .walking { tuning.walkedRows = 1 }
-        let run = try TranscriptRun(
-            transcript, path: way == .functions ? ":memory:" : folder.path + "/replay.db", tuning: tuning,
-            usesFunctions: way == .functions)
+        let path = folder.path + "/replay.db"
+        let run: TranscriptRun
+        switch way {
+        case .asShipped: run = try TranscriptRun(transcript, path: path)
+        case .lineByLine: run = try TranscriptRun(transcript, path: path, way: .lines)
+        case .walking:
+            var tuning = SyncTuning.standard
+            tuning.walkedRows = 1
+            run = try TranscriptRun(transcript, path: path, tuning: tuning)
+        case .functions: run = try TranscriptRun(transcript, path: ":memory:", way: .functions)
+        case .plain:
+            run = try TranscriptRun(transcript, path: path, way: .lines) { try PlainStore($0).perform($1) }
+        }
         for failure in run.failures { Issue.record("\(file): \(failure)") }
         // An exception that is no longer needed must go.
         #expect(run.unused.isEmpty)

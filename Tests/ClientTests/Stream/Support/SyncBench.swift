@@ -31,8 +31,8 @@ final class SyncBench {
     var store: SyncStore { SyncStore(connection: connection, now: now) }
 
     @discardableResult
-    func feed(_ events: SyncEvent...) throws -> [SyncEffect] {
-        let result = try connection.transaction { try SyncTransaction.run(events, from: state, on: store) }
+    func feed(_ event: SyncEvent) throws -> [SyncEffect] {
+        let result = try connection.transaction { try SyncTransaction.run(event, from: state, on: store) }
         state = result.state
         return result.effects
     }
@@ -46,6 +46,10 @@ final class SyncBench {
     func line(_ text: String) throws -> [SyncEffect] {
         try feed(.line(try SyncLine(parsing: Array(text.utf8)), size: text.utf8.count))
     }
+
+    /// Feeds data lines as one event.
+    @discardableResult
+    func data(_ lines: [String]) throws -> [SyncEffect] { try feed(.data(lines.map(SyncLines.storable))) }
 
     func rows(_ sql: String) throws -> [[SQLiteValue]] {
         try connection.query(sql) { row in (0..<row.count).map { row[$0] } }

@@ -1,7 +1,16 @@
+import PowerSync
 import PowerSyncWire
 
 /// Sync lines as text, with only the fields that a test cares about.
 enum SyncLines {
+    /// Reads a data line.
+    static func storable(_ text: String) throws -> StorableLine {
+        guard case .data(let line) = try SyncLine(parsing: Array(text.utf8)) else {
+            throw ScriptError("no data line: \(text)")
+        }
+        return try StorableLine(line, size: text.utf8.count)
+    }
+
     struct Bucket {
         var name: String
         var checksum: Int64 = 0

@@ -142,9 +142,12 @@ extension SyncTask {
         case .track(let checkpoint, let dropped):
             let dropping = dropped.isEmpty ? nil : "dropping \(dropped.joined(separator: ", "))"
             return "track(\(list([checkpoint.text, dropping])))"
-        case .save(let line, let size):
-            return
-                "save(\(line.bucket): \(line.operations.map { "\($0.id)" }.joined(separator: ", ")); \(size) bytes)"
+        case .save(let lines):
+            let texts = lines.map { storable in
+                let operations = storable.line.operations.map { "\($0.id)" }.joined(separator: ", ")
+                return "\(storable.line.bucket): \(operations); \(storable.size) bytes"
+            }
+            return "save(\(texts.joined(separator: ", ")))"
         case .apply(let request):
             let streams = request.streamIDs.map { "stream \($0)" }
             return "apply("

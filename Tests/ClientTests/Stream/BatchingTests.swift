@@ -4,8 +4,8 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// When lines that wait are stored while a stream is open (SPEC.md, "Coalescing").
-@Suite(.patient()) struct CoalescingTests {
+/// When lines that wait are stored while a stream is open (SPEC.md, "Batches").
+@Suite(.patient()) struct BatchingTests {
     private let checkpoint = SyncLines.checkpoint(3, [.init("b", checksum: 6, count: 3)])
 
     private func data(_ number: Int) -> String {
@@ -24,6 +24,8 @@ import Testing
         let stream = try await rig.stream(0)
         try await send([checkpoint], to: stream)
         try await rig.restThrottle()
+        // What others say comes before a line: then that end has been heard.
+        try await send(["{\"new\":1}"], to: stream)
         return stream
     }
 
@@ -81,13 +83,40 @@ import Testing
         let never = Signal()
         let limit = data(1).utf8.count + 1
         let rig = try await SyncRig(
-            options: { $0.tuning.coalescedBytes = limit }, lull: { try await never.wait() })
+            options: { $0.tuning.batchBytes = limit }, lull: { try await never.wait() })
         try await SyncRig.run(rig) { rig in
             let stream = try await begin(rig)
             try await send([data(1)], to: stream)
             #expect(try await stored(rig).isEmpty)
             try await send([data(2)], to: stream)
             #expect(try await stored(rig) == [[1], [2]])
+        }
+    }
+
+    /// The progress that was told, as often as it grew.
+    private func progress(_ rig: SyncRig) -> [Int64] {
+        var told: [Int64] = []
+        for snapshot in rig.snapshots {
+            let downloaded = snapshot.downloading?.first?.downloadedOperations ?? 0
+            if downloaded > told.last ?? 0 { told.append(downloaded) }
+        }
+        return told
+    }
+
+    /// Each of 10,000 lines told a status of its own, and all of them were kept until the commit.
+    @Test func manyLinesAreToldTogether() async throws {
+        let never = Signal()
+        try await SyncRig.run(try await SyncRig(lull: { try await never.wait() })) { rig in
+            let stream = try await rig.stream(0)
+            let count = 10_000
+            let checksum = Int64(count * (count + 1) / 2)
+            stream.send(SyncLines.checkpoint(count, [.init("b", checksum: checksum, count: count)]))
+            let lines = (1...count).map { data($0) }
+            stream.send(lines.joined(separator: "\n"), SyncLines.complete(count))
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
+            #expect(progress(rig) == [Int64(count)])
+            // Connecting, connected, the checkpoint, its progress, its end, and what uploading tells.
+            #expect(rig.snapshots.count < 10)
         }
     }
 

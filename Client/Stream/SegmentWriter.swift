@@ -1,133 +1,81 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// The position of a bucket while its lines wait to be stored.
-struct WaitingPosition: Sendable {
-    /// What was stored of the bucket when its first line came.
-    let stored: OperationID
-    /// The highest operation since.
-    private(set) var last: OperationID
-
-    init(stored: OperationID) {
-        self.stored = stored
-        last = stored
-    }
-
-    /// Takes in a line.
-    ///
-    /// - Returns: the number of its operations that are new.
-    mutating func admit(_ operations: OperationList) -> Int {
-        var count = 0
-        for operation in operations.entries where operation.id > last {
-            last = operation.id
-            count += 1
-        }
-        return count
-    }
-}
-
-/// A data line that waits.
-struct WaitingLine: Sendable {
-    /// The line.
-    let line: DataLine
-    /// Its bytes as received.
-    let size: Int
-}
-
-/// Storing many lines at once: what is left in the end is the same as line by line (client-core 6.6).
-extension SyncStore {
-    /// Returns the position behind what is stored of a bucket; 0 for a bucket that is not known.
-    func position(ofBucket name: String) throws -> OperationID {
-        try connection.one("SELECT last_op FROM ps_buckets WHERE name = ?1", [.text(name)]) { $0.int64(0) }
-            ?? 0
-    }
-
-    /// Stores lines that waited.
-    ///
-    /// - Parameters:
-    ///   - lines: the lines in the order of the stream.
-    ///   - positions: for each bucket what its lines were compared with.
-    /// - Throws: `SyncError` if something else was stored meanwhile; `SQLiteError`.
-    func save(_ lines: [WaitingLine], expecting positions: [ExactText: WaitingPosition]) throws {
-        guard tuning.usesFastPaths else {
-            for waiting in lines { _ = try save(waiting.line, size: waiting.size) }
-            return
-        }
-        var names: [ExactText] = []
-        var runs: [ExactText: (lists: [OperationList], size: Int)] = [:]
-        for waiting in lines {
-            let name = ExactText(waiting.line.bucket)
-            if runs[name] == nil {
-                names.append(name)
-                runs[name] = ([], 0)
-            }
-            // A line without operations only makes its bucket known.
-            if waiting.line.operations.isEmpty { continue }
-            runs[name]?.lists.append(waiting.line.operations)
-            runs[name]?.size += waiting.size
-        }
-        for name in names {
-            guard let run = runs[name] else { continue }
-            let bucket = try bucketRow(name.text)
-            if let position = positions[name], position.stored != bucket.lastOp {
-                throw SyncError(.storedElsewhere, "Something else was stored while lines waited")
-            }
-            guard !run.lists.isEmpty else { continue }
-            try save(run.lists, size: run.size, in: bucket)
-        }
-    }
-
-    private func save(_ lists: [OperationList], size: Int, in bucket: BucketRow) throws {
-        var writer = try SegmentWriter(bucket, connection)
-        defer { writer.end() }
-        for segment in OperationSegments(lists, after: bucket.lastOp) { try writer.store(segment, lists) }
-        try add(writer.totals, size: size, to: bucket)
-    }
-}
-
-/// Writes the segments of one bucket.
-private struct SegmentWriter {
+/// Writes segments, bucket by bucket; what is left in the end is the same as operation by operation (client-core 6.6).
+struct SegmentWriter {
     private let connection: SQLiteConnection
-    private let bucket: Int64
-    private(set) var totals: OperationTotals
-    private var hasVisibleRows: Bool
-    /// Whether `ps_oplog` may hold rows of this bucket, so that keys must be looked up.
-    private var hasRows: Bool
+    private let order: SyncTuning.KeyOrder
     private let insert: SQLiteStatement
     private let find: SQLiteStatement
     private let replace: SQLiteStatement
+    private var bucket: Int64 = 0
+    /// What the segments of the bucket come to.
+    private(set) var totals = OperationTotals(lastOp: 0)
+    private var hasVisibleRows = false
+    /// Whether `ps_oplog` may hold rows of this bucket, so that keys must be looked up.
+    private var hasRows = false
 
-    init(_ bucket: BucketRow, _ connection: SQLiteConnection) throws {
-        self.connection = connection
-        self.bucket = bucket.id
-        totals = OperationTotals(lastOp: bucket.lastOp)
-        hasVisibleRows = bucket.lastAppliedOp != 0
-        hasRows =
-            try bucket.isNew
-            ? false
-            : connection.one("SELECT 1 FROM ps_oplog WHERE bucket = ?1 LIMIT 1", [.integer(bucket.id)]) { _ in
-                true
-            } ?? false
-        insert = try connection.borrow(
-            """
-            INSERT INTO ps_oplog(bucket, op_id, row_type, row_id, key, data, hash)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-            """)
-        find = try connection.borrow(
-            "SELECT rowid, hash, row_type = ?3 AND row_id = ?4 FROM ps_oplog WHERE bucket = ?1 AND key = ?2")
-        replace = try connection.borrow(
-            "UPDATE ps_oplog SET op_id = ?1, data = ?2, hash = ?3 WHERE rowid = ?4")
-        try insert.bind(self.bucket, at: 1)
-        try find.bind(self.bucket, at: 1)
+    static let insertOperation = """
+        INSERT INTO ps_oplog(bucket, op_id, row_type, row_id, key, data, hash)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        """
+    private static let findOperations = """
+        SELECT rowid, hash, row_type = ?3 AND row_id = ?4 FROM ps_oplog WHERE bucket = ?1 AND key = ?2
+        """
+    private static let replaceOperation = """
+        UPDATE ps_oplog SET op_id = ?1, data = ?2, hash = ?3 WHERE rowid = ?4
+        """
+
+    /// Lends a writer to `body`; its statements go back whatever becomes of it.
+    static func lend<T>(
+        _ connection: SQLiteConnection, order: SyncTuning.KeyOrder,
+        _ body: (inout SegmentWriter) throws -> T
+    ) throws -> T {
+        try connection.withStatement(insertOperation) { insert in
+            try connection.withStatement(findOperations) { find in
+                try connection.withStatement(replaceOperation) { replace in
+                    var writer = SegmentWriter(
+                        connection: connection, order: order, insert: insert, find: find, replace: replace)
+                    return try body(&writer)
+                }
+            }
+        }
     }
 
-    func end() { for statement in [insert, find, replace] { connection.giveBack(statement) } }
+    private init(
+        connection: SQLiteConnection, order: SyncTuning.KeyOrder, insert: SQLiteStatement,
+        find: SQLiteStatement, replace: SQLiteStatement
+    ) {
+        self.connection = connection
+        self.order = order
+        self.insert = insert
+        self.find = find
+        self.replace = replace
+    }
 
+    /// Begins another bucket.
+    mutating func begin(_ row: BucketRow) throws {
+        bucket = row.id
+        totals = OperationTotals(lastOp: row.lastOp)
+        hasVisibleRows = row.lastAppliedOp != 0
+        hasRows =
+            try row.isNew
+            ? false
+            : connection.one("SELECT 1 FROM ps_oplog WHERE bucket = ?1 LIMIT 1", [.integer(row.id)]) { _ in
+                true
+            } ?? false
+        try insert.bind(bucket, at: 1)
+        try find.bind(bucket, at: 1)
+    }
+
+    /// Writes a segment; its operations are in `lists`.
     mutating func store(_ segment: OperationSegment, _ lists: [OperationList]) throws {
         totals.lastOp = segment.lastOp
         totals.count += segment.count
         totals.superseded += segment.loose
         let keyed = segment.keyed
+        // Operations of one key do not lie side by side then.
+        if order == .stream, !keyed.isEmpty { hasRows = true }
         try segment.keys.withUnsafeBufferPointer { keys in
             var first = 0
             while first < keyed.count {

@@ -1,0 +1,58 @@
+import PowerSyncWire
+
+/// How the lines of a stream become events, and data lines batches (SPEC.md, "Batches").
+extension SyncCoordinator {
+    /// Handles all whole lines that are there; data lines may only be kept to be stored with others.
+    func handleLines(
+        _ lines: inout SyncLineReader, _ prefetch: Signal
+    ) async throws -> SyncCloseReason? {
+        while let event = try await nextLine(&lines) {
+            if case .data(let data) = event {
+                let now = environment.uptime()
+                for line in data { batch.append(line, now: now) }
+                if batch.isFull(limit: options.tuning.batchBytes) { try await storeLines() }
+            } else if let reason = await perform(try await step(event), prefetch) {
+                return reason
+            }
+            if case .line(.tokenExpiresIn, _) = event { uploads.raise() }
+        }
+        return nil
+    }
+
+    /// Reads a line; data comes as what can be stored.
+    private func nextLine(_ lines: inout SyncLineReader) async throws -> SyncEvent? {
+        do {
+            guard let (line, size) = try lines.next() else { return nil }
+            guard case .data(let data) = line else { return .line(line, size: size) }
+            return .data([try StorableLine(data, size: size)])
+        } catch {
+            // Whole lines before a bad one are stored, so that the next request goes on behind them.
+            try await storeLines()
+            if let error = error as? SyncError { throw error }
+            let kind = lines.format == .json ? "text" : "binary"
+            throw SyncError(.protocolViolation, "invalid \(kind) line", cause: error)
+        }
+    }
+
+    /// Stores the data lines that wait, then takes in another event.
+    func step(_ event: SyncEvent) async throws -> [SyncEffect] {
+        try await storeLines()
+        return try await feed(event).effects
+    }
+
+    /// Stores the data lines that wait.
+    func storeLines() async throws {
+        while !batch.isEmpty {
+            let (lines, _) = batch.take(limit: options.tuning.batchBytes)
+            storingTime = try await feed(.data(lines)).hold
+        }
+    }
+
+    /// Feeds an event to the reducer, and shows the status that comes of it; the state changes only with the commit.
+    private func feed(_ event: SyncEvent) async throws -> (effects: [SyncEffect], hold: Duration) {
+        let result = try await database.step(event, iteration, tuning: options.tuning)
+        iteration = result.iteration
+        for case .status(let status) in result.effects { self.status.show(status) }
+        return (result.effects, result.hold)
+    }
+}
