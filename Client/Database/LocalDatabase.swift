@@ -165,7 +165,9 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
         let pool = try await pool()
         return try await wrapping {
-            try await pool.write { ConnectionLease.lend($0, to: callback) }.get(loggingTo: logger)
+            // Counted, so that sync stores little at once while the app writes.
+            try await pool.write(isCounted: true) { ConnectionLease.lend($0, to: callback) }
+                .get(loggingTo: logger)
         }
     }
 

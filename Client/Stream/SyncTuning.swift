@@ -2,6 +2,14 @@
 package struct SyncTuning: Sendable {
     /// The most bytes of data lines that share a transaction.
     package var batchBytes = 32 << 20
+    /// How long storing data lines may keep the app from writing, while it writes.
+    package var hold = Duration.milliseconds(100)
+    /// How long storing data lines may keep the app from writing, while it does not write.
+    package var longestHold = Duration.seconds(1)
+    /// How long the app is expected to write again after it has written.
+    package var quiet = Duration.seconds(2)
+    /// How many bytes share a transaction while the app writes, before it is known how long storing them takes.
+    package var firstBytes = 1 << 20
     /// From how many changed rows on they may be published by one walk over all operations; `.max` for never.
     package var walkedRows = 1000
     /// In which order operations that are stored together are written.

@@ -88,13 +88,16 @@ package final class SQLitePool: Sendable {
 
     /// Runs `body` alone on the writing connection; it opens no transaction by itself.
     ///
-    /// - Parameter body: The work; the connection must not leave it.
+    /// - Parameters:
+    ///   - isCounted: Whether the request shows in ``countedWrites``, from the moment on at which it waits.
+    ///   - body: The work; the connection must not leave it.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws, `CancellationError` while waiting, `.misuse` after `close` or if `body`
     ///   left a transaction open.
     package func write<T: Sendable>(
-        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+        isCounted: Bool = false, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T {
+        if isCounted { writes.countRequest() }
         let updates = updates
         return try await submit(to: writes) { connection in
             let result = Result { try lease(connection) { try body(connection) } }
@@ -107,8 +110,8 @@ package final class SQLitePool: Sendable {
     /// How many requests wait for the writing connection; costs a lock that is free as a rule.
     package var waitingWrites: Int { writes.count }
 
-    /// How many requests for the writing connection have come since the pool was opened; costs as little.
-    package var acceptedWrites: Int { writes.accepted }
+    /// How many counted requests for the writing connection there have been, those that wait included.
+    package var countedWrites: Int { writes.counted }
 
     /// How many requests wait for a reading connection.
     package var waitingReads: Int { reads?.count ?? 0 }

@@ -7,7 +7,7 @@ final class SQLiteJobQueue: Sendable {
     private struct State {
         var jobs: [(owner: ObjectIdentifier?, job: Job)] = []
         var next = 0
-        var accepted = 0
+        var counted = 0
         var isClosed = false
     }
 
@@ -16,15 +16,17 @@ final class SQLiteJobQueue: Sendable {
     /// How much work nobody has taken yet.
     var count: Int { state.change(waking: .nobody) { $0.jobs.count - $0.next } }
 
-    /// How much work has come since the beginning.
-    var accepted: Int { state.change(waking: .nobody) { $0.accepted } }
+    /// How often `countRequest` was called.
+    var counted: Int { state.change(waking: .nobody) { $0.counted } }
+
+    /// Counts a request for this queue, before it is added.
+    func countRequest() { state.change(waking: .nobody) { $0.counted += 1 } }
 
     /// Adds work at the end; false if the queue is closed.
     func add(of owner: ObjectIdentifier? = nil, _ job: @escaping Job) -> Bool {
         state.change(waking: .one) { state in
             if state.isClosed { return false }
             state.jobs.append((owner, job))
-            state.accepted += 1
             return true
         }
     }

@@ -10,7 +10,7 @@ extension SyncCoordinator {
             if case .data(let data) = event {
                 let now = environment.uptime()
                 for line in data { batch.append(line, now: now) }
-                if batch.isFull(limit: options.tuning.batchBytes) { try await storeLines() }
+                if batch.isFull(limit: pace.limit(at: now)) { try await storeLines() }
             } else if let reason = await perform(try await step(event), prefetch) {
                 return reason
             }
@@ -41,10 +41,15 @@ extension SyncCoordinator {
     }
 
     /// Stores the data lines that wait.
+    ///
+    /// In transactions short enough for others, who come between two of them.
     func storeLines() async throws {
         while !batch.isEmpty {
-            let (lines, _) = batch.take(limit: options.tuning.batchBytes)
+            let now = environment.uptime()
+            lookForWrites(now)
+            let (lines, bytes) = batch.take(limit: pace.limit(at: now))
             storingTime = try await feed(.data(lines)).hold
+            pace.stored(bytes, in: storingTime, limitedAt: now)
         }
     }
 
@@ -54,5 +59,12 @@ extension SyncCoordinator {
         iteration = result.iteration
         for case .status(let status) in result.effects { self.status.show(status) }
         return (result.effects, result.hold)
+    }
+
+    /// Looks whether the app has asked for the writer since the last look.
+    private func lookForWrites(_ now: Duration) {
+        let count = database.appWrites
+        if count != appWrites { pace.appWrites(at: now) }
+        appWrites = count
     }
 }

@@ -19,8 +19,12 @@ package actor SyncCoordinator {
     var iteration = SyncState()
     /// Data lines that wait for others to be stored with.
     var batch = LineBatch()
+    /// How many of them are stored at once.
+    var pace: BatchPace
     /// How long storing took the last time.
     var storingTime = Duration.zero
+    /// How often the app had asked for the writer when we looked last.
+    var appWrites = 0
     /// Before that no credentials are fetched ahead of their end.
     var nextRefresh = Duration.zero
     var retry: RetryPolicy
@@ -56,6 +60,7 @@ package actor SyncCoordinator {
             database: database, credentials: credentials, transport: transport, http: http,
             environment: environment, log: log)
         retry = RetryPolicy(base: options.retryDelay)
+        pace = BatchPace(options.tuning)
     }
 
     /// Begins to sync and returns at once; a coordinator that runs already goes on.

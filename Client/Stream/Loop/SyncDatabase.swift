@@ -45,6 +45,9 @@ package struct SyncDatabase: Sendable {
         }
     }
 
+    /// How often the app has asked for the writer.
+    var appWrites: Int { pool.countedWrites }
+
     /// Feeds an event to an iteration, in one transaction, which is committed when this returns.
     ///
     /// - Returns: the iteration after it, what is left to do, and how long others were kept from writing.

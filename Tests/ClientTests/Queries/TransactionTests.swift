@@ -210,6 +210,17 @@ struct TransactionTests {
             error?.errorDescription == "A ConnectionLeaseContext may not be used on multiple threads")
     }
 
+    /// By this sync knows that it must not keep the writer for long.
+    @Test func writesOfTheAppAreCounted() async throws {
+        let database = try #require(try TestDatabase().database as? LocalDatabase)
+        let pool = try await database.pool()
+        let before = pool.countedWrites
+        _ = try await database.execute("SELECT 1")
+        try await database.writeTransaction { _ in }
+        _ = try await database.getAll("SELECT 1") { try $0.getInt(index: 0) }
+        #expect(pool.countedWrites == before + 2)
+    }
+
     @Test func waitingForTheWriterCanBeCancelled() async throws {
         let database = try #require(try TestDatabase().database as? LocalDatabase)
         let pool = try await database.pool()

@@ -4,7 +4,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// When lines that wait are stored while a stream is open (SPEC.md, "Batches").
+/// When lines that wait are stored while a stream is open, and how many at once (SPEC.md, "Batches").
 @Suite(.patient()) struct BatchingTests {
     private let checkpoint = SyncLines.checkpoint(3, [.init("b", checksum: 6, count: 3)])
 
@@ -93,10 +93,10 @@ import Testing
         }
     }
 
-    /// The progress that was told, as often as it grew.
-    private func progress(_ rig: SyncRig) -> [Int64] {
+    /// The progress that was told behind the first snapshots, as often as it grew.
+    private func progress(_ rig: SyncRig, behind count: Int = 0) -> [Int64] {
         var told: [Int64] = []
-        for snapshot in rig.snapshots {
+        for snapshot in rig.snapshots.dropFirst(count) {
             let downloaded = snapshot.downloading?.first?.downloadedOperations ?? 0
             if downloaded > told.last ?? 0 { told.append(downloaded) }
         }
@@ -117,6 +117,65 @@ import Testing
             #expect(progress(rig) == [Int64(count)])
             // Connecting, connected, the checkpoint, its progress, its end, and what uploading tells.
             #expect(rig.snapshots.count < 10)
+        }
+    }
+
+    @Test func batchesAreShortWhileTheAppWritesAndLongAgainAfterAWhile() async throws {
+        let never = Signal()
+        // All lines are of one size; one of them is enough at first.
+        let size = data(1).utf8.count
+        let rig = try await SyncRig(
+            options: { $0.tuning.firstBytes = size }, lull: { try await never.wait() })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await begin(rig)
+            try await rig.pool.write(isCounted: true) {
+                try $0.run("INSERT INTO ps_untyped VALUES ('t', 'i', '{}')")
+            }
+            stream.send(data(1), data(2), data(3), SyncLines.complete(3))
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
+            // The first batch took no time, so that the second may be twice as long.
+            #expect(progress(rig) == [1, 3])
+
+            let before = rig.snapshots.count
+            rig.clock.advance(by: .seconds(2))
+            stream.send(
+                SyncLines.diff(7, updated: [.init("b", checksum: 28, count: 7)]), data(4), data(5), data(6),
+                data(7), SyncLines.complete(7))
+            try await wait(for: "the next complete checkpoint") {
+                rig.log.count { $0.contains("applied checkpoint") } == 2
+            }
+            #expect(progress(rig, behind: before) == [4])
+        }
+    }
+
+    @Test func anAppThatWritesComesBetweenTwoBatches() async throws {
+        let never = Signal()
+        let size = data(1).utf8.count
+        let rig = try await SyncRig(
+            options: {
+                $0.tuning.batchBytes = 2 * size
+                $0.tuning.firstBytes = size
+            }, lull: { try await never.wait() })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await begin(rig)
+            let release = BlockingGate()
+            let pool = rig.pool
+            async let holder: Void = pool.write(isCounted: true) { _ in release.wait() }
+            defer { release.open() }
+            try await wait(for: "the writer to be held") { release.arrivals == 1 }
+            stream.send(data(1), data(2), data(3), SyncLines.complete(3))
+            try await wait(for: "a batch to wait for the writer") { pool.waitingWrites == 1 }
+            let seen = Task {
+                try await pool.write(isCounted: true) { connection in
+                    try connection.query("SELECT op_id FROM ps_oplog ORDER BY op_id") { $0.int64(0) }
+                }
+            }
+            try await wait(for: "the app to wait for the writer") { pool.waitingWrites == 2 }
+            release.open()
+            try await holder
+            // Not behind all lines that had been read.
+            #expect(try await seen.value == [1])
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
         }
     }
 

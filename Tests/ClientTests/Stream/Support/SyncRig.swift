@@ -138,7 +138,7 @@ final class SyncRig: Sendable {
     func setActive(_ streams: [StreamKey]) { state.state.withLock { $0.active = streams } }
 
     func writeLocally(_ id: String = "local") async throws {
-        try await pool.write { connection in
+        try await pool.write(isCounted: true) { connection in
             try connection.transaction {
                 try connection.run("INSERT INTO items(id, col) VALUES (?1, 'mine')", [.text(id)])
             }
