@@ -57,7 +57,7 @@ lint: ## Check format, documentation, arrows between parts, compose file, and th
 format: ## Format all Swift files in place
 	@swift format --in-place --recursive --parallel $(wildcard *.swift Wire Platform Client Backend MockService Stack Tests Benchmarks Examples)
 
-bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about ten minutes)
+bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
 
 fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)

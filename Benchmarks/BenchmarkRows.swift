@@ -62,6 +62,11 @@ struct BenchmarkRows {
         return start..<start + 36
     }
 
+    /// The rows in the order of their ids.
+    var inOrderOfIDs: [Int] {
+        keys.indices.sorted { bytes[id($0)].lexicographicallyPrecedes(bytes[id($1)]) }
+    }
+
     /// Returns a text of the buffer.
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 

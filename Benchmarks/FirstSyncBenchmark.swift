@@ -1,3 +1,4 @@
+import PowerSync
 import PowerSyncSQLite
 
 /// A first sync, from lines in memory to the committed checkpoint, beside a bare loop that stores the same rows.
@@ -5,25 +6,54 @@ import PowerSyncSQLite
 /// The loop is the least that any client must do on the same SQLite with the same settings: insert the operations,
 /// build the three indexes, insert the rows in order of their ids, commit with its WAL checkpoint.
 enum FirstSyncBenchmark {
-    /// Measures a number of rows.
-    static func run(rows count: Int, pairs: Int) throws -> BenchmarkReport.Row {
-        BenchmarkReport.progress("first sync of \(count) rows: making them")
-        let rows = BenchmarkRows(count: count)
-        let byID = rows.keys.indices.sorted {
-            rows.bytes[rows.id($0)].lexicographicallyPrecedes(rows.bytes[rows.id($1)])
+    /// What the way that ships may do without, to see what it is worth.
+    enum Part: String, CaseIterable {
+        /// Publishing by one walk along an index.
+        case walk
+        /// Comparing eight bytes of a key at once.
+        case prefixes
+        /// Storing in the order of keys.
+        case order
+
+        fileprivate func remove(from tuning: inout SyncTuning) {
+            switch self {
+            case .walk: tuning.walkedRows = .max
+            case .prefixes: tuning.keyOrder = .bytes
+            case .order: tuning.keyOrder = .stream
+            }
         }
-        var lines: [[UInt8]] = []
-        rows.forEachLine { lines.append($0) }
-        var times = PairedTimes()
-        for pair in 1...pairs {
-            let limit = try bareLoop(rows, byID)
-            times.add(ours: try sync(lines, expecting: count), limit: limit)
-            BenchmarkReport.progress("first sync of \(count) rows: pair \(pair) of \(pairs): \(times.last)")
-        }
-        return times.row("first sync, \(count) rows", goal: "≤ 2.0 ×")
     }
 
-    private static func bareLoop(_ rows: BenchmarkRows, _ byID: [Int]) throws -> Duration {
+    /// Measures a number of rows: as it ships, and once without each of some parts, in turns.
+    static func run(rows count: Int, pairs: Int, without parts: [Part]) throws -> [BenchmarkReport.Row] {
+        BenchmarkReport.progress("first sync of \(count) rows: making them")
+        let rows = BenchmarkRows(count: count)
+        let byID = rows.inOrderOfIDs
+        var lines: [[UInt8]] = []
+        rows.forEachLine { lines.append($0) }
+        let ways: [Part?] = [nil] + parts.map { Optional($0) }
+        var times = ways.map { _ in PairedTimes() }
+        for pair in 1...pairs {
+            let limit = try bareLoop(rows, byID)
+            for (index, way) in ways.enumerated() {
+                var tuning = SyncTuning.standard
+                way?.remove(from: &tuning)
+                times[index].add(ours: try sync(lines, tuning, expecting: count), limit: limit)
+                BenchmarkReport.progress(
+                    "\(name(count, way)): pair \(pair) of \(pairs): \(times[index].last)")
+            }
+        }
+        return zip(ways, times).map { way, times in
+            times.row(name(count, way), goal: way == nil ? "≤ 1.7 ×" : "")
+        }
+    }
+
+    private static func name(_ count: Int, _ way: Part?) -> String {
+        "first sync, \(count) rows\(way.map { ", without \($0.rawValue)" } ?? "")"
+    }
+
+    /// Stores rows by the least that any client must do; returns how long that took.
+    static func bareLoop(_ rows: BenchmarkRows, _ byID: [Int]) throws -> Duration {
         let database = try BenchmarkDatabase()
         defer { database.close() }
         try database.connection.execute(
@@ -69,12 +99,14 @@ enum FirstSyncBenchmark {
         }
     }
 
-    private static func sync(_ lines: [[UInt8]], expecting count: Int) throws -> Duration {
+    private static func sync(
+        _ lines: [[UInt8]], _ tuning: SyncTuning, expecting count: Int
+    ) throws -> Duration {
         let database = try BenchmarkDatabase()
         defer { database.close() }
         try database.install(BenchmarkRows.table)
         let time = try BenchmarkDatabase.measure {
-            var sync = try BenchmarkSync(database.connection)
+            var sync = try BenchmarkSync(database.connection, tuning: tuning)
             for line in lines { try sync.take(line) }
         }
         let stored = try database.connection.one("SELECT count(*) FROM ps_data__todos") { $0.int64(0) }

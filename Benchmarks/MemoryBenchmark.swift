@@ -19,22 +19,42 @@ enum MemoryBenchmark {
     /// Measures with a number of rows.
     static func run(rows count: Int) async throws -> BenchmarkReport.Row {
         BenchmarkReport.progress("memory: a sender makes \(count) rows")
+        let (seconds, megabytes) = try measure(send: ["send", "\(count)"]) { ["sync", $0, "\(count)", $1] }
+        return BenchmarkReport.Row(
+            what: "peak memory, \(count) rows from loopback in \(PairedTimes.text(.seconds(seconds)))",
+            ours: "\(PairedTimes.decimals(megabytes)) MB", goal: "≤ 256 MB")
+    }
+
+    /// Measures with so many data lines of one operation for a client that has so many stream subscriptions.
+    static func run(lines count: Int, subscriptions: Int) async throws -> BenchmarkReport.Row {
+        BenchmarkReport.progress("memory: a sender makes \(count) lines for \(subscriptions) subscriptions")
+        let sizes = ["\(count)", "\(subscriptions)"]
+        let (seconds, megabytes) = try measure(send: ["send-lines"] + sizes) { port, folder in
+            ["sync-lines", port] + sizes + [folder]
+        }
+        let time = PairedTimes.text(.seconds(seconds))
+        return BenchmarkReport.Row(
+            what: "memory above the start, \(count) lines, \(subscriptions) subscriptions, in \(time)",
+            ours: "\(PairedTimes.decimals(megabytes)) MB", goal: "≤ 64 MB")
+    }
+
+    /// Runs a sender and a client; returns the seconds and the megabytes that the client tells.
+    private static func measure(
+        send: [String], sync: (_ port: String, _ folder: String) -> [String]
+    ) throws -> (seconds: Double, megabytes: Double) {
         let folder = try TemporaryDirectory(prefix: "powersync-bench-")
         defer { folder.remove() }
         let deadline = ContinuousClock.now + patience
         let program = try ThisExecutable.path()
-        let sender = try Child(program, [MemoryChild.marker, "send", String(count)])
+        let sender = try Child(program, [MemoryChild.marker] + send)
         defer { sender.end() }
         let port = try sender.line(until: deadline)
-        BenchmarkReport.progress("memory: a client syncs them from port \(port)")
-        let client = try Child(program, [MemoryChild.marker, "sync", port, String(count), folder.path])
+        BenchmarkReport.progress("memory: a client syncs from port \(port)")
+        let client = try Child(program, [MemoryChild.marker] + sync(port, folder.path))
         defer { client.end() }
         let answer = try client.line(until: deadline).split(separator: " ").compactMap { Double($0) }
         guard answer.count == 2 else { throw BenchmarkError("the client did not finish") }
-        let (seconds, megabytes) = (answer[0], answer[1] / 1_000_000)
-        return BenchmarkReport.Row(
-            what: "peak memory, \(count) rows from loopback in \(PairedTimes.text(.seconds(seconds)))",
-            ours: "\(PairedTimes.decimals(megabytes)) MB", goal: "≤ 256 MB")
+        return (answer[0], answer[1] / 1_000_000)
     }
 }
 

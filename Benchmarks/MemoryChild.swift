@@ -3,6 +3,7 @@ import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncHTTPServer
 import PowerSyncSystem
+import PowerSyncWire
 
 #if canImport(Glibc)
     import Glibc
@@ -21,6 +22,8 @@ enum MemoryChild {
     enum Role {
         case send(rows: Int)
         case sync(port: Int, rows: Int, folder: String)
+        case sendLines(count: Int, streams: Int)
+        case syncLines(port: Int, count: Int, streams: Int, folder: String)
 
         /// Reads a command line; nil for that of a person.
         init?(_ arguments: [String]) {
@@ -32,6 +35,14 @@ enum MemoryChild {
             case ("sync", let numbers) where numbers.count == 3:
                 guard let port = numbers[0], let rows = numbers[1] else { return nil }
                 self = .sync(port: port, rows: rows, folder: arguments[4])
+            case ("send-lines", let numbers) where numbers.count == 2:
+                guard let count = numbers[0], let streams = numbers[1] else { return nil }
+                self = .sendLines(count: count, streams: streams)
+            case ("sync-lines", let numbers) where numbers.count == 4:
+                guard let port = numbers[0], let count = numbers[1], let streams = numbers[2] else {
+                    return nil
+                }
+                self = .syncLines(port: port, count: count, streams: streams, folder: arguments[5])
             default: return nil
             }
         }
@@ -42,8 +53,14 @@ enum MemoryChild {
         do {
             try LifeLine.follow(grace: 0)
             switch role {
-            case .send(let rows): try await send(rows)
+            case .send(let rows):
+                var lines: [[UInt8]] = []
+                BenchmarkRows(count: rows).forEachLine { lines.append($0) }
+                try await send(lines)
             case .sync(let port, let rows, let folder): try await sync(port, rows, folder)
+            case .sendLines(let count, let streams): try await send(smallLines(count, streams))
+            case .syncLines(let port, let count, let streams, let folder):
+                try await syncLines(port, count, streams, folder)
             }
             return 0
         } catch {
@@ -53,10 +70,8 @@ enum MemoryChild {
     }
 
     /// Serves a sync stream of lines that are ready before the port is told; goes on until it is killed.
-    private static func send(_ count: Int) async throws {
-        var lines: [[UInt8]] = []
-        BenchmarkRows(count: count).forEachLine { lines.append($0 + [UInt8(ascii: "\n")]) }
-        let stream = lines
+    private static func send(_ lines: [[UInt8]]) async throws {
+        let stream = lines.map { $0 + [UInt8(ascii: "\n")] }
         let server = try HTTPServer(configuration: HTTPServerConfiguration(), poller: Poller())
         StandardOutput.print(String(server.port))
         await server.run { request, _ in
@@ -73,9 +88,7 @@ enum MemoryChild {
 
     /// Syncs everything and prints the seconds that it took and the most bytes that were resident.
     private static func sync(_ port: Int, _ count: Int, _ folder: String) async throws {
-        let database = PowerSyncDatabase(
-            schema: Schema(BenchmarkRows.table), dbFilename: folder + "/client.db",
-            logger: DefaultLogger(minSeverity: .warning, writers: [ErrorWriter()]))
+        let database = database(in: folder)
         let start = ContinuousClock.now
         try await database.connect(connector: Connector(port: port))
         try await database.waitForFirstSync()
@@ -89,8 +102,62 @@ enum MemoryChild {
         StandardOutput.print("\(time / .seconds(1)) \(memory)")
     }
 
+    /// The name of a stream that the client subscribes to.
+    private static func stream(_ number: Int) -> String { "stream\(number)" }
+
+    /// The lines of a checkpoint whose one bucket is there for all of the streams, one operation in each data line.
+    private static func smallLines(_ count: Int, _ streams: Int) -> [[UInt8]] {
+        let bucket = BucketChecksum(
+            bucket: BenchmarkRows.bucket, checksum: Checksum(UInt32(count)), priority: 3, count: Int64(count),
+            subscriptions: (0..<streams).map { .subscription($0) })
+        let checkpoint = Checkpoint(
+            lastOpID: Int64(count), buckets: [bucket],
+            streams: (0..<streams).map { StreamDescription(name: stream($0), isDefault: false) })
+        let data = (1...count).map { number in
+            let operation = Operation(
+                id: Int64(number), kind: .put, objectType: "todos", objectID: "row\(number)",
+                checksum: Checksum(1), data: "{\"description\":\"one of many\"}")
+            return SyncLine.data(DataLine(bucket: BenchmarkRows.bucket, operations: [operation])).encoded()
+        }
+        return [SyncLine.checkpoint(checkpoint).encoded()] + data
+            + [SyncLine.checkpointComplete(lastOpID: Int64(count)).encoded()]
+    }
+
+    /// Subscribes to streams, syncs, and prints the seconds of the sync and by how many bytes it needed more than before.
+    private static func syncLines(_ port: Int, _ count: Int, _ streams: Int, _ folder: String) async throws {
+        let database = database(in: folder)
+        var handles: [any SyncStreamSubscription] = []
+        for number in 0..<streams {
+            handles.append(try await database.syncStream(name: stream(number), params: nil).subscribe())
+        }
+        let before = try memory("VmRSS:")
+        let start = ContinuousClock.now
+        try await database.connect(connector: Connector(port: port))
+        try await database.waitForFirstSync()
+        let time = ContinuousClock.now - start
+        let peak = try peakMemory()
+        let known = database.currentStatus.syncStreams?.count
+        let stored = try await database.get("SELECT count(*) FROM ps_data__todos") {
+            try $0.getInt(index: 0)
+        }
+        guard stored == count, known == handles.count else {
+            throw BenchmarkError("\(stored) of \(count) rows and \(known ?? 0) streams are there")
+        }
+        try await database.close()
+        StandardOutput.print("\(time / .seconds(1)) \(peak - before)")
+    }
+
+    private static func database(in folder: String) -> any PowerSyncDatabaseProtocol {
+        PowerSyncDatabase(
+            schema: Schema(BenchmarkRows.table), dbFilename: folder + "/client.db",
+            logger: DefaultLogger(minSeverity: .warning, writers: [ErrorWriter()]))
+    }
+
     /// Returns the most bytes of memory that this process has had resident.
-    private static func peakMemory() throws -> Int {
+    private static func peakMemory() throws -> Int { try memory("VmHWM:") }
+
+    /// Returns one of the figures that Linux has of this process; elsewhere that of the peak.
+    private static func memory(_ name: String) throws -> Int {
         #if os(Linux)
             // Not getrusage: what it tells begins with the peak of the parent.
             guard let file = fopen("/proc/self/status", "r") else {
@@ -103,11 +170,11 @@ enum MemoryChild {
                     decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self
                 )
                 .split { $0 == " " || $0 == "\t" }
-                if words.first == "VmHWM:", words.count > 1, let kilobytes = Int(words[1]) {
+                if let first = words.first, first == name, words.count > 1, let kilobytes = Int(words[1]) {
                     return kilobytes * 1024
                 }
             }
-            throw BenchmarkError("the system does not tell the peak of this process")
+            throw BenchmarkError("the system does not tell the memory of this process")
         #else
             var usage = rusage()
             getrusage(RUSAGE_SELF, &usage)
