@@ -10,16 +10,10 @@ enum FirstSyncBenchmark {
     enum Part: String, CaseIterable {
         /// Publishing by one walk along an index.
         case walk
-        /// Comparing eight bytes of a key at once.
-        case prefixes
-        /// Storing in the order of keys.
-        case order
 
         fileprivate func remove(from tuning: inout SyncTuning) {
             switch self {
             case .walk: tuning.walkedRows = .max
-            case .prefixes: tuning.keyOrder = .bytes
-            case .order: tuning.keyOrder = .stream
             }
         }
     }

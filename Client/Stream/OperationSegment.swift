@@ -1,13 +1,11 @@
 import PowerSyncWire
 
-/// The new operations of one bucket up to a CLEAR or the end, in the order of their keys unless told otherwise.
+/// The new operations of one bucket up to a CLEAR or the end, in the order of their keys.
 ///
 /// A value without I/O: what is in the order of the stream comes out in the order in which index pages are touched.
 struct OperationSegment {
     /// An operation on a row, with its place in `keys` and in the lists.
     struct Keyed {
-        /// The eight bytes of the key behind what all keys have in common, the first one on top.
-        fileprivate var prefix: UInt64
         fileprivate var start: Int
         fileprivate var length: Int
         fileprivate var typeLength: Int
@@ -42,23 +40,20 @@ struct OperationSegment {
 
     /// Whether two of its operations have the same key.
     static func haveSameKey(_ left: Keyed, _ right: Keyed, in keys: UnsafeBufferPointer<UInt8>) -> Bool {
-        left.prefix == right.prefix && left.length == right.length && order(left, right, 0, keys) == 0
+        left.length == right.length && order(left, right, keys) == 0
     }
 
-    /// Below 0 if the left key comes first, 0 if they are equal; their first `shared` bytes are.
-    private static func order(
-        _ left: Keyed, _ right: Keyed, _ shared: Int, _ keys: UnsafeBufferPointer<UInt8>
-    ) -> Int {
-        for index in shared..<min(left.length, right.length) {
+    /// Below 0 if the left key comes first, 0 if they are equal.
+    private static func order(_ left: Keyed, _ right: Keyed, _ keys: UnsafeBufferPointer<UInt8>) -> Int {
+        for index in 0..<min(left.length, right.length) {
             let (one, other) = (keys[left.start + index], keys[right.start + index])
             if one != other { return one < other ? -1 : 1 }
         }
         return left.length - right.length
     }
 
-    fileprivate mutating func arrange(
-        _ size: Int, _ lists: [OperationList], by order: SyncTuning.KeyOrder
-    ) {
+    /// Sorts by the bytes of the keys, which is the order of both indexes that hold a row's name.
+    fileprivate mutating func arrange(_ size: Int, _ lists: [OperationList]) {
         keys.reserveCapacity(size)
         for index in keyed.indices {
             let list = lists[keyed[index].list]
@@ -77,47 +72,19 @@ struct OperationSegment {
             }
             keyed[index].length = keys.count - keyed[index].start
         }
-        switch order {
-        case .prefixes: keys.withUnsafeBufferPointer { Self.sortByPrefixes(&keyed, $0) }
-        case .bytes: keys.withUnsafeBufferPointer { Self.sort(&keyed, 0, $0) }
-        case .stream: break
+        keys.withUnsafeBufferPointer { keys in
+            keyed.sort { left, right in
+                let order = Self.order(left, right, keys)
+                // Keys lie in the order of the stream.
+                return order == 0 ? left.start < right.start : order < 0
+            }
         }
-    }
-
-    /// Sorts by the bytes of the keys, which is the order of both indexes that hold a row's name.
-    private static func sort(_ keyed: inout [Keyed], _ shared: Int, _ keys: UnsafeBufferPointer<UInt8>) {
-        keyed.sort { left, right in
-            if left.prefix != right.prefix { return left.prefix < right.prefix }
-            let order = order(left, right, shared, keys)
-            // Keys lie in the order of the stream.
-            return order == 0 ? left.start < right.start : order < 0
-        }
-    }
-
-    /// Does the same, but compares eight bytes at once where that decides.
-    private static func sortByPrefixes(_ keyed: inout [Keyed], _ keys: UnsafeBufferPointer<UInt8>) {
-        guard let first = keyed.first, keyed.count > 1 else { return }
-        var shared = first.length
-        for operation in keyed {
-            let length = min(shared, operation.length)
-            var same = 0
-            while same < length, keys[first.start + same] == keys[operation.start + same] { same += 1 }
-            shared = same
-        }
-        for index in keyed.indices {
-            var prefix: UInt64 = 0
-            let key = keyed[index].key.dropFirst(shared)
-            for byte in key.prefix(8) { prefix = prefix << 8 | UInt64(keys[byte]) }
-            keyed[index].prefix = prefix << UInt64(8 * (8 - min(key.count, 8)))
-        }
-        sort(&keyed, shared, keys)
     }
 }
 
 /// The lines of one bucket, cut into segments.
 struct OperationSegments: Sequence, IteratorProtocol {
     private let lists: [OperationList]
-    private let order: SyncTuning.KeyOrder
     private var list = 0
     private var entry = 0
     private var lastOp: OperationID
@@ -127,12 +94,8 @@ struct OperationSegments: Sequence, IteratorProtocol {
     /// - Parameters:
     ///   - lists: the operations of each line.
     ///   - position: what is not above it was stored before, and is left out.
-    ///   - order: how the operations of a segment are arranged.
-    init(
-        _ lists: [OperationList], after position: OperationID, order: SyncTuning.KeyOrder = .prefixes
-    ) {
+    init(_ lists: [OperationList], after position: OperationID) {
         self.lists = lists
-        self.order = order
         lastOp = position
     }
 
@@ -152,14 +115,14 @@ struct OperationSegments: Sequence, IteratorProtocol {
                 guard operation.id > segment.lastOp else { continue }
                 segment.take(operation, list, entry, &size)
                 if segment.clear != nil {
-                    segment.arrange(size, lists, by: order)
+                    segment.arrange(size, lists)
                     return segment
                 }
             }
             list += 1
             entry = 0
         }
-        segment.arrange(size, lists, by: order)
+        segment.arrange(size, lists)
         return segment
     }
 }
@@ -178,7 +141,7 @@ extension OperationSegment {
             }
             keyed.append(
                 Keyed(
-                    prefix: 0, start: 0, length: 0, typeLength: operation.objectType.count,
+                    start: 0, length: 0, typeLength: operation.objectType.count,
                     idLength: operation.objectID.count, list: list, entry: entry))
             size += operation.objectType.count + operation.objectID.count + 2
             size += operation.subkey.isAbsent ? 4 : operation.subkey.count

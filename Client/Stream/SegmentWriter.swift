@@ -4,7 +4,6 @@ import PowerSyncWire
 /// Writes segments, bucket by bucket; what is left in the end is the same as operation by operation (client-core 6.6).
 struct SegmentWriter {
     private let connection: SQLiteConnection
-    private let order: SyncTuning.KeyOrder
     private let insert: SQLiteStatement
     private let find: SQLiteStatement
     private let replace: SQLiteStatement
@@ -28,14 +27,13 @@ struct SegmentWriter {
 
     /// Lends a writer to `body`; its statements go back whatever becomes of it.
     static func lend<T>(
-        _ connection: SQLiteConnection, order: SyncTuning.KeyOrder,
-        _ body: (inout SegmentWriter) throws -> T
+        _ connection: SQLiteConnection, _ body: (inout SegmentWriter) throws -> T
     ) throws -> T {
         try connection.withStatement(insertOperation) { insert in
             try connection.withStatement(findOperations) { find in
                 try connection.withStatement(replaceOperation) { replace in
                     var writer = SegmentWriter(
-                        connection: connection, order: order, insert: insert, find: find, replace: replace)
+                        connection: connection, insert: insert, find: find, replace: replace)
                     return try body(&writer)
                 }
             }
@@ -43,11 +41,10 @@ struct SegmentWriter {
     }
 
     private init(
-        connection: SQLiteConnection, order: SyncTuning.KeyOrder, insert: SQLiteStatement,
-        find: SQLiteStatement, replace: SQLiteStatement
+        connection: SQLiteConnection, insert: SQLiteStatement, find: SQLiteStatement,
+        replace: SQLiteStatement
     ) {
         self.connection = connection
-        self.order = order
         self.insert = insert
         self.find = find
         self.replace = replace
@@ -74,8 +71,6 @@ struct SegmentWriter {
         totals.count += segment.count
         totals.superseded += segment.loose
         let keyed = segment.keyed
-        // Operations of one key do not lie side by side then.
-        if order == .stream, !keyed.isEmpty { hasRows = true }
         try segment.keys.withUnsafeBufferPointer { keys in
             var first = 0
             while first < keyed.count {

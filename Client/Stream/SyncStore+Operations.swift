@@ -25,7 +25,7 @@ extension SyncStore {
             parts[name]?.lists.append(storable.line.operations)
             parts[name]?.size += storable.size
         }
-        return try SegmentWriter.lend(connection, order: tuning.keyOrder) { writer in
+        return try SegmentWriter.lend(connection) { writer in
             var counts: [ExactText: Int] = [:]
             for name in names {
                 guard let part = parts[name] else { continue }
@@ -40,7 +40,7 @@ extension SyncStore {
     ) throws -> Int {
         guard !lists.isEmpty else { return 0 }
         try writer.begin(bucket)
-        for segment in OperationSegments(lists, after: bucket.lastOp, order: tuning.keyOrder) {
+        for segment in OperationSegments(lists, after: bucket.lastOp) {
             try writer.store(segment, lists)
         }
         try add(writer.totals, size: size, to: bucket)

@@ -12,22 +12,10 @@ package struct SyncTuning: Sendable {
     package var firstBytes = 1 << 20
     /// From how many changed rows on they may be published by one walk over all operations; `.max` for never.
     package var walkedRows = 1000
-    /// In which order operations that are stored together are written.
-    package var keyOrder = KeyOrder.prefixes
 
     /// Makes the tuning that ships.
     package init() {}
 
     /// What ships.
     package static let standard = SyncTuning()
-
-    /// An order of operations.
-    package enum KeyOrder: Sendable, CaseIterable {
-        /// That of their keys, of which the eight bytes are compared first that differ at all.
-        case prefixes
-        /// That of their keys, compared byte by byte.
-        case bytes
-        /// That of the stream.
-        case stream
-    }
 }

@@ -48,18 +48,6 @@ import Testing
         }
     }
 
-    @Test func theOrderOfTheStreamIsKeptWhereItIsAskedFor() {
-        let lines = [
-            put(1, "todos", "b"), put(2, "todos", "a", "2"), put(3, "list", "z"), put(4, "todos", "b"),
-        ]
-        func found(_ order: SyncTuning.KeyOrder) -> [String] {
-            OperationSegments([OperationList(lines)], after: 0, order: order).flatMap { keys($0) }
-        }
-        #expect(found(.stream) == ["todos/b/null", "todos/a/2", "list/z/null", "todos/b/null"])
-        #expect(found(.prefixes) == ["list/z/null", "todos/a/2", "todos/b/null", "todos/b/null"])
-        #expect(found(.bytes) == found(.prefixes))
-    }
-
     @Test func namesThatJoinToOneKeyMeet() throws {
         let segment = try #require(segments([put(1, "a/b", "c"), put(2, "a", "b/c")]).first)
         segment.keys.withUnsafeBufferPointer { keys in
@@ -68,7 +56,7 @@ import Testing
     }
 
     @Test func keysThatBeginAlikeDiffer() throws {
-        // Equal within the eight bytes that are compared first, and a key that ends there.
+        // One ends where the others go on.
         let segment = try #require(
             segments([put(1, "t", "0123456789b"), put(2, "t", "0123456789a"), put(3, "t", "0")]).first)
         #expect(keys(segment) == ["t/0/null", "t/0123456789a/null", "t/0123456789b/null"])

@@ -137,13 +137,10 @@ import Testing
         #expect(error?.code == .protocolViolation)
     }
 
-    @Test(arguments: SyncTuning.KeyOrder.allCases)
-    func whatIsWithinABatchFollowsFromTheOrderOfTheStream(_ order: SyncTuning.KeyOrder) throws {
+    @Test func whatIsWithinABatchFollowsFromTheOrderOfTheStream() throws {
         let sync = try SyncBench()
         try sync.start()
-        var tuning = SyncTuning.standard
-        tuning.keyOrder = order
-        let store = SyncStore(connection: sync.connection, now: sync.now, tuning: tuning)
+        let store = SyncStore(connection: sync.connection, now: sync.now)
         let lines = try [
             SyncLines.data("b", SyncLines.put(1, "r1", checksum: 1), SyncLines.put(2, "r2", checksum: 2)),
             SyncLines.data("b", SyncLines.put(3, "r1", checksum: 4)),

@@ -11,12 +11,10 @@ import Testing
         /// With how many bytes data lines are one event; 0 for each line by itself.
         var bytes = Int.max
         var walkedRows = SyncTuning.standard.walkedRows
-        var order = SyncTuning.standard.keyOrder
 
         var tuning: SyncTuning {
             var tuning = SyncTuning.standard
             tuning.walkedRows = walkedRows
-            tuning.keyOrder = order
             return tuning
         }
     }
@@ -24,7 +22,6 @@ import Testing
     private static let ways: [String: Way] = [
         "as shipped": Way(), "walking": Way(walkedRows: 1), "small batches": Way(bytes: 700, walkedRows: 1),
         "line by line": Way(bytes: 0), "line by line, walking": Way(bytes: 0, walkedRows: 1),
-        "sorted byte by byte": Way(order: .bytes), "in the order of the stream": Way(order: .stream),
         "never walking": Way(walkedRows: .max),
     ]
 
