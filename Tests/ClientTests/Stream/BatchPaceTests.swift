@@ -4,6 +4,12 @@ import Testing
 
 /// How much is stored at once while the app writes, and while it does not (SPEC.md, "Batches").
 @Suite struct BatchPaceTests {
+    private static let tuning: SyncTuning = {
+        var tuning = SyncTuning.standard
+        tuning.hold = .milliseconds(100)
+        return tuning
+    }()
+
     /// Stores as much as may be, at so many bytes a millisecond, and returns how much that was.
     private func store(_ pace: inout BatchPace, at now: Duration = .zero, speed: Int) -> Int {
         let bytes = pace.limit(at: now)
@@ -13,13 +19,13 @@ import Testing
     }
 
     @Test func batchesAreLongWhileTheAppDoesNotWrite() {
-        let pace = BatchPace(.standard)
+        let pace = BatchPace(Self.tuning)
         #expect(pace.limit(at: .zero) == 32 << 20)
         #expect(pace.limit(at: .seconds(1000)) == 32 << 20)
     }
 
     @Test func theyAreShortFromAWriteOnAndLongAgainAfterTwoSecondsWithout() {
-        var pace = BatchPace(.standard)
+        var pace = BatchPace(Self.tuning)
         pace.appWrites(at: .seconds(10))
         #expect(pace.limit(at: .seconds(10)) == 1 << 20)
         #expect(pace.limit(at: .milliseconds(11_999)) == 1 << 20)
@@ -32,7 +38,7 @@ import Testing
     }
 
     @Test func aShortBatchFillsItsBudgetAndNoMore() {
-        var pace = BatchPace(.standard)
+        var pace = BatchPace(Self.tuning)
         pace.appWrites(at: .zero)
         let speed = 1 << 15
         var stored: [Int] = []
@@ -42,7 +48,7 @@ import Testing
     }
 
     @Test func aDiskThatGetsSlowerMakesTheNextBatchShorter() {
-        var pace = BatchPace(.standard)
+        var pace = BatchPace(Self.tuning)
         pace.appWrites(at: .zero)
         _ = store(&pace, speed: 1024)
         #expect(pace.limit(at: .zero) == 100 * 1024)
@@ -54,14 +60,14 @@ import Testing
     }
 
     @Test func theFirstShortBatchAfterLongOnesIsCareful() {
-        var pace = BatchPace(.standard)
+        var pace = BatchPace(Self.tuning)
         for second in 0..<10 { _ = store(&pace, at: .seconds(second), speed: 1 << 20) }
         pace.appWrites(at: .seconds(10))
         #expect(pace.limit(at: .seconds(10)) == 1 << 20)
     }
 
     @Test func longBatchesTakeASecondAtMost() {
-        var pace = BatchPace(.standard)
+        var pace = BatchPace(Self.tuning)
         var stored: [Int] = []
         for _ in 0..<3 { stored.append(store(&pace, speed: 8192)) }
         #expect(stored == [32 << 20, 1000 * 8192, 1000 * 8192])
@@ -70,7 +76,7 @@ import Testing
     }
 
     @Test func theEndOfAStreamTeachesNothing() {
-        var pace = BatchPace(.standard)
+        var pace = BatchPace(Self.tuning)
         pace.appWrites(at: .zero)
         // A few bytes that took no longer than a commit does.
         pace.stored(200, in: .milliseconds(5), limitedAt: .zero)
