@@ -80,7 +80,7 @@ let targets: [Target] = [
     // Compositions.
     library(
         "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Crypto", "System", "Wire"],
-        exclude: ["Stream/SPEC.md"]),
+        exclude: ["Database/LIFECYCLE.md", "Stream/SPEC.md"]),
     library(
         "Backend", "Backend",
         ["HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "CommandLine", "System", "Wire"],
