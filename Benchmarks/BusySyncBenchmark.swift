@@ -138,33 +138,27 @@ private final class BusySync: Sendable {
                 if severity.rawValue >= LogSeverity.warning.rawValue { BenchmarkReport.progress(message) }
             })
         let start = ContinuousClock.now
-        await coordinator.start()
-        do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    try await ContinuousClock().sleep(for: Self.patience)
-                    throw BenchmarkError("the sync did not come to its end")
-                }
-                if writes {
-                    group.addTask {
-                        try await self.writeByTheClock(from: start)
-                        self.quiet.raise()
-                        // What it wrote may go now, and the checkpoint be published.
-                        coordinator.triggerUpload()
-                        try await Task.sleep(for: .seconds(86_400))
-                    }
-                }
-                group.addTask { try await self.complete.wait() }
-                defer { group.cancelAll() }
-                // The first that ends is the last of these, or an error.
-                try await group.next()
+        let time = try await withThrowingTaskGroup(of: Void.self, returning: Duration.self) { group in
+            group.addTask { await coordinator.run() }
+            group.addTask {
+                try await ContinuousClock().sleep(for: Self.patience)
+                throw BenchmarkError("the sync did not come to its end")
             }
-        } catch {
-            await coordinator.stop()
-            throw error
+            if writes {
+                group.addTask {
+                    try await self.writeByTheClock(from: start)
+                    self.quiet.raise()
+                    // What it wrote may go now, and the checkpoint be published.
+                    coordinator.triggerUpload()
+                    try await Task.sleep(for: .seconds(86_400))
+                }
+            }
+            group.addTask { try await self.complete.wait() }
+            defer { group.cancelAll() }
+            // The first that ends is the last of these, or an error.
+            try await group.next()
+            return ContinuousClock.now - start
         }
-        let time = ContinuousClock.now - start
-        await coordinator.stop()
         return (time, state.withLock { $0.latencies })
     }
 

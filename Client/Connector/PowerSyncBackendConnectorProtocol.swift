@@ -10,6 +10,10 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     ///
     /// Called while the upload queue is not empty; one batch or transaction a call is enough. Complete what was sent,
     /// or the next call sees it again. An error shows in the status, and the call is repeated after the retry delay.
+    ///
+    /// It may call `connect`, `disconnect`, `disconnectAndClear` and `close`, for instance when the backend refuses the
+    /// user: they return when everything but this call is over. When syncing ends, the call is cancelled; one that does
+    /// not end within five seconds is not waited for, and what it completes later throws.
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws
 }
 

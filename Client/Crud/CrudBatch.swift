@@ -6,6 +6,8 @@ public struct CrudBatch: Sendable {
     public let crud: [CrudEntry]
 
     let database: any PowerSyncDatabaseProtocol
+    /// The call of the connector that has read it.
+    private let reader = ConnectorCall.current
 
     /// Removes the entries from the queue; call it once the backend has them.
     ///
@@ -13,7 +15,10 @@ public struct CrudBatch: Sendable {
     /// - Throws: `PowerSyncError`.
     public func complete(writeCheckpoint: String? = nil) async throws {
         guard let last = crud.last?.clientId else { return }
+        let calls = [reader, ConnectorCall.current]
         try await database.writeTransaction {
+            // Here, where nothing can come in between.
+            try ConnectorCall.refuseIfCutOff(calls)
             try CrudQueue.complete(through: last, writeCheckpoint: writeCheckpoint, in: $0)
         }
     }

@@ -6,6 +6,8 @@ public struct CrudTransaction: Sendable {
     public let crud: [CrudEntry]
 
     let database: any PowerSyncDatabaseProtocol
+    /// The call of the connector that has read it.
+    private let reader = ConnectorCall.current
 
     /// Removes this transaction and all earlier ones from the queue; call it once the backend has them.
     ///
@@ -13,7 +15,10 @@ public struct CrudTransaction: Sendable {
     /// - Throws: `PowerSyncError`.
     public func complete(writeCheckpoint: String?) async throws {
         guard let last = crud.last?.clientId else { return }
+        let calls = [reader, ConnectorCall.current]
         try await database.writeTransaction {
+            // Here, where nothing can come in between.
+            try ConnectorCall.refuseIfCutOff(calls)
             try CrudQueue.complete(through: last, writeCheckpoint: writeCheckpoint, in: $0)
         }
     }

@@ -2,9 +2,8 @@ import PowerSyncSystem
 
 /// All databases of this process that are in use, by their file.
 ///
-/// Instances of one file have to share connections and syncing wherever in the program they were made,
-/// hence the
-/// one list for the process.
+/// Instances of one file have to share connections and syncing wherever in the program they were made, hence the one
+/// list for the process.
 final class DatabaseGroups: Sendable {
     static let shared = DatabaseGroups()
 

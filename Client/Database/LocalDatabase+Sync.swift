@@ -21,41 +21,37 @@ extension LocalDatabase {
     }
 
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws {
-        let pool = try await pool()
-        try await group.sync.connect(owner: identity) {
+        let connect: @Sendable (SQLitePool) async throws -> SyncCoordinator = { pool in
             try await self.restoreSubscriptions(pool)
             return try self.coordinator(pool, connector: connector, options: options ?? ConnectOptions())
         }
+        try await group.submit(.connect, of: self, .connect(connect))
     }
 
     func disconnect() async throws {
-        if isClosed { throw PowerSyncError.closed }
-        try await group.sync.disconnect()
+        try await group.submit(.disconnect, of: self)
     }
 
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
-        let pool = try await pool()
-        try await group.sync.disconnect()
         let flags: Int64 = (clearLocal ? 1 : 0) | (soft ? 2 : 0)
-        try await wrapping {
+        let clear: @Sendable (SQLitePool) async throws -> Void = { pool in
             try await pool.write { connection in
                 try connection.transaction {
                     try connection.run("SELECT powersync_clear(?1)", [.integer(flags)])
                     try CoreMigrations.markKeys(connection)
                 }
             }
+            try await self.refreshStatus(pool, resetting: true)
         }
-        try await refreshStatus(pool, resetting: true)
+        try await group.submit(.clear, of: self, .change(clear))
     }
 
     func updateSchema(schema: any SchemaProtocol) async throws {
-        let pool = try await pool()
-        let status = currentStatus
-        guard !status.connected, !status.connecting else {
-            throw PowerSyncError(.invalidState, "Cannot update schema while connected")
+        let update: @Sendable (SQLitePool) async throws -> Void = { pool in
+            try await self.apply(schema, to: pool)
+            self.replaceSchema(schema)
         }
-        try await apply(schema, to: pool)
-        replaceSchema(schema)
+        try await group.submit(.updateSchema, of: self, .change(update))
     }
 
     /// Shows what the database says of earlier syncing, unless a stream shows more.
@@ -106,11 +102,11 @@ extension LocalDatabase {
 
     /// Gives a handle up: what it kept alive lasts for its time to live.
     func release(_ key: StreamKey, handle: Int) {
-        if group.streams.release(key, handle: handle) { _ = group.sync.subscriptionsChanged() }
+        if group.streams.release(key, handle: handle) { _ = group.subscriptionsChanged() }
     }
 
     private func subscriptionsChanged(_ pool: SQLitePool) async throws {
-        if !group.sync.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
+        if !group.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
     }
 
     /// Stores again what handles of the app hold and clearing has removed.
@@ -158,11 +154,17 @@ extension LocalDatabase {
             database: SyncDatabase(pool: pool, environment: environment),
             backend: SyncBackend(
                 fetchCredentials: {
-                    try await connector.fetchCredentials().map {
-                        SyncCredentials(endpoint: $0.endpoint, token: $0.token)
+                    try await group.call(.fetchCredentials, of: self) {
+                        try await connector.fetchCredentials().map {
+                            SyncCredentials(endpoint: $0.endpoint, token: $0.token)
+                        }
                     }
                 },
-                uploadData: { try await connector.uploadData(database: self) }),
+                uploadData: {
+                    try await group.call(.uploadData, of: self) {
+                        try await connector.uploadData(database: self)
+                    }
+                }),
             transport: try transport(options),
             options: sync,
             status: SyncStatusHub(of: group.status),

@@ -3,23 +3,20 @@ import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncWire
 
-/// One database as the app holds it; instances of the same file share a ``DatabaseGroup``.
+/// One database as the app holds it; instances of the same file share a ``DatabaseGroup``, whose loop opens, connects,
+/// clears and closes.
 final class LocalDatabase: PowerSyncDatabaseProtocol {
     let logger: any LoggerProtocol
     let group: DatabaseGroup
+    let member: DatabaseMember
+    /// The number under which the group knows this instance.
+    let number: Int
     let environment: SyncEnvironment
     /// Makes the way to the service for one connection: what it has open ends with it.
     let makeTransport: @Sendable () throws -> any SyncTransport
     private let location: Result<DatabaseLocation, PowerSyncError>
     private let initialStatements: [String]
-    private let member: DatabaseMember
-    private let opening = SingleFlight<SQLitePool>()
-    private let state: Lock<State>
-
-    private struct State {
-        var schema: any SchemaProtocol
-        var closing: Task<Void, Never>?
-    }
+    private let currentSchema: Lock<any SchemaProtocol>
 
     init(
         schema: any SchemaProtocol, location: Result<DatabaseLocation, PowerSyncError>,
@@ -32,14 +29,19 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         self.initialStatements = initialStatements
         self.environment = environment
         self.makeTransport = makeTransport
-        state = Lock(State(schema: schema))
+        currentSchema = Lock<any SchemaProtocol>(schema)
+        let group: DatabaseGroup
         switch location {
         case .success(let location): group = groups.group(at: location)
         // Of no use to anybody: every call throws.
         case .failure: group = DatabaseGroup(location: .memory)
         }
-        member = DatabaseMember(status: group.status)
-        if group.join(member) {
+        let member = DatabaseMember(status: group.status)
+        let (number, hasOthers) = group.join(member)
+        self.group = group
+        self.member = member
+        self.number = number
+        if hasOthers {
             logger.warning(
                 """
                 Multiple PowerSync instances for the same database have been detected.
@@ -52,7 +54,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     deinit {
         member.changes.finish()
         member.status.close()
-        group.leave(member)
+        group.drop(number)
     }
 
     // MARK: State
@@ -60,14 +62,11 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// Tells the watches of this instance what has changed.
     var changes: TableChanges { member.changes }
 
-    var isClosed: Bool { state.withLock { $0.closing != nil } }
+    var isClosed: Bool { member.isClosed }
 
-    var schema: any SchemaProtocol { state.withLock { $0.schema } }
+    var schema: any SchemaProtocol { currentSchema.withLock { $0 } }
 
     var currentStatus: any SyncStatus { LiveSyncStatus(feed: member.status) }
-
-    /// The identity under which this instance connects.
-    var identity: ObjectIdentifier { ObjectIdentifier(member) }
 
     /// Waits until a condition on the status holds.
     func waitForStatus(_ condition: @escaping @Sendable (SyncStatusValue) -> Bool) async throws {
@@ -80,17 +79,35 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// Returns the connections, opening the database at the first call.
     func pool() async throws -> SQLitePool {
         if isClosed { throw PowerSyncError.closed }
-        return try await wrapping { try await opening.value { try await self.open() } }
+        return try await openedPool()
     }
 
-    private func open() async throws -> SQLitePool {
-        let opener = DatabaseOpener(
+    private func openedPool() async throws -> SQLitePool {
+        if let pool = member.pool { return pool }
+        try await group.submit(.open, of: self)
+        guard let pool = member.pool else { throw PowerSyncError.closed }
+        return pool
+    }
+
+    /// Lends the connections for a callback of the app, which closing this instance waits for.
+    private func use<T>(_ body: (SQLitePool) async throws -> T) async throws -> T {
+        guard member.beginUse() else { throw PowerSyncError.closed }
+        defer { member.endUse() }
+        return try await wrapping { try await body(openedPool()) }
+    }
+
+    /// What opens the connections as this instance wants them.
+    func opener() throws -> DatabaseOpener {
+        DatabaseOpener(
             location: try location.get(), initialStatements: initialStatements, logger: logger,
             retry: environment.opening)
-        let pool = try await group.pool(opener)
+    }
+
+    /// Makes open connections ready for this instance.
+    func prepare(_ pool: SQLitePool) async throws {
         try await apply(schema, to: pool)
         try await refreshStatus(pool, resetting: false)
-        return pool
+        member.open(pool)
     }
 
     /// Creates or updates tables and views on all connections; the state of the schema is not touched.
@@ -117,7 +134,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     /// Notes a schema that has been applied.
     func replaceSchema(_ schema: any SchemaProtocol) {
-        state.withLock { $0.schema = schema }
+        currentSchema.withLock { $0 = schema }
         group.changed([TableChanges.schema])
     }
 
@@ -126,17 +143,11 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     func close(deleteDatabase: Bool) async throws {
-        if deleteDatabase, group.hasOthers(than: member) {
-            throw PowerSyncError(
-                .invalidState, "Cannot delete a database that another instance has open")
-        }
-        let closing = state.withLock { state in
-            let closing = state.closing ?? Task { await self.finish() }
-            state.closing = closing
-            return closing
-        }
-        await closing.value
-        guard deleteDatabase else { return }
+        try await group.submit(.close(deletingFiles: deleteDatabase), of: self)
+    }
+
+    /// Removes the files of the database, once nobody has them open.
+    func removeFiles() throws {
         for file in try location.get().files where FileManager.default.fileExists(atPath: file) {
             do {
                 try FileManager.default.removeItem(atPath: file)
@@ -147,24 +158,10 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         }
     }
 
-    private func finish() async {
-        await group.sync.disconnect(ownedBy: identity)
-        await opening.settle()
-        member.changes.finish()
-        member.status.close()
-        if let pool = group.leave(member) {
-            await pool.close()
-        } else if let pool = opening.current {
-            // Others go on with these connections: callbacks of this instance are over once all were free.
-            try? await pool.all { _, _ in }
-        }
-    }
-
     // MARK: Queries
 
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        let pool = try await pool()
-        return try await wrapping {
+        try await use { pool in
             // Counted, so that sync stores little at once while the app writes.
             try await pool.write(isCounted: true) { ConnectionLease.lend($0, to: callback) }
                 .get(loggingTo: logger)
@@ -172,8 +169,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        let pool = try await pool()
-        return try await wrapping {
+        try await use { pool in
             try await pool.read { ConnectionLease.lend($0, to: callback) }.get(loggingTo: logger)
         }
     }

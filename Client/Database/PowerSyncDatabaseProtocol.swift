@@ -15,7 +15,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Throws `CancellationError` when the task is cancelled, `operationFailed` when the database is closed.
     func waitForFirstSync() async throws
 
-    /// Replaces the tables, keeping their data; throws `operationFailed` while connected.
+    /// Replaces the tables, keeping their data; throws `operationFailed` from `connect` to `disconnect`.
     func updateSchema(schema: any SchemaProtocol) async throws
 
     /// Returns once the data of a priority was complete; at once if it was before.
@@ -32,6 +32,10 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     func getPowerSyncVersion() async throws -> String
 
     /// Stops syncing and waits for its end; the data stays. Does nothing if not connected.
+    ///
+    /// A callback of the connector is cancelled, waited for five seconds, and then left alone: what it completes later
+    /// throws. Called inside such a callback, this returns when everything else is over; so do `connect`,
+    /// `disconnectAndClear` and `close`.
     func disconnect() async throws
 
     /// Stops syncing and removes the synced data and the upload queue.
@@ -46,10 +50,13 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Returns a stream to subscribe to; nothing happens before ``SyncStream/subscribe(ttl:priority:)``.
     func syncStream(name: String, params: JsonParam?) -> any SyncStream
 
-    /// Stops syncing and closes all connections; any number of calls count as one.
+    /// Stops what this instance syncs and closes its connections; any number of calls count as one.
+    ///
+    /// Returns when its last callback is over. Other instances of the file go on.
     func close() async throws
 
-    /// Closes the database and, if asked to, removes its files.
+    /// Closes the database and, if asked to, removes its files; throws `operationFailed` for files that another
+    /// instance uses.
     func close(deleteDatabase: Bool) async throws
 }
 

@@ -1,4 +1,4 @@
-/// Keeps a database in sync: streams down, uploads up, until it is stopped (client-api 2.3, 3).
+/// Keeps a database in sync: streams down, uploads up, as long as it runs (client-api 2.3, 3).
 ///
 /// One loop handles everything that happens to a stream, one after the other; uploading runs beside it.
 package actor SyncCoordinator {
@@ -28,9 +28,8 @@ package actor SyncCoordinator {
     /// Before that no credentials are fetched ahead of their end.
     var nextRefresh = Duration.zero
     var retry: RetryPolicy
-    private var running: Task<Void, Never>?
 
-    /// Makes a coordinator, which does nothing until `start`.
+    /// Makes a coordinator, which does nothing until it runs.
     ///
     /// - Parameters:
     ///   - database: where rows go.
@@ -63,26 +62,16 @@ package actor SyncCoordinator {
         pace = BatchPace(options.tuning)
     }
 
-    /// Begins to sync and returns at once; a coordinator that runs already goes on.
-    package func start() {
-        guard running == nil else { return }
-        running = Task { await self.run() }
-    }
-
-    /// Ends syncing; returns when the last of it is over, an upload of the app included.
-    package func stop() async {
-        running?.cancel()
-        await running?.value
-        running = nil
-    }
-
     /// Says that the upload queue may have something to do; never blocks.
     package nonisolated func triggerUpload() { uploads.raise() }
 
     /// Says that the app holds other streams, or subscribed to others, than before; never blocks.
     package nonisolated func subscriptionsChanged() { mailbox.post(.subscriptionsChanged) }
 
-    private func run() async {
+    /// Syncs until the task is cancelled; returns when the last of it is over.
+    ///
+    /// It waits for the callbacks of the backend that are under way then; one after the other it can run again.
+    package func run() async {
         let uploader = Uploader(
             database: database, upload: backend.uploadData, credentials: credentials, transport: transport,
             http: http, checkpointRequests: checkpointRequests, options: options, status: status,

@@ -16,6 +16,7 @@ final class TestConnector: PowerSyncBackendConnectorProtocol {
     private let state = Lock(State())
     private let credentials: PowerSyncCredentials?
     private let upload: (@Sendable (any PowerSyncDatabaseProtocol) async throws -> Void)?
+    private let fetch: (@Sendable (Int) async throws -> Void)?
 
     /// How often credentials were fetched.
     var fetches: Int { state.withLock { $0.fetches } }
@@ -27,16 +28,23 @@ final class TestConnector: PowerSyncBackendConnectorProtocol {
     /// - Parameters:
     ///   - endpoint: the service; nil for a user who is not signed in.
     ///   - upload: takes the place of uploading one transaction.
+    ///   - fetch: runs before credentials are returned; gets the number of the call, from 1.
     init(
         endpoint: String? = "https://powersynctest.example.org",
-        upload: (@Sendable (any PowerSyncDatabaseProtocol) async throws -> Void)? = nil
+        upload: (@Sendable (any PowerSyncDatabaseProtocol) async throws -> Void)? = nil,
+        fetch: (@Sendable (Int) async throws -> Void)? = nil
     ) {
         credentials = endpoint.map { PowerSyncCredentials(endpoint: $0, token: "test-token") }
+        self.fetch = fetch
         self.upload = upload
     }
 
     func fetchCredentials() async throws -> PowerSyncCredentials? {
-        state.withLock { $0.fetches += 1 }
+        let number = state.withLock { state in
+            state.fetches += 1
+            return state.fetches
+        }
+        try await fetch?(number)
         return credentials
     }
 
@@ -85,6 +93,11 @@ struct ConnectedBench {
     }
 
     var status: any SyncStatus { database.currentStatus }
+
+    /// Where the life cycle of the file is, and how many wishes are not fulfilled.
+    var lifecycle: (phase: LifecycleReducer.Phase, waiting: Int) {
+        database.group.loop.withLock { ($0.reducer.phase, $0.reducer.waitingCount) }
+    }
 
     func connect(_ connector: TestConnector = TestConnector(), options: ConnectOptions = ConnectOptions())
         async throws

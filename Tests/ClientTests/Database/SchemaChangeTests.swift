@@ -49,24 +49,6 @@ struct SchemaChangeTests {
             after.count == before.count && after.allSatisfy { $0 == ["a@example.org", "a", "A"] }, "\(after)")
     }
 
-    @Test(arguments: [true, false]) func schemaIsFixedWhileConnectedOrConnecting(_ isConnected: Bool)
-        async throws
-    {
-        let test = try TestDatabase()
-        let database = try #require(test.database as? LocalDatabase)
-        _ = try await test.count("users")
-        database.group.status.update { snapshot in
-            snapshot.iteration.connected = isConnected
-            snapshot.iteration.connecting = !isConnected
-            return true
-        }
-        let error = await #expect(throws: PowerSyncError.self) {
-            try await database.updateSchema(schema: Schema())
-        }
-        #expect(error?.errorDescription == "Cannot update schema while connected")
-        #expect(try await test.count("users") == 0)
-    }
-
     @Test func schemaThatBreaksARuleIsWarnedOf() async throws {
         let columns = (0..<64).map { Column.text("c\($0)") }
         let test = try TestDatabase(schema: Schema(Table(name: "wide", columns: columns)))

@@ -41,17 +41,17 @@ import Testing
 
     @Test func stoppingShowsTheStreamAsLostAndClosesIt() async throws {
         let rig = try await SyncRig()
-        await rig.coordinator.start()
+        rig.start()
         let stream = try await rig.stream(0)
         try await wait(for: "the connection") { await rig.status.connected }
-        await rig.coordinator.stop()
+        await rig.stop()
         let status = await rig.status
         #expect(!status.connected && !status.connecting && status.downloadError == nil)
         #expect(stream.isCancelled)
         // It can be started again.
-        await rig.coordinator.start()
+        rig.start()
         _ = try await rig.stream(1)
-        await rig.coordinator.stop()
+        await rig.stop()
         #expect(rig.fetches == 2)
     }
 

@@ -13,6 +13,7 @@ final class SyncRig: Sendable {
         var fetches = 0
         var uploads = 0
         var active: [StreamKey] = []
+        var running: Task<Void, Never>?
     }
 
     let clock = SteppedClock()
@@ -91,14 +92,26 @@ final class SyncRig: Sendable {
 
     /// Runs a test and stops the coordinator whatever comes of it.
     static func run(_ rig: SyncRig, _ body: (SyncRig) async throws -> Void) async throws {
-        await rig.coordinator.start()
+        rig.start()
         do {
             try await body(rig)
         } catch {
-            await rig.coordinator.stop()
+            await rig.stop()
             throw error
         }
-        await rig.coordinator.stop()
+        await rig.stop()
+    }
+
+    func start() {
+        let coordinator = coordinator
+        state.state.withLock { $0.running = Task { await coordinator.run() } }
+    }
+
+    /// Ends syncing and waits for its end, that of an upload included.
+    func stop() async {
+        let running = state.state.withLock { $0.running.take() }
+        running?.cancel()
+        await running?.value
     }
 
     var snapshots: [SyncStatusSnapshot] { state.state.withLock { $0.snapshots } }

@@ -1,0 +1,81 @@
+import PowerSyncSystem
+
+/// The calls of the app's connector: each is a child of the loop, which can so wait for it and let it go.
+extension DatabaseGroup {
+    /// Runs a callback of the connector once nothing is in its way, and waits for what it returns.
+    ///
+    /// A caller that is cancelled goes at once; the callback is cancelled and waited for by the loop.
+    ///
+    /// - Parameters:
+    ///   - kind: which callback it is.
+    ///   - database: the instance that syncs.
+    ///   - body: the callback.
+    /// - Returns: what it returns.
+    /// - Throws: what it throws; `CancellationError` when the caller is cancelled.
+    func call<Value: Sendable>(
+        _ kind: ConnectorCall.Kind, of database: LocalDatabase,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let call = ConnectorCall(
+            kind, id: loop.withLock { $0.nextID() }, group: self, environment: database.environment,
+            logger: database.logger)
+        let answer = ConnectorAnswer<Value>()
+        let running = RunningCall(call: call) {
+            do {
+                answer.give(.success(try await body()))
+            } catch {
+                answer.give(.failure(error))
+            }
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Value, any Error>) in
+                var isWaiting = false
+                post(.called(call.id, kind, instance: database.number)) { loop in
+                    isWaiting = answer.wait(continuation)
+                    if isWaiting { loop.calls[call.id] = running }
+                    return isWaiting
+                }
+                if !isWaiting { continuation.resume(throwing: CancellationError()) }
+            }
+        } onCancel: {
+            call.cancel()
+            answer.give(.failure(CancellationError()))
+            // Out of the lock: the connector may go with it.
+            _ = loop.withLock { loop in
+                loop.calls[call.id]?.isStarted == false ? loop.calls.removeValue(forKey: call.id) : nil
+            }
+        }
+    }
+
+    /// Begins a call as a child of the loop.
+    func startCall(_ id: Int, in tasks: inout DiscardingTaskGroup) {
+        let found = loop.withLock { loop -> RunningCall? in
+            loop.calls[id]?.isStarted = true
+            return loop.calls[id]
+        }
+        // Whoever called may have gone meanwhile.
+        guard let started = found else { return post(.callEnded(id)) }
+        tasks.addTask {
+            await withCancellation(by: started.call.cancellation) {
+                if started.call.isCancelled { return }
+                await ConnectorCall.$current.withValue(started.call) { await started.body() }
+            }
+            _ = self.loop.withLock { $0.calls.removeValue(forKey: id) }
+            self.post(.callEnded(id))
+        }
+    }
+
+    /// Says that the upload queue may have something to do.
+    func triggerUpload() {
+        loop.withLock { $0.sync }?.coordinator.triggerUpload()
+    }
+
+    /// Says that the app holds other streams than before; returns whether anybody listens.
+    func subscriptionsChanged() -> Bool {
+        let (sync, isSyncing) = loop.withLock { ($0.sync, $0.reducer.isSyncing) }
+        guard isSyncing else { return false }
+        sync?.coordinator.subscriptionsChanged()
+        return true
+    }
+}

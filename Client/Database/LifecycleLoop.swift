@@ -1,0 +1,72 @@
+import PowerSyncSQLite
+
+/// What the loop of a group keeps: the state that decides, what is to be done, and what the numbers stand for.
+struct LifecycleLoop: Sendable {
+    var reducer = LifecycleReducer()
+    /// What is to be done, in this order.
+    var effects: [LifecycleEffect] = []
+    /// Whether a task does it.
+    var isRunning = false
+    private var lastID = 0
+    var requests: [Int: LifecycleRequest] = [:]
+    var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
+    var calls: [Int: RunningCall] = [:]
+    /// How to end the time that a call is given.
+    var patience: [Int: Signal] = [:]
+    var connections: OpenConnections?
+    /// How to cancel the opening that is under way.
+    var opening: Signal?
+    var sync: RunningSync?
+
+    /// Returns a number for a wish or a call.
+    mutating func nextID() -> Int {
+        lastID += 1
+        return lastID
+    }
+}
+
+/// What is needed to fulfil a wish.
+struct LifecycleRequest: Sendable {
+    enum Work: Sendable {
+        case none
+        case connect(@Sendable (SQLitePool) async throws -> SyncCoordinator)
+        case change(@Sendable (SQLitePool) async throws -> Void)
+    }
+
+    let database: LocalDatabase
+    let work: Work
+}
+
+/// The connections of a file while they are open.
+struct OpenConnections: Sendable {
+    let pool: SQLitePool
+    let external: ExternalChanges?
+    /// Raised when they are about to close.
+    let closing = Signal()
+}
+
+/// What syncs, and how to end it.
+struct RunningSync: Sendable {
+    let coordinator: SyncCoordinator
+    let stop = Signal()
+}
+
+/// A call of the connector, and what runs in it.
+struct RunningCall: Sendable {
+    let call: ConnectorCall
+    let body: @Sendable () async -> Void
+    var isStarted = false
+}
+
+/// Runs a body to its end, and cancels it when a signal is raised.
+func withCancellation(by signal: Signal, _ body: @escaping @Sendable () async -> Void) async {
+    await withTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { await body() }
+        tasks.addTask {
+            // It throws when the body is over, which is no failure.
+            try? await signal.wait()
+        }
+        _ = await tasks.next()
+        tasks.cancelAll()
+    }
+}

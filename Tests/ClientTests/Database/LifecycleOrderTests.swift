@@ -1,0 +1,261 @@
+import Foundation
+import PowerSyncSQLite
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+@testable import PowerSync
+
+/// What is asked for at the same time is done one after the other (client-api 2.1 to 2.6).
+@Suite(.patient())
+struct LifecycleOrderTests {
+    private let closedMessage = "Attempted to use closed PowerSync database"
+
+    private func lastRequestedStreams(_ bench: ConnectedBench) throws -> [String?] {
+        let requests = bench.transport.requests.filter { $0.url.hasSuffix("/sync/stream") }
+        let streams = try bench.transport.body(requests.count - 1)["streams"]?["subscriptions"]?.arrayValue
+        return streams?.map { $0["stream"]?.stringValue } ?? []
+    }
+
+    // MARK: Connecting and closing
+
+    @Test func closingWhileAConnectOpensTheFileLeavesNothingRunning() async throws {
+        var environment = SyncEnvironment.system()
+        environment.opening.budget = TestOptions.deadline
+        let bench = try ConnectedBench(environment: environment)
+        let other = try SQLiteConnection(path: bench.folder.file())
+        try other.execute("CREATE TABLE plain (id); BEGIN IMMEDIATE; INSERT INTO plain VALUES (1)")
+        let connecting = Task { try await bench.connect() }
+        try await wait(for: "the first failure in the log") { bench.log.has("in use") }
+        let closing = Task { try await bench.database.close() }
+        try await wait(for: "the wish to close") { bench.lifecycle.waiting == 2 }
+        other.close()
+        let error = await #expect(throws: PowerSyncError.self) { try await wait(forEndOf: connecting) }
+        #expect(error?.errorDescription == closedMessage)
+        try await wait(forEndOf: closing)
+        #expect(bench.transport.requests.isEmpty)
+        #expect(bench.lifecycle.phase == .closed)
+    }
+
+    @Test func closingWhileAReconnectWaitsForAnUploadLeavesNothingRunning() async throws {
+        let bench = try ConnectedBench(environment: SteppedClock().environment)
+        let gate = Gate()
+        try await bench.database.execute("INSERT INTO users (id, name) VALUES ('u', 'A')")
+        try await bench.connect(TestConnector { _ in await gate.pass() })
+        try await bench.stream().send(SyncLines.tokenExpires(in: 3600))
+        try await wait(for: "the upload") { gate.arrivals == 1 }
+        let connecting = Task { try await bench.connect() }
+        try await wait(for: "syncing to end") { bench.lifecycle.phase == .stopping }
+        let closing = Task { try await bench.database.close() }
+        try await wait(for: "the wish to close") { bench.lifecycle.waiting == 2 }
+        gate.open()
+        let error = await #expect(throws: PowerSyncError.self) { try await wait(forEndOf: connecting) }
+        #expect(error?.errorDescription == closedMessage)
+        try await wait(forEndOf: closing)
+        #expect(bench.transport.streams.count == 1)
+        #expect(bench.lifecycle.phase == .closed)
+    }
+
+    /// As for a caller that looked before another one closed.
+    @Test func nothingIsOpenedAfterClosing() async throws {
+        let folder = try TemporaryDirectory()
+        let test = try TestDatabase(folder: folder)
+        let database = try #require(test.database as? LocalDatabase)
+        try await database.close()
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await database.group.submit(.open, of: database)
+        }
+        #expect(error?.errorDescription == closedMessage)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func aDroppedDatabaseClosesItsConnections() async throws {
+        var bench: ConnectedBench? = try ConnectedBench()
+        let group = try #require(bench?.database.group)
+        _ = try await bench?.users()
+        #expect(group.loop.withLock { $0.connections != nil })
+        bench = nil
+        try await wait(for: "the connections to close and the loop to end") {
+            group.loop.withLock { $0.connections == nil && !$0.isRunning }
+        }
+    }
+
+    // MARK: Opening
+
+    @Test func whoIsCancelledStopsWaitingForTheOpeningAndTheOthersDoNot() async throws {
+        var environment = SyncEnvironment.system()
+        environment.opening.budget = TestOptions.deadline
+        let bench = try ConnectedBench(environment: environment)
+        let other = try SQLiteConnection(path: bench.folder.file())
+        try other.execute("CREATE TABLE plain (id); BEGIN IMMEDIATE; INSERT INTO plain VALUES (1)")
+        let patient = Task { try await bench.users() }
+        try await wait(for: "the first failure in the log") { bench.log.has("in use") }
+        let hasty = Task { try await bench.users() }
+        try await wait(for: "both to wait") { bench.lifecycle.waiting == 2 }
+        hasty.cancel()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: hasty) }
+        other.close()
+        #expect(try await wait(forEndOf: patient) == [])
+        try await bench.database.close()
+    }
+
+    @Test func anOpeningThatNobodyWaitsForIsCancelledAndTheNextOneBeginsAnew() async throws {
+        var environment = SyncEnvironment.system()
+        environment.opening.budget = TestOptions.deadline
+        let bench = try ConnectedBench(environment: environment)
+        let other = try SQLiteConnection(path: bench.folder.file())
+        try other.execute("CREATE TABLE plain (id); BEGIN IMMEDIATE; INSERT INTO plain VALUES (1)")
+        let only = Task { try await bench.users() }
+        try await wait(for: "the first failure in the log") { bench.log.has("in use") }
+        only.cancel()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: only) }
+        try await wait(for: "the opening to end") { bench.lifecycle.phase == .closed }
+        other.close()
+        #expect(try await bench.users() == [])
+        try await bench.database.close()
+    }
+
+    // MARK: Clearing and the schema
+
+    @Test func aHandleIsRequestedAfterClearingAndConnectingAtTheSameTime() async throws {
+        for _ in 0..<20 {
+            let bench = try ConnectedBench()
+            let handle = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+            try await bench.connect()
+            _ = try await bench.stream()
+            async let clearing: Void = bench.database.disconnectAndClear()
+            async let connecting: Void = bench.connect()
+            _ = try await (clearing, connecting)
+            // The one that came last counts.
+            if bench.lifecycle.phase != .syncing { try await bench.connect() }
+            try await wait(for: "the connection") { bench.status.connected }
+            #expect(try lastRequestedStreams(bench) == ["a"])
+            try await handle.unsubscribe()
+            try await bench.database.close()
+        }
+    }
+
+    @Test func theSchemaIsFixedFromConnectingToDisconnecting() async throws {
+        let bench = try ConnectedBench(transport: ScriptedTransport(statuses: [500]))
+        let database = bench.database
+        func refuse() async {
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await database.updateSchema(schema: Schema())
+            }
+            #expect(error?.errorDescription == "Cannot update schema while connected")
+        }
+        try await bench.connect()
+        await refuse()
+        // The next attempt comes after the retry delay.
+        try await wait(for: "the failure") { bench.status.downloadError != nil && !bench.status.connecting }
+        await refuse()
+        #expect(try await bench.users() == [])
+        try await database.disconnect()
+        try await database.updateSchema(schema: Schema())
+        await #expect(throws: PowerSyncError.self) { try await bench.users() }
+        try await database.close()
+    }
+
+    // MARK: Several instances
+
+    @Test func closingOneInstanceHoldsUpNobodyInTheOther() async throws {
+        let folder = try TemporaryDirectory()
+        let (a, b) = (try TestDatabase(folder: folder), try TestDatabase(folder: folder))
+        _ = try await a.count("users")
+        let gate = BlockingGate()
+        async let reading: Void = b.database.readLock { _ in gate.wait() }
+        async let writing: Void = b.database.writeLock { _ in gate.wait() }
+        defer { gate.open() }
+        try await wait(for: "the callbacks") { gate.arrivals == 2 }
+        let closing = Task { try await a.database.close() }
+        try await wait(forEndOf: closing)
+        gate.open()
+        _ = try await (reading, writing)
+        try await b.database.close()
+    }
+
+    @Test func closingOneInstanceWaitsForItsOwnCallbacks() async throws {
+        let folder = try TemporaryDirectory()
+        let (a, b) = (try TestDatabase(folder: folder), try TestDatabase(folder: folder))
+        _ = try await b.count("users")
+        let database = try #require(a.database as? LocalDatabase)
+        let gate = BlockingGate()
+        let isOver = Lock(false)
+        async let reading: Void = database.readLock { _ in
+            gate.wait()
+            isOver.withLock { $0 = true }
+        }
+        defer { gate.open() }
+        try await wait(for: "the callback") { gate.arrivals == 1 }
+        let closing = Task {
+            try await database.close()
+            return isOver.withLock { $0 }
+        }
+        try await wait(for: "the instance to leave") {
+            database.group.loop.withLock { loop in
+                if case .leave = loop.reducer.work { true } else { false }
+            }
+        }
+        gate.open()
+        #expect(try await wait(forEndOf: closing))
+        try await reading
+        #expect(try await b.count("users") == 0)
+        try await b.database.close()
+    }
+
+    @Test func anInstanceThatIsMadeWhileTheFilesAreRemovedFindsANewFile() async throws {
+        let folder = try TemporaryDirectory()
+        let a = try TestDatabase(folder: folder)
+        try await a.insertUser("A")
+        let database = try #require(a.database as? LocalDatabase)
+        let gate = BlockingGate()
+        async let writing: Void = database.writeLock { _ in gate.wait() }
+        defer { gate.open() }
+        try await wait(for: "the callback") { gate.arrivals == 1 }
+        let closing = Task { try await database.close(deleteDatabase: true) }
+        try await wait(for: "the instance to leave") { database.isClosed }
+        let b = try TestDatabase(folder: folder)
+        let counting = Task { try await b.count("users") }
+        try await wait(for: "both wishes") {
+            database.group.loop.withLock { $0.reducer.waitingCount == 2 }
+        }
+        gate.open()
+        try await writing
+        try await wait(forEndOf: closing)
+        #expect(try await wait(forEndOf: counting) == 0)
+        try await b.insertUser("B")
+        try await b.database.close()
+        // What it wrote is in a file that is there.
+        #expect(try await TestDatabase(folder: folder).count("users") == 1)
+    }
+
+    @Test func anInstanceThatJoinsShowsTheNewestStatus() async throws {
+        for _ in 0..<200 {
+            let group = DatabaseGroup(location: .memory)
+            let first = DatabaseMember(status: group.status)
+            async let updating: Void = Self.update(group.status)
+            async let joining = Self.join(group)
+            let member = await joining
+            await updating
+            #expect(member.status.current.snapshot.iteration.appliedCheckpointRequestID == 50)
+            // The first one that shows the status begins anew.
+            withExtendedLifetime(first) {}
+        }
+    }
+
+    private static func update(_ status: SharedStatus) async {
+        for id in 1...50 {
+            status.update { snapshot in
+                snapshot.iteration.appliedCheckpointRequestID = Int64(id)
+                return true
+            }
+        }
+    }
+
+    private static func join(_ group: DatabaseGroup) async -> DatabaseMember {
+        let member = DatabaseMember(status: group.status)
+        _ = group.join(member)
+        return member
+    }
+}
