@@ -175,7 +175,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error> {
-        WatchedQuery(options, of: self).results()
+        if isClosed { throw PowerSyncError.closed }
+        return WatchedQuery(options, of: self).results()
     }
 
     /// Turns what the SDK's parts throw into what the app is told.

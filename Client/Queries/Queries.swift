@@ -5,7 +5,7 @@ public protocol Queries {
     /// Each element is the whole result, also if it equals the one before. A consumer that falls behind gets the newest
     /// result only. The stream ends when its task is cancelled or the database closed; an error of the query or the
     /// mapper ends it with that error. One task at a time asks for results: another one that asks meanwhile gets
-    /// `operationFailed`.
+    /// `operationFailed`. Throws `operationFailed` once the database is closed.
     ///
     /// The tables are those that SQLite opens for the query, also behind views and in subqueries. It does not report
     /// changes of virtual tables (such as FTS5), of tables `WITHOUT ROWID`, of temporary tables and of attached databases:

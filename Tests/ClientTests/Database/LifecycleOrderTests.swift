@@ -70,6 +70,15 @@ struct LifecycleOrderTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    @Test func watchingAClosedDatabaseThrows() async throws {
+        let test = try TestDatabase()
+        try await test.database.close()
+        let error = #expect(throws: PowerSyncError.self) {
+            try test.database.watch("SELECT name FROM users") { try $0.getString(index: 0) }
+        }
+        #expect(error?.errorDescription == closedMessage)
+    }
+
     @Test func aDroppedDatabaseClosesItsConnections() async throws {
         var bench: ConnectedBench? = try ConnectedBench()
         let group = try #require(bench?.database.group)
