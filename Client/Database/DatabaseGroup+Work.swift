@@ -18,6 +18,7 @@ extension DatabaseGroup {
         case .open(let ticket): try await open(request(ticket).database.opener())
         case .prepare(let ticket):
             let database = request(ticket).database
+            try await runFirst(database.initialStatements)
             try await database.prepare(pool())
         case .make(let ticket):
             guard case .connect(let make) = request(ticket).work else { return }
@@ -58,12 +59,28 @@ extension DatabaseGroup {
             if let path = opener.location.resolved {
                 external = try await ExternalChanges(path: path, pool: pool)
             }
-            let connections = OpenConnections(pool: pool, external: external)
+            let connections = OpenConnections(
+                pool: pool, external: external, initialStatements: opener.initialStatements)
             loop.withLock { $0.connections = connections }
         } catch {
             await pool.close()
             throw error
         }
+    }
+
+    /// Runs the statements of an instance that joins open connections, those that have not run there yet.
+    private func runFirst(_ statements: [String]) async throws {
+        let known = loop.withLock { $0.connections?.initialStatements ?? [] }
+        let missing = statements.filter { !known.contains($0) }
+        guard !missing.isEmpty else { return }
+        try await pool().all { writer, readers in
+            for connection in [writer] + readers {
+                try DatabaseOpener.configure(
+                    connection, isWriter: connection === writer, initialStatements: missing)
+                connection.setBusyTimeout(DatabaseOpener.busyTimeout)
+            }
+        }
+        loop.withLock { $0.connections?.initialStatements += missing }
     }
 
     // MARK: While the connections are open

@@ -146,12 +146,7 @@ struct DatabaseOpener: Sendable {
     ) throws {
         // No waiting inside SQLite yet: the whole build is tried again instead, and that can be cancelled.
         connection.setBusyTimeout(.zero)
-        try refuseKeyWithoutCipher(initialStatements, on: connection)
-        for statement in initialStatements { try connection.execute(statement) }
-        if isWriter { try beginLog(connection) }
-        try connection.execute("PRAGMA journal_size_limit = 6291456")
-        try connection.execute("PRAGMA cache_size = -51200")
-        try connection.execute("PRAGMA synchronous = NORMAL")
+        try configure(connection, isWriter: isWriter, initialStatements: initialStatements)
         try CoreExtension.install(on: connection)
         try SyncFunctions.register(on: connection)
         if isWriter {
@@ -159,6 +154,18 @@ struct DatabaseOpener: Sendable {
             if version < 1 { try connection.execute("PRAGMA user_version = 1") }
         }
         connection.setBusyTimeout(busyTimeout)
+    }
+
+    /// Runs what the app wants to run first, then the pragmas of the SDK.
+    static func configure(
+        _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String]
+    ) throws {
+        try refuseKeyWithoutCipher(initialStatements, on: connection)
+        for statement in initialStatements { try connection.execute(statement) }
+        if isWriter { try beginLog(connection) }
+        try connection.execute("PRAGMA journal_size_limit = 6291456")
+        try connection.execute("PRAGMA cache_size = -51200")
+        try connection.execute("PRAGMA synchronous = NORMAL")
     }
 }
 

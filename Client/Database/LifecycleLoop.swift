@@ -41,6 +41,8 @@ struct LifecycleRequest: Sendable {
 struct OpenConnections: Sendable {
     let pool: SQLitePool
     let external: ExternalChanges?
+    /// What instances wanted to run first on each of them.
+    var initialStatements: [String]
     /// Raised when they are about to close.
     let closing = Signal()
 }

@@ -15,7 +15,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// Makes the way to the service for one connection: what it has open ends with it.
     let makeTransport: @Sendable () throws -> any SyncTransport
     private let location: Result<DatabaseLocation, PowerSyncError>
-    private let initialStatements: [String]
+    let initialStatements: [String]
     private let currentSchema: Lock<any SchemaProtocol>
 
     init(

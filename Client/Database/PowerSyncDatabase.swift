@@ -4,14 +4,14 @@ public let DEFAULT_DB_FILENAME = "powersync.db"  // swift-format-ignore: AlwaysU
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Makes a database; its file is opened at the first use, whose call throws what goes wrong then.
 ///
-/// Instances of one file in a process share connections and syncing; a warning is logged when there is a second one. The
-/// instance that is used first opens the connections, with its `initialStatements`: those of the others do not run.
+/// Instances of one file in a process share connections and syncing; a warning is logged when there is a second one.
 ///
 /// - Parameters:
 ///   - schema: the tables.
 ///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the app's own directory.
 ///   - logger: where the database logs.
-///   - initialStatements: SQL that runs first on every connection.
+///   - initialStatements: SQL that runs first on every connection. Instances of one file share connections: what an
+///   instance wants that joins later, and has not run yet, runs on the open ones when it is first used.
 /// - Returns: the database.
 public func PowerSyncDatabase(
     schema: Schema, dbFilename: String = DEFAULT_DB_FILENAME, logger: (any LoggerProtocol) = DefaultLogger(),

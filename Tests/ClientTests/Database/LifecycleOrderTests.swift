@@ -125,6 +125,31 @@ struct LifecycleOrderTests {
         try await bench.database.close()
     }
 
+    @Test func theStatementsOfASecondInstanceRunToo() async throws {
+        let folder = try TemporaryDirectory()
+        let first = try TestDatabase(folder: folder, initialStatements: ["CREATE TEMP TABLE own (id)"])
+        _ = try await first.count("users")
+        let second = try TestDatabase(
+            folder: folder,
+            initialStatements: [
+                "CREATE TEMP TABLE own (id)", "PRAGMA foreign_keys = on", "PRAGMA cache_size = 10",
+                "PRAGMA busy_timeout = 10",
+            ])
+        let read: @Sendable (any ConnectionContext) throws -> [Int] = { connection in
+            try connection.get(
+                sql: "SELECT * FROM pragma_foreign_keys, pragma_cache_size, pragma_busy_timeout",
+                parameters: []
+            ) { cursor in try (0..<3).map { try cursor.getInt(index: $0) } }
+        }
+        // Each once on each connection, and the SDK's own after them.
+        #expect(try await second.database.readLock(callback: read) == [1, -51200, 30000])
+        #expect(try await second.database.writeLock(callback: read) == [1, -51200, 30000])
+        let third = try TestDatabase(folder: folder, initialStatements: ["SELECT * FROM usersfail"])
+        let error = await #expect(throws: PowerSyncError.self) { try await third.count("users") }
+        #expect(error?.errorDescription?.contains("no such table: usersfail") == true)
+        #expect(try await first.count("users") == 0)
+    }
+
     // MARK: Clearing and the schema
 
     @Test func aHandleIsRequestedAfterClearingAndConnectingAtTheSameTime() async throws {
