@@ -4,6 +4,7 @@
 #
 # usage: Scripts/nightly.sh [STEP...]      without arguments: all, in this order
 #   sessions      10,000 random sessions against a model, 200 crashes
+#   lifecycles    10,000 random sequences of calls that open, connect, clear and close; descriptors, threads and memory
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
 #   release       all products as a release build, in which a warning is an error, too
@@ -22,6 +23,11 @@ cd "$(dirname "$0")/.."
 sessions() {
     POWERSYNC_ONLY=Client POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-10000}" \
         POWERSYNC_CRASHES="${POWERSYNC_CRASHES:-200}" Scripts/test.sh --filter 'SyncPropertyTests|CrashTests'
+}
+
+lifecycles() {
+    POWERSYNC_ONLY=Client POWERSYNC_LIFECYCLES="${POWERSYNC_LIFECYCLES:-10000}" \
+        Scripts/test.sh --filter LifecycleSequenceTests
 }
 
 values() {
@@ -95,7 +101,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
+all=(sessions lifecycles values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then
