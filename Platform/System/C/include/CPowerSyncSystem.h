@@ -100,6 +100,28 @@ void powersync_stop_signals_release(int slot);
 
 // MARK: Files
 
+// A queue of what happens to files in folders (inotify); -ENOTSUP where there is no such thing.
+int powersync_changes_open(void);
+// Puts a folder into the queue and returns its number, which is the same for every path to the folder.
+int powersync_changes_add(int queue, const char *folder);
+// Takes a folder out, which the queue tells as a last event.
+int powersync_changes_remove(int queue, int folder);
+// Blocks until something has happened and tells it. `folder` is -1 if too much has happened to be told, `name` is
+// null where it is about the folder itself.
+int powersync_changes_wait(
+    int queue, void (*tell)(void *context, int folder, const char *name), void *context);
+
+enum { POWERSYNC_LOCK_REFUSED = 0, POWERSYNC_LOCK_TAKEN = 1, POWERSYNC_LOCK_REPLACED = 2 };
+
+// Opens a file to be locked, which children do not inherit; a symbolic link is refused. A missing one is made with
+// the permissions of `model`.
+int powersync_lock_open(const char *path, const char *model);
+// Locks the file for this descriptor, never blocks. Says that it was replaced if the path no longer leads to it,
+// whoever has it locked.
+int powersync_lock_try(int descriptor, const char *path);
+// Frees the lock and closes the descriptor.
+void powersync_lock_close(int descriptor);
+
 // Removes a folder and everything in it; symbolic links are removed, not followed.
 int powersync_remove_tree(const char *path);
 
