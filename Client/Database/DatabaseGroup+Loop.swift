@@ -102,13 +102,9 @@ extension DatabaseGroup {
             }
         case .work(let work): tasks.addTask { await self.work(work) }
         case .cancelOpening: loop.withLock { $0.opening }?.raise()
-        case .follow:
-            guard let connections = loop.withLock({ $0.connections }) else { return }
-            tasks.addTask {
-                await withCancellation(by: connections.closing) { await self.watchOthers(connections) }
-            }
         case .startSync:
             guard let sync = loop.withLock({ $0.sync }) else { return }
+            showElsewhere(false)
             tasks.addTask {
                 await withCancellation(by: sync.stop) { await sync.coordinator.run() }
                 self.forgetSync()
@@ -116,6 +112,15 @@ extension DatabaseGroup {
             }
         case .stopSync: loop.withLock { $0.sync }?.stop.raise()
         case .discardSync: forgetSync()
+        case .showElsewhere: showElsewhere(true)
+        case .release:
+            lock?.release()
+            showElsewhere(false)
+            // Let go of out of the lock: an instance may go with it.
+            _ = loop.withLock { $0.connected.take() }
+        case .tellFailure(let error):
+            loop.withLock { $0.connected }?.request.database.syncLog(
+                .error, "Syncing in place of another process could not begin: \(error)")
         case .startCall(let id): startCall(id, in: &tasks)
         case .startPatience(let id, let number):
             guard let call = loop.withLock({ $0.calls[id]?.call }) else { return }
@@ -141,6 +146,13 @@ extension DatabaseGroup {
 
     /// Lets go of what syncs: outside of the lock, because an instance may go with it.
     private func forgetSync() { _ = loop.withLock { $0.sync.take() } }
+
+    private func showElsewhere(_ isElsewhere: Bool) {
+        status.update { snapshot in
+            defer { snapshot.isSyncedElsewhere = isElsewhere }
+            return snapshot.isSyncedElsewhere != isElsewhere
+        }
+    }
 }
 
 extension LifecycleAnswer {

@@ -7,6 +7,10 @@ final class DatabaseGroup: Sendable {
     let location: DatabaseLocation
     let streams = StreamRegistry()
     let status = SharedStatus()
+    /// The right to sync the file; nil for a database that is ours alone.
+    let lock: SyncLock?
+    /// What other processes write; nil for a database that is ours alone.
+    let external: ExternalChanges?
     /// The life cycle; see `DatabaseGroup+Loop`.
     let loop = Lock(LifecycleLoop())
     /// Raised when the loop may have something to do.
@@ -22,8 +26,13 @@ final class DatabaseGroup: Sendable {
         weak var value: DatabaseMember?
     }
 
-    init(location: DatabaseLocation) {
+    /// Makes the group of a place; `watcher` tells of changes of its files.
+    init(location: DatabaseLocation, watcher: FileWatcher = FileWatcher()) {
         self.location = location
+        // Whichever link leads to it, the files beside it are the same for all.
+        let files = location.resolved.map { DatabaseFiles(path: $0, watcher: watcher) }
+        lock = files.map { SyncLock($0) }
+        external = files.map { ExternalChanges($0) }
     }
 
     // MARK: Members
@@ -53,11 +62,5 @@ final class DatabaseGroup: Sendable {
         let members = state.withLock { $0.members.values.compactMap(\.value) }
         for member in members { member.changes.send(tables) }
         if tables.contains("ps_crud") || tables.contains(TableChanges.external) { triggerUpload() }
-    }
-
-    /// Whether anybody cares for changes.
-    var isObserved: Bool {
-        loop.withLock { $0.reducer.isSyncing }
-            || state.withLock { $0.members.values.contains { $0.value?.changes.watcherCount ?? 0 > 0 } }
     }
 }

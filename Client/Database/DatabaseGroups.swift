@@ -12,6 +12,12 @@ final class DatabaseGroups: Sendable {
     }
 
     private let entries = Lock<[DatabaseLocation: Entry]>([:])
+    /// One for all: the system gives each user few of what it needs.
+    private let watcher: FileWatcher
+
+    init(watcher: FileWatcher = FileWatcher()) {
+        self.watcher = watcher
+    }
 
     /// Returns the group of a place, a new one if nobody uses it; what is in memory is always new.
     func group(at location: DatabaseLocation) -> DatabaseGroup {
@@ -19,7 +25,7 @@ final class DatabaseGroups: Sendable {
         return entries.withLock { entries in
             entries = entries.filter { $0.value.group != nil }
             if let group = entries[location]?.group { return group }
-            let group = DatabaseGroup(location: location)
+            let group = DatabaseGroup(location: location, watcher: watcher)
             entries[location] = Entry(group: group)
             return group
         }

@@ -94,7 +94,9 @@ enum DatabaseLocation: Sendable {
     }
 
     /// The files that belong to the database.
-    var files: [String] { resolved.map { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } } ?? [] }
+    var files: [String] {
+        resolved.map { path in ["", "-wal", "-shm", "-journal", SyncLock.ending].map { path + $0 } } ?? []
+    }
 }
 
 extension DatabaseLocation: Hashable {

@@ -1,73 +1,133 @@
-import PowerSyncSQLite
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
+import PowerSyncSystem
 
 /// Notices what other processes write into a database file (client-api 2.10).
 ///
-/// The write-ahead log is looked at ten times a second while somebody wants to know; only when it has
-/// changed, the
-/// writer is asked whether a commit of another connection is behind it. Commits of this process go through
-/// the
-/// writer itself, so they do not count.
-struct ExternalChanges: Sendable {
-    /// How often the log is looked at.
-    static let interval = Duration.milliseconds(100)
+/// While somebody wants to know, a change of the file or of its write-ahead log leads to looks at the version that
+/// SQLite counts. Commits of this process go through the connection that is asked, which does not count its own.
+final class ExternalChanges: Sendable {
+    /// The waits before the looks that follow a change: what is written into the log counts a moment later, and nothing
+    /// tells when.
+    static let gaps: [Duration] = [.milliseconds(20), .milliseconds(100), .seconds(1)]
 
-    private let log: String
-    private var seen: FileSignature?
-    private var version: Int64
+    /// Somebody who wants to know, for as long as it lives.
+    final class Observation: Sendable {
+        private let end: @Sendable () -> Void
 
-    /// Takes note of the state right after opening.
-    init(path: String, pool: SQLitePool) async throws {
-        log = path + "-wal"
-        seen = FileSignature(log)
-        version = try await Self.version(pool)
+        fileprivate init(end: @escaping @Sendable () -> Void) { self.end = end }
+
+        deinit { end() }
     }
 
-    /// Looks once.
+    /// The open database.
+    struct Source: Sendable {
+        /// Returns what SQLite counts; nil once the connections are gone.
+        let version: @Sendable () async throws -> Int64?
+        /// Called after another process has committed.
+        let changed: @Sendable () async -> Void
+        let environment: SyncEnvironment
+        let log: SyncLog
+    }
+
+    private struct State {
+        var observers = 0
+        var source: Source?
+        var seen: Int64 = 0
+        var following: Task<Void, Never>?
+        var hasFailed = false
+    }
+
+    private let files: DatabaseFiles
+    private let state = Lock(State())
+
+    /// Makes what does nothing before somebody observes an open database.
+    init(_ files: DatabaseFiles) {
+        self.files = files
+    }
+
+    deinit { state.withLock { $0.following.take() }?.cancel() }
+
+    /// Begins to look for changes, as long as what this returns is kept.
     ///
-    /// - Parameter pool: the connections.
-    /// - Returns: whether another process has committed since the last look.
-    /// - Throws: `SQLiteError` once the connections are closed.
-    mutating func look(_ pool: SQLitePool) async throws -> Bool {
-        // Read before the version: a commit in between is found next time.
-        let now = FileSignature(log)
-        guard now != seen else { return false }
-        let version = try await Self.version(pool)
-        seen = now
-        defer { self.version = version }
-        return version != self.version
+    /// What has changed since somebody looked last is told, too.
+    func observe() -> Observation {
+        change { $0.observers += 1 }
+        return Observation { [weak self] in self?.change { $0.observers -= 1 } }
     }
 
-    private static func version(_ pool: SQLitePool) async throws -> Int64 {
-        try await pool.write { try $0.one("PRAGMA data_version") { $0.int64(0) } ?? 0 }
+    /// Begins with an open database.
+    ///
+    /// - Throws: what reading the version throws.
+    func begin(_ source: Source) async throws {
+        let version = try await source.version() ?? 0
+        change { state in
+            state.source = source
+            state.seen = version
+            state.hasFailed = false
+        }
     }
-}
 
-/// What tells one state of a file from another without reading it.
-private struct FileSignature: Equatable {
-    private let size: Int64
-    private let seconds: Int
-    private let nanoseconds: Int
-    private let inode: UInt64
+    /// Ends with the connections; call it before they are closed.
+    func end() { change { $0.source = nil } }
 
-    init?(_ path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        size = Int64(status.st_size)
-        inode = UInt64(status.st_ino)
-        #if canImport(Darwin)
-            let time = status.st_mtimespec
-        #else
-            let time = status.st_mtim
-        #endif
-        seconds = time.tv_sec
-        nanoseconds = time.tv_nsec
+    /// Changes the state; then there is a task that follows if, and only if, there is something to follow.
+    private func change(_ body: (inout State) -> Void) {
+        let ended = state.withLock { state -> Task<Void, Never>? in
+            body(&state)
+            guard let source = state.source, state.observers > 0 else { return state.following.take() }
+            if state.following == nil { state.following = follow(source) }
+            return nil
+        }
+        ended?.cancel()
+    }
+
+    private func follow(_ source: Source) -> Task<Void, Never> {
+        Task { [weak self, files] in
+            // Before the first look, so that no change falls between the two.
+            let changes = files.changes(of: ["", "-wal"], environment: source.environment, log: source.log)
+            // How many looks have followed the last change.
+            var looks = 1
+            do {
+                while let isAnswered = await self?.look(source) {
+                    if !isAnswered { looks = min(looks, Self.gaps.count - 1) }
+                    if !changes.isTold {
+                        try await changes.next()
+                    } else if looks == Self.gaps.count {
+                        try await changes.next()
+                        looks = 0
+                    } else if try await changes.next(within: Self.gaps[looks]) {
+                        looks = 0
+                    }
+                    if changes.isTold, looks == 0 {
+                        try await source.environment.waitForFiles(Self.gaps[0])
+                    }
+                    looks += 1
+                }
+            } catch {
+                // Cancelled: nobody wants to know any more, or the connections are about to be closed.
+            }
+        }
+    }
+
+    /// Looks once; returns whether there was an answer, nil once the connections are gone.
+    private func look(_ source: Source) async -> Bool? {
+        do {
+            guard let version = try await source.version() else { return nil }
+            let isNew = state.withLock { state in
+                defer { state.seen = version }
+                return state.seen != version
+            }
+            if isNew { await source.changed() }
+            return true
+        } catch {
+            if Task.isCancelled { return nil }
+            let isFirst = state.withLock { state in
+                defer { state.hasFailed = true }
+                return !state.hasFailed
+            }
+            if isFirst {
+                source.log(.warning, "Looking for changes of other processes failed, and goes on: \(error)")
+            }
+            return false
+        }
     }
 }

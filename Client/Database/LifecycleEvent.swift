@@ -68,8 +68,11 @@ enum LifecycleWork: Sendable, Hashable {
     case open(ticket: Int)
     /// Applies the schema of the instance, and reads the status.
     case prepare(ticket: Int)
-    /// Makes what syncs, and does not start it.
+    /// Claims the right to sync; it ends with ``LifecycleEvent/claimed(_:)``.
+    case claim(ticket: Int)
+    /// Makes what the wish that has claimed the right wants to sync, and does not start it.
     case make(ticket: Int)
+    /// Claims the right to sync and clears, or throws without it.
     case clear(ticket: Int)
     case applySchema(ticket: Int)
     /// Ends the watches of the instance and waits for its callbacks.
@@ -90,6 +93,10 @@ enum LifecycleEvent: Sendable {
     case abandoned(ticket: Int)
     /// The work that was under way is over.
     case finished((any Error)?)
+    /// Who has the right to sync that was to be claimed.
+    case claimed(SyncLock.Holder)
+    /// Somebody else has the right than before, heard by the claim of a wish; that of an earlier wish counts for nothing.
+    case holderChanged(SyncLock.Holder, ticket: Int)
     /// What syncs has come to its end.
     case syncEnded
     /// The connector is to be called.
@@ -104,13 +111,17 @@ enum LifecycleEvent: Sendable {
 enum LifecycleEffect: Sendable {
     case work(LifecycleWork)
     case cancelOpening
-    /// Tells the instances what changes, as long as the connections are open.
-    case follow
-    /// Starts what was made.
+    /// Starts what was made, and shows that nobody else syncs.
     case startSync
     case stopSync
     /// Forgets what was made, and was not started.
     case discardSync
+    /// Shows that another process syncs.
+    case showElsewhere
+    /// Gives the right to sync, or the wait for it, up, and shows that nobody else syncs.
+    case release
+    /// Tells the log why what waited could not begin: nobody else waits for it.
+    case tellFailure(any Error)
     case startCall(Int)
     /// Begins to wait for the end of a call; `number` tells this time from earlier ones.
     case startPatience(call: Int, number: Int)

@@ -17,6 +17,8 @@ struct LifecycleLoop: Sendable {
     /// How to cancel the opening that is under way.
     var opening: Signal?
     var sync: RunningSync?
+    /// What is connected, from the claim of the right to sync to its release.
+    var connected: ConnectedInstance?
 
     /// Returns a number for a wish or a call.
     mutating func nextID() -> Int {
@@ -40,11 +42,15 @@ struct LifecycleRequest: Sendable {
 /// The connections of a file while they are open.
 struct OpenConnections: Sendable {
     let pool: SQLitePool
-    let external: ExternalChanges?
     /// What instances wanted to run first on each of them.
     var initialStatements: [String]
-    /// Raised when they are about to close.
-    let closing = Signal()
+}
+
+/// What is connected, whether this process syncs or waits for its turn.
+struct ConnectedInstance: Sendable {
+    let request: LifecycleRequest
+    /// Changes of other processes may have to be uploaded, and show what these have synced.
+    let observation: ExternalChanges.Observation?
 }
 
 /// What syncs, and how to end it.

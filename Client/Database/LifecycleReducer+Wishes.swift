@@ -1,6 +1,6 @@
 /// How the first wish of the queue is fulfilled, step by step.
 extension LifecycleReducer {
-    /// Goes on with the first wish as far as it goes.
+    /// Goes on with the first wish as far as it goes; behind the last one syncs what has waited for it.
     mutating func advance() {
         while work == nil, let ticket = queue.first {
             if isStopping {
@@ -9,6 +9,8 @@ extension LifecycleReducer {
             }
             step(ticket)
         }
+        takeOver()
+        releaseUnused()
     }
 
     /// Begins the next thing that a wish needs, or fulfils it.
@@ -17,11 +19,15 @@ extension LifecycleReducer {
         switch ticket.wish {
         case .open: if isReady(for: ticket) { fulfil(.done) }
         case .connect:
-            if let answer = answerIfOvertaken(ticket) { return fulfil(answer) }
-            if isReady(for: ticket), hasStopped(for: ticket) { begin(.make(ticket: ticket.id)) }
+            if let answer = overtaking(ticket.instance, queue.dropFirst()) { return fulfil(answer) }
+            guard isReady(for: ticket), hasStopped(for: ticket) else { return }
+            claim = Claim(ticket: ticket.id)
+            begin(.claim(ticket: ticket.id))
         case .disconnect: if hasStopped(for: ticket) { fulfil(.done) }
         case .clear:
-            if isReady(for: ticket), hasStopped(for: ticket) { begin(.clear(ticket: ticket.id)) }
+            guard isReady(for: ticket), hasStopped(for: ticket) else { return }
+            claim = Claim(ticket: ticket.id)
+            begin(.clear(ticket: ticket.id))
         case .updateSchema:
             guard isReady(for: ticket) else { return }
             if sync == .none { begin(.applySchema(ticket: ticket.id)) } else { fulfil(.connected) }
@@ -50,16 +56,26 @@ extension LifecycleReducer {
 
     /// Ends what a wish wants to be over; whether it is.
     private mutating func hasStopped(for ticket: LifecycleTicket) -> Bool {
-        let endsSync = sync == .runs && owner.map { Self.concerns(ticket, $0) } ?? true
-        for (id, call) in calls where Self.concerns(ticket, call.instance) {
+        let isConcerned = owner.map { Self.concerns(ticket, $0) } ?? true
+        cancelCalls { Self.concerns(ticket, $0.instance) }
+        if isConcerned {
+            switch sync {
+            case .none, .ends: break
+            case .waits: (sync, owner) = (.none, nil)
+            case .yields: sync = .ends
+            case .runs:
+                sync = .ends
+                effects.append(.stopSync)
+            }
+        }
+        isStopping = isConcerned && sync == .ends || isHeldUp(ticket)
+        return !isStopping
+    }
+
+    private mutating func cancelCalls(where isConcerned: (Call) -> Bool) {
+        for (id, call) in calls where isConcerned(call) {
             if call.isRunning { calls[id]?.isCancelled = true } else { calls[id] = nil }
         }
-        if endsSync {
-            sync = .ends
-            effects.append(.stopSync)
-        }
-        isStopping = endsSync || isHeldUp(ticket)
-        return !isStopping
     }
 
     /// Whether a wish is about what an instance has begun: closing is about its own, all others about everything.
@@ -72,12 +88,12 @@ extension LifecycleReducer {
         calls.values.contains { $0.isCancelled && $0.waits == 0 && Self.concerns(ticket, $0.instance) }
     }
 
-    /// What is told to a wish to connect that a later wish makes pointless.
-    private func answerIfOvertaken(_ ticket: LifecycleTicket) -> LifecycleAnswer? {
-        for later in queue.dropFirst() {
+    /// What is told to the wish of an instance to connect that one of the wishes behind it makes pointless.
+    private func overtaking(_ instance: Int, _ wishes: ArraySlice<LifecycleTicket>) -> LifecycleAnswer? {
+        for later in wishes {
             switch later.wish {
             case .open: continue
-            case .close: if later.instance == ticket.instance { return .closed }
+            case .close: if later.instance == instance { return .closed }
             // It is refused because of this wish.
             case .updateSchema: return nil
             case .connect, .disconnect, .clear: return .done
@@ -91,29 +107,36 @@ extension LifecycleReducer {
         effects.append(.work(next))
     }
 
-    /// Takes in the end of the work that the first wish needed.
+    /// Takes in the end of the work that the first wish needed, or that takes over.
     mutating func finish(_ done: LifecycleWork, _ error: (any Error)?) {
+        if case .make = done, sync == .waits { return finishTakingOver(error) }
         guard let ticket = queue.first else { return }
         switch (done, error) {
         case (.leave, _): instances[ticket.instance] = nil
         case (.closeConnections, _): isOpen = false
         case (.open, let error?), (.prepare, let error?): failOpening(ticket, error)
         case (_, let error?): fulfil(.failed(error))
-        case (.open, nil):
-            (isOpen, isOpeningCancelled) = (true, false)
-            effects.append(.follow)
+        case (.open, nil): (isOpen, isOpeningCancelled) = (true, false)
         case (.prepare, nil): instances[ticket.instance]?.isOpen = true
+        case (.claim, nil): begin(.make(ticket: ticket.id))
         case (.make, nil):
-            if let answer = answerIfOvertaken(ticket) {
+            if let answer = overtaking(ticket.instance, queue.dropFirst()) {
                 effects.append(.discardSync)
                 fulfil(answer)
+            } else if claim?.holder == .another {
+                effects.append(.discardSync)
+                wait(for: ticket)
             } else {
-                (sync, owner) = (.runs, ticket.instance)
-                effects.append(.startSync)
+                start(for: ticket.instance)
                 fulfil(.done)
             }
         case (.clear, nil), (.applySchema, nil), (.removeFiles, nil): fulfil(.done)
         }
+    }
+
+    private mutating func start(for instance: Int) {
+        (sync, owner) = (.runs, instance)
+        effects.append(.startSync)
     }
 
     /// A failure is everybody's who waited for the same opening; whoever comes later tries again.
@@ -138,5 +161,82 @@ extension LifecycleReducer {
                 }.keys)
         }
         fulfilled.append(Fulfilment(ticket: ticket, answer: answer, calls: left))
+    }
+}
+
+// MARK: The right to sync
+
+extension LifecycleReducer {
+    /// Takes in who has the right that the first wish claims.
+    mutating func finishClaim(_ holder: SyncLock.Holder) {
+        guard let ticket = queue.first else { return }
+        // What was heard meanwhile is newer.
+        let now = claim?.holder ?? holder
+        claim?.holder = now
+        if let answer = overtaking(ticket.instance, queue.dropFirst()) { return fulfil(answer) }
+        switch now {
+        case .us: begin(.make(ticket: ticket.id))
+        case .another: wait(for: ticket)
+        }
+    }
+
+    /// Leaves syncing to another process, which is as good as connecting.
+    private mutating func wait(for ticket: LifecycleTicket) {
+        (sync, owner) = (.waits, ticket.instance)
+        effects.append(.showElsewhere)
+        fulfil(.done)
+    }
+
+    /// Takes in who has the right now; what syncs without it ends at once, whatever the first wish is.
+    mutating func changeHolder(to holder: SyncLock.Holder) {
+        claim?.holder = holder
+        guard holder == .another, sync == .runs else { return }
+        cancelCalls { _ in true }
+        sync = .yields
+        effects.append(.stopSync)
+    }
+
+    /// Takes in the end of what syncs.
+    mutating func endSync() {
+        switch sync {
+        case .none, .waits: break
+        case .runs, .ends: (sync, owner) = (.none, nil)
+        case .yields:
+            sync = .waits
+            effects.append(.showElsewhere)
+        }
+    }
+
+    /// Begins to sync in place of a process that does not any more, once no wish is worked on.
+    private mutating func takeOver() {
+        guard work == nil, queue.isEmpty, sync == .waits, let claim, claim.holder == .us else { return }
+        begin(.make(ticket: claim.ticket))
+    }
+
+    private mutating func finishTakingOver(_ error: (any Error)?) {
+        guard let owner else { return }
+        if let error {
+            // Another process may be more lucky.
+            (sync, self.owner) = (.none, nil)
+            effects.append(.tellFailure(error))
+        } else if claim?.holder == .another || overtaking(owner, queue[...]) != nil {
+            effects.append(.discardSync)
+        } else {
+            start(for: owner)
+        }
+    }
+
+    /// Gives the right to sync, or the wait for it, up once nothing needs it, calls that somebody waits for included;
+    /// connecting again hands nothing over.
+    private mutating func releaseUnused() {
+        guard claim != nil, sync == .none, !isStopping, !fulfilled.contains(where: { isLate($0) }) else {
+            return
+        }
+        switch work {
+        case .claim, .make, .clear: return
+        default: break
+        }
+        claim = nil
+        effects.append(.release)
     }
 }

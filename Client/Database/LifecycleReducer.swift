@@ -4,14 +4,32 @@
 /// piece of work reports its end as an event.
 struct LifecycleReducer: Sendable {
     /// Where the file is.
-    enum Phase: String, Sendable, CaseIterable { case closed, opening, open, connecting, syncing, stopping }
+    enum Phase: String, Sendable, CaseIterable {
+        case closed, opening, open, connecting, syncing, elsewhere, stopping
+    }
 
     struct Instance {
         var isOpen = false
         var isClosing = false
     }
 
-    enum Sync { case none, runs, ends }
+    enum Sync {
+        case none
+        /// Another process syncs the file; once it does not, this one is to.
+        case waits
+        case runs
+        /// As `ends`, but to wait then: another process has the right to sync now.
+        case yields
+        case ends
+    }
+
+    /// The right to sync, or the wait for it.
+    struct Claim {
+        /// The wish that made it.
+        let ticket: Int
+        /// Who has the right; nil until that is known.
+        var holder: SyncLock.Holder?
+    }
 
     struct Call {
         let instance: Int
@@ -40,6 +58,7 @@ struct LifecycleReducer: Sendable {
     var isOpeningCancelled = false
     var sync = Sync.none
     var owner: Int?
+    var claim: Claim?
     var isStopping = false
     var calls: [Int: Call] = [:]
     var fulfilled: [Fulfilment] = []
@@ -47,11 +66,16 @@ struct LifecycleReducer: Sendable {
     var effects: [LifecycleEffect] = []
 
     var phase: Phase {
-        if isStopping { return .stopping }
+        if isStopping || sync == .yields { return .stopping }
         switch work {
         case .open: return .opening
-        case .make: return .connecting
-        default: return sync == .runs ? .syncing : isOpen ? .open : .closed
+        case .claim, .make: return .connecting
+        default: break
+        }
+        switch sync {
+        case .runs: return .syncing
+        case .waits: return .elsewhere
+        case .none, .yields, .ends: return isOpen ? .open : .closed
         }
     }
 
@@ -82,7 +106,13 @@ struct LifecycleReducer: Sendable {
         case .wished(let ticket): receive(ticket)
         case .abandoned(let id): abandon(id)
         case .finished(let error): if let done = work.take() { finish(done, error) }
-        case .syncEnded: (sync, owner) = (.none, nil)
+        case .claimed(let holder):
+            if case .claim = work {
+                work = nil
+                finishClaim(holder)
+            }
+        case .holderChanged(let holder, let ticket): if claim?.ticket == ticket { changeHolder(to: holder) }
+        case .syncEnded: endSync()
         case .called(let id, let kind, let instance):
             // What ends asks for nothing more; whoever called is about to be cancelled.
             if sync == .runs { calls[id] = Call(instance: instance, isUpload: kind == .uploadData) }
@@ -169,7 +199,7 @@ struct LifecycleReducer: Sendable {
     }
 
     /// Whether the answer to a wish has to wait: calls that themselves wait for a wish hold up only those from outside.
-    private func isLate(_ done: Fulfilment) -> Bool {
+    func isLate(_ done: Fulfilment) -> Bool {
         done.calls.contains { id in
             calls[id].map { done.ticket.call == nil || $0.waits == 0 } ?? false
         }

@@ -149,7 +149,6 @@ extension LocalDatabase {
         sync.retryDelay = Duration(waiting: options.retryDelay)
         sync.uploadThrottle = Duration(waiting: options.crudThrottle)
         let group = group
-        let logger = logger
         return SyncCoordinator(
             database: SyncDatabase(pool: pool, environment: environment),
             backend: SyncBackend(
@@ -170,7 +169,12 @@ extension LocalDatabase {
             status: SyncStatusHub(of: group.status),
             activeStreams: { group.streams.active },
             environment: environment,
-            log: { severity, message in logger.log(severity, message, tag: LogTag.sync) })
+            log: syncLog)
+    }
+
+    /// Where syncing logs.
+    var syncLog: SyncLog {
+        { [logger] severity, message in logger.log(severity, message, tag: LogTag.sync) }
     }
 
     private func transport(_ options: ConnectOptions) throws -> any SyncTransport {

@@ -25,7 +25,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///
     /// Returns right after starting: errors of the network or the service show in ``currentStatus`` and are
     /// retried.
-    /// Cancelling the calling task later does not end syncing.
+    /// Cancelling the calling task later does not end syncing. While another process syncs the same file, this one only
+    /// waits for its turn (``SyncStatusData/isSyncedElsewhere``).
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws
 
     /// Returns the version of the core, such as `0.5.3/swift`.
@@ -44,7 +45,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///   - clearLocal: whether the rows of local-only tables go too.
     ///   - soft: whether downloaded data is kept aside, so that the same user can resume without
     ///   downloading again.
-    /// - Throws: `PowerSyncError`.
+    /// - Throws: `PowerSyncError`; nothing has been removed then. `operationFailed` also while another process syncs the
+    ///   same file.
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws
 
     /// Returns a stream to subscribe to; nothing happens before ``SyncStream/subscribe(ttl:priority:)``.

@@ -10,6 +10,8 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     private weak var database: LocalDatabase?
     private let options: WatchOptions<RowType>
     private let mailbox: TableChangeMailbox
+    /// Lets changes of other processes be told, too.
+    private let observation: ExternalChanges.Observation?
     private let throttle: Duration
     private var tables: Set<String>?
     private let environment: SyncEnvironment
@@ -22,6 +24,7 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
         self.database = database
         environment = database.environment
         mailbox = database.changes.mailbox()
+        observation = database.group.external?.observe()
         throttle = Duration(waiting: options.throttle)
     }
 

@@ -14,6 +14,7 @@ struct LiveSyncStatus: SyncStatus {
     var uploadError: Any? { feed.current.uploadError }
     var downloadError: Any? { feed.current.downloadError }
     var anyError: Any? { feed.current.anyError }
+    var isSyncedElsewhere: Bool { feed.current.isSyncedElsewhere }
     var priorityStatusEntries: [PriorityStatusEntry] { feed.current.priorityStatusEntries }
     var syncStreams: [SyncStreamStatus]? { feed.current.syncStreams }
 

@@ -40,6 +40,8 @@ import Observation
     public var priorityStatusEntries: [PriorityStatusEntry] { data.priorityStatusEntries }
     /// All known streams; nil only before the database is open.
     public var syncStreams: [SyncStreamStatus]? { data.syncStreams }
+    /// Whether this process is connected, but leaves syncing to another one that has the same file open.
+    public var isSyncedElsewhere: Bool { data.isSyncedElsewhere }
 
     /// Returns the state of a priority; a less urgent one that is complete implies it.
     public func statusForPriority(_ priority: BucketPriority) -> PriorityStatusEntry {

@@ -30,6 +30,17 @@ public protocol SyncStatusData: Sendable {
     var syncStreams: [SyncStreamStatus]? { get }
     /// Returns the state of the stream with this name and equal parameters.
     func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus?
+    /// Whether this process is connected, but leaves syncing to another one that has the same file open.
+    ///
+    /// ``connected`` and ``connecting`` are false meanwhile. What the other process syncs shows here too, and it
+    /// uploads what is written here. This process takes over when the other one disconnects or ends. Not part of the
+    /// official SDK; false for a type of one's own that does not say otherwise.
+    var isSyncedElsewhere: Bool { get }
+}
+
+extension SyncStatusData {
+    /// False: nothing else is known.
+    public var isSyncedElsewhere: Bool { false }
 }
 
 /// The live state of syncing: each property answers with the latest value.

@@ -10,6 +10,8 @@ package struct SyncStatusSnapshot: Sendable {
     package var uploadError: (any Error)?
     /// The last error of downloading; nil once a checkpoint was applied completely.
     package var downloadError: (any Error)?
+    /// Whether this process is connected, but leaves syncing to another one.
+    package var isSyncedElsewhere = false
 
     /// Makes a snapshot of its parts.
     package init(

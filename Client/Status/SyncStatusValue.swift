@@ -23,6 +23,7 @@ struct SyncStatusValue: SyncStatusData {
     var uploadError: Any? { snapshot.uploadError }
     var downloadError: Any? { snapshot.downloadError }
     var anyError: Any? { snapshot.downloadError ?? snapshot.uploadError }
+    var isSyncedElsewhere: Bool { snapshot.isSyncedElsewhere }
 
     var downloadProgress: (any SyncDownloadProgress)? {
         snapshot.downloading.map { DownloadProgress(priorities: $0) }

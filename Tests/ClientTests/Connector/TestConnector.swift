@@ -69,12 +69,14 @@ struct ConnectedBench {
     ///   - transport: the service, one that answers every request for a write checkpoint with 1 if nil.
     ///   - name: the file's name.
     ///   - schema: the tables.
+    ///   - groups: the databases of what is a process.
     ///   - environment: the clock.
     ///   - reaching: makes the way to the service.
     /// - Throws: when there is no place for a folder.
     init(
         folder: TemporaryDirectory? = nil, transport: ScriptedTransport? = nil, name: String = "test.db",
-        schema: Schema = TestDatabase.schema, environment: SyncEnvironment = .system(),
+        schema: Schema = TestDatabase.schema, groups: DatabaseGroups = .shared,
+        environment: SyncEnvironment = .system(),
         reaching: @escaping @Sendable (ScriptedTransport) -> any SyncTransport = { $0 }
     ) throws {
         let folder = try folder ?? TemporaryDirectory()
@@ -88,7 +90,7 @@ struct ConnectedBench {
             location: Result { () throws(PowerSyncError) in
                 try DatabaseLocation(named: name == ":memory:" ? name : folder.file(name))
             },
-            logger: DefaultLogger(writers: [log]), initialStatements: [], groups: .shared,
+            logger: DefaultLogger(writers: [log]), initialStatements: [], groups: groups,
             environment: environment, makeTransport: { reaching(transport) })
     }
 

@@ -75,7 +75,7 @@ struct DatabaseLocationTests {
         )
         #expect(link == real)
         #expect(link.files == real.files)
-        #expect(link.files.last?.hasSuffix("/real.db-journal") == true)
+        #expect(link.files.last?.hasSuffix("/real.db-sync") == true)
         let test = try TestDatabase(folder: folder, name: "links/x.db")
         try await test.insertUser("A")
         #expect(files.fileExists(atPath: folder.file("real.db-wal")))

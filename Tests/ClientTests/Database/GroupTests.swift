@@ -78,20 +78,6 @@ struct GroupTests {
         try await bench.database.close()
     }
 
-    @Test func ownWritesAreNotTakenForThoseOfOthers() async throws {
-        let folder = try TemporaryDirectory()
-        let test = try TestDatabase(folder: folder)
-        let pool = try await #require(test.database as? LocalDatabase).pool()
-        var external = try await ExternalChanges(path: folder.file(), pool: pool)
-        try await test.insertUser("A")
-        #expect(try await !external.look(pool))
-        let other = try SQLiteConnection(path: folder.file())
-        other.setBusyTimeout(TestOptions.deadline)
-        try other.execute("INSERT INTO ps_kv (key, value) VALUES ('k', 1)")
-        #expect(try await external.look(pool))
-        #expect(try await !external.look(pool))
-    }
-
     @Test func statusOfOneIsTheStatusOfAll() async throws {
         let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)

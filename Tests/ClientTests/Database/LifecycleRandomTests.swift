@@ -42,6 +42,19 @@ private struct LifecycleWorld {
     private var isOpen = false
     private var made: Int?
     private var running: (instance: Int, isEnding: Bool)?
+    // The right to sync, as the system knows it.
+    private var isAnothers = false
+    private var isOurs = false
+    /// The wish whose claim counts; nil once it was given up.
+    private var claim: Int?
+    /// Who had the right when it was claimed.
+    private var found = SyncLock.Holder.us
+    /// What the claim tells next, each time that the holder is another one.
+    private var news: [SyncLock.Holder] = []
+    /// What the reducer knows of the claim.
+    private var known: SyncLock.Holder?
+    private var isShownElsewhere = false
+    private var hasReleased = false
 
     init(instances: Int) {
         self.instances = instances
@@ -52,7 +65,7 @@ private struct LifecycleWorld {
 
     /// Lets one thing happen, wishes of the app more often than anything else.
     mutating func takePart(_ random: inout SeededRandom) {
-        switch random.below(8) {
+        switch random.below(9) {
         case 0..<3: wish(&random, call: nil)
         case 3:
             let callers = calls.filter { $0.value.isRunning && !$0.value.isOver }.keys.sorted()
@@ -76,7 +89,24 @@ private struct LifecycleWorld {
             calls[lastID] = Call(
                 isUpload: isUpload, instance: running.instance, isDeaf: random.once(in: 3))
             handle(.called(lastID, isUpload ? .uploadData : .fetchCredentials, instance: running.instance))
+        case 6: moveAnother(&random)
         default: _ = goOn(&random)
+        }
+    }
+
+    /// Lets another process take the right to sync, or give it up.
+    private mutating func moveAnother(_ random: inout SeededRandom) {
+        if isAnothers {
+            isAnothers = false
+            if claim != nil, !isOurs {
+                isOurs = true
+                news.append(.us)
+            }
+        } else if !isOurs || random.once(in: 2) {
+            // What is ours it takes by replacing the file.
+            isAnothers = true
+            if claim != nil, isOurs { news.append(.another) }
+            isOurs = false
         }
     }
 
@@ -97,6 +127,7 @@ private struct LifecycleWorld {
         require(waiting.isEmpty, "wishes \(waiting.sorted()) are not answered")
         require(reducer.isAtRest && reducer.phase == .closed, "it does not come to rest")
         require(!isOpen && running == nil && timers.isEmpty, "something is left")
+        require(claim == nil && !isShownElsewhere, "the right to sync is not given up")
     }
 
     private mutating func wish(_ random: inout SeededRandom, call: Int?) {
@@ -126,14 +157,23 @@ private struct LifecycleWorld {
         for (id, number) in timers.sorted(by: { $0.key < $1.key }) {
             ends.append(.patienceOver(call: id, number: number))
         }
+        if let claim, let next = news.first { ends.append(.holderChanged(next, ticket: claim)) }
         guard !ends.isEmpty else { return false }
         var event = random.pick(ends)
         switch event {
         case .finished(let error):
-            let fails = (error != nil && canFail) || (isOpeningCancelled && !random.once(in: 4))
-            if !fails { succeed() }
-            event = .finished(fails ? TestError(text: "no") : nil)
+            if case .claim = work {
+                known = known ?? found
+                event = .claimed(found)
+            } else {
+                let fails =
+                    (error != nil && canFail) || (isOpeningCancelled && !random.once(in: 4))
+                    || (isClearing && found == .another)
+                if !fails { succeed() }
+                event = .finished(fails ? TestError(text: "no") : nil)
+            }
             (work, isOpeningCancelled) = (nil, false)
+        case .holderChanged: known = news.removeFirst()
         case .syncEnded: running = nil
         case .callEnded(let id): calls[id]?.isOver = true
         default: break
@@ -141,6 +181,8 @@ private struct LifecycleWorld {
         handle(event)
         return true
     }
+
+    private var isClearing: Bool { if case .clear = work { true } else { false } }
 
     private var canFail: Bool {
         switch work {
@@ -165,8 +207,18 @@ private struct LifecycleWorld {
     // MARK: What is to be done
 
     private mutating func handle(_ event: LifecycleEvent) {
+        hasReleased = false
         for effect in reducer.reduce(event) { perform(effect) }
         require(timers.keys.allSatisfy { calls[$0]?.isCutOff == false }, "a call has time that is cut off")
+        require(!hasReleased || timers.isEmpty, "the right is given up while a call is waited for")
+        if let running, !running.isEnding {
+            require(known == .us, "it syncs without the right")
+            require(!isShownElsewhere, "it syncs, and shows that another process does")
+        }
+        if reducer.phase == .elsewhere {
+            require(isShownElsewhere, "it does not show that another process syncs")
+            require(known == .another || work != nil, "nobody takes over")
+        }
     }
 
     private mutating func require(_ condition: Bool, _ problem: String) {
@@ -177,13 +229,20 @@ private struct LifecycleWorld {
         switch effect {
         case .work(let next): begin(next)
         case .cancelOpening: isOpeningCancelled = true
-        case .follow: require(isOpen, "follows what is closed")
         case .startSync:
+            isShownElsewhere = false
             require(running == nil, "two coordinators run")
             require(made.map { !closed.contains($0) } == true, "syncs for an instance that is closed")
             running = made.map { (instance: $0, isEnding: false) }
             made = nil
         case .discardSync: made = nil
+        case .showElsewhere: isShownElsewhere = true
+        case .release:
+            require(claim != nil, "gives up what it has not")
+            require(running == nil, "gives the right up while something syncs")
+            (claim, known, news) = (nil, nil, [])
+            (isOurs, isShownElsewhere, hasReleased) = (false, false, true)
+        case .tellFailure: break
         case .stopSync:
             running?.isEnding = true
             // Those that have not begun never do.
@@ -215,8 +274,15 @@ private struct LifecycleWorld {
             require(!isOpen, "opens what is open")
         case .leave, .prepare: needsRest = false
         case .removeFiles: require(!isOpen, "removes what is open")
-        case .make, .clear, .applySchema, .closeConnections:
+        case .claim, .make, .clear, .applySchema, .closeConnections:
             require(isOpen, "\(next) without connections")
+        }
+        switch next {
+        case .claim(let ticket), .clear(let ticket):
+            (claim, known, news) = (ticket, nil, [])
+            isOurs = !isAnothers
+            found = isOurs ? .us : .another
+        default: break
         }
         if needsRest { require(running == nil, "\(next) while something syncs") }
         if case .clear = next {

@@ -6,16 +6,16 @@ import Testing
 @testable import PowerSync
 
 /// One random sequence of calls on the instances of one file: from outside, from callbacks of the connector, from
-/// mappers and from those who watch, all at the same time.
+/// mappers and from those who watch, all at the same time, while another process syncs the file now and then.
 final class LifecycleSequence: Sendable {
     private enum Call: CaseIterable {
-        case query, write, watch, mapper, join, leave
+        case query, write, watch, mapper, join, leave, lock, unlock
         case connect, disconnect, clear, clearSoftly, updateSchema, close, delete
 
         /// Whether it goes through the queue of the file, and so never ends with a cancellation of the SDK's own.
         var isWish: Bool {
             switch self {
-            case .query, .write, .watch, .mapper, .join, .leave: false
+            case .query, .write, .watch, .mapper, .join, .leave, .lock, .unlock: false
             case .connect, .disconnect, .clear, .clearSoftly, .updateSchema, .close, .delete: true
             }
         }
@@ -32,18 +32,22 @@ final class LifecycleSequence: Sendable {
     }
 
     private let folder: TemporaryDirectory
-    private let groups = DatabaseGroups()
+    private let groups: DatabaseGroups
+    /// The right to sync of another process.
+    private let another: FileLock
     private let gate = Gate()
     private let state: Lock<State>
 
-    private init(_ random: SeededRandom) throws {
+    private init(_ random: SeededRandom, _ watcher: FileWatcher) throws {
         folder = try TemporaryDirectory()
+        groups = DatabaseGroups(watcher: watcher)
+        another = FileLock(path: folder.file() + SyncLock.ending, like: folder.file())
         state = Lock(State(random: random, left: 12))
     }
 
     /// Plays a sequence to its end; returns what went wrong.
-    static func play(_ random: SeededRandom) async throws -> [String] {
-        let sequence = try LifecycleSequence(random)
+    static func play(_ random: SeededRandom, _ watcher: FileWatcher) async throws -> [String] {
+        let sequence = try LifecycleSequence(random, watcher)
         let wishes = sequence.draw { 2 + $0.below(6) }
         sequence.join()
         for _ in 0..<wishes { sequence.begin() }
@@ -70,9 +74,11 @@ final class LifecycleSequence: Sendable {
         await waitForTasks()
         let group = last.group
         try await wait(for: "the loop to end") { group.loop.withLock { !$0.isRunning } }
-        if group.loop.withLock({ $0.connections != nil || $0.sync != nil || !$0.waiters.isEmpty }) {
-            report("something is left of the file")
+        let isLeft = group.loop.withLock {
+            $0.connections != nil || $0.sync != nil || $0.connected != nil || !$0.waiters.isEmpty
         }
+        if isLeft { report("something is left of the file") }
+        another.release()
     }
 
     /// Waits for all that was begun, and for what that has begun.
@@ -100,6 +106,7 @@ final class LifecycleSequence: Sendable {
         var environment = SyncEnvironment.system()
         environment.sleep = { try await ContinuousClock().sleep(for: $0 / 200) }
         environment.lull = { try await ContinuousClock().sleep(for: .microseconds(10)) }
+        environment.waitForFiles = { try await ContinuousClock().sleep(for: $0 / 200) }
         return environment
     }()
 
@@ -164,6 +171,8 @@ final class LifecycleSequence: Sendable {
             state.withLock { state in
                 if state.instances.count > 1 { state.instances.removeAll { $0 === database } }
             }
+        case .lock: _ = try another.take()
+        case .unlock: another.release()
         case .connect:
             try await database.connect(connector: SequenceConnector(self), crudThrottle: 1, retryDelay: 1)
         case .disconnect: try await database.disconnect()

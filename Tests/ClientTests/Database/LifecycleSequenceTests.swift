@@ -12,10 +12,15 @@ import Testing
 
     private static func playAll() async throws {
         let count = TestOptions.number("POWERSYNC_LIFECYCLES", standard: 300)
+        // One for all, with a watch of its own: its descriptor and its thread go a moment after the last one. Where the
+        // system has no such thing, nothing is there to go.
+        let watcher = FileWatcher()
+        let watch = try? watcher.watch([], in: "/") {}
+        defer { withExtendedLifetime(watch) {} }
         var (played, before) = (0, try Footprint.now())
         try await forEachSeed(count) { random in
             let seed = random.seed
-            let playing = Task { [random] in try await LifecycleSequence.play(random) }
+            let playing = Task { [random] in try await LifecycleSequence.play(random, watcher) }
             let problems = try await wait(forEndOf: playing)
             #expect(problems.isEmpty, "seed \(seed)")
             played += 1

@@ -5,27 +5,40 @@ import Testing
 
 /// The table of Client/Database/LIFECYCLE.md: every event in every state, each cell compared with what the reducer does.
 @Suite struct LifecycleTableTests {
-    /// The columns: states, the last one in two ways.
+    /// The columns: states, some in several ways.
     enum Example: String, CaseIterable {
-        case closed, opening, open, connecting, syncing, stopping
+        case closed, opening, open, connecting
+        case claimed = "connecting, claimed"
+        case syncing, stopping
         case callIsLeft = "stopping, call 7 is left"
+        case elsewhere
+        case takingOver = "connecting, taking over"
+        case givingWay = "stopping, giving way"
 
-        /// Instance 1 opens and connects, its upload is call 7, instance 2 disconnects: as far as the state is.
+        /// Instance 1 opens and connects, its upload is call 7, instance 2 disconnects, and another process has the right
+        /// to sync: as far as the state is.
         var reducer: LifecycleReducer {
             var reducer = LifecycleReducer()
-            let wish = LifecycleTableTests.wish
-            let steps: [(Example, [LifecycleEvent])] = [
-                (.closed, [.joined(instance: 1), .joined(instance: 2)]),
-                (.opening, [wish(.open, 1, 1, nil)]), (.open, [.finished(nil), .finished(nil)]),
-                (.connecting, [wish(.connect, 1, 2, nil)]),
-                (.syncing, [.finished(nil), .called(7, .uploadData, instance: 1)]),
-                (.stopping, [wish(.disconnect, 2, 3, nil)]), (.callIsLeft, [.syncEnded]),
-            ]
-            for (example, events) in steps {
-                for event in events { _ = reducer.reduce(event) }
-                if example == self { break }
-            }
+            for event in events { _ = reducer.reduce(event) }
             return reducer
+        }
+
+        private var events: [LifecycleEvent] {
+            let wish = LifecycleTableTests.wish
+            switch self {
+            case .closed: return [.joined(instance: 1), .joined(instance: 2)]
+            case .opening: return Self.closed.events + [wish(.open, 1, 1, nil)]
+            case .open: return Self.opening.events + [.finished(nil), .finished(nil)]
+            case .connecting: return Self.open.events + [wish(.connect, 1, 2, nil)]
+            case .claimed: return Self.connecting.events + [.claimed(.us)]
+            case .syncing:
+                return Self.claimed.events + [.finished(nil), .called(7, .uploadData, instance: 1)]
+            case .stopping: return Self.syncing.events + [wish(.disconnect, 2, 3, nil)]
+            case .callIsLeft: return Self.stopping.events + [.syncEnded]
+            case .elsewhere: return Self.connecting.events + [.claimed(.another)]
+            case .takingOver: return Self.elsewhere.events + [.holderChanged(.us, ticket: 2)]
+            case .givingWay: return Self.syncing.events + [.holderChanged(.another, ticket: 2)]
+            }
         }
     }
 
@@ -55,90 +68,119 @@ import Testing
     private static let first = 0
 
     static let rows: [Row] = [
-        Row("instance 3 is made", .joined(instance: 3), "·", "·", "·", "·", "·", "·", "·"),
         Row(
-            "open (1)", wish(.open, 1), "open(9) → opening", "waits", "answer 9: done", "waits",
-            "answer 9: done", "waits", "waits"),
+            "instance 3 is made", .joined(instance: 3), "·", "·", "·", "·", "·", "·", "·", "·", "·", "·",
+            "·"),
         Row(
-            "open (2)", wish(.open, 2), "open(9) → opening", "waits", "prepare(9)", "waits", "prepare(9)",
-            "waits", "waits"),
+            "open (1)", wish(.open, 1), "open(9) → opening", "waits", "answer 9: done", "waits", "waits",
+            "answer 9: done", "waits", "waits", "answer 9: done", "waits", "answer 9: done"),
         Row(
-            "connect (1)", wish(.connect, 1), "open(9) → opening", "waits", "make(9) → connecting", "waits",
-            "stop sync, wait for call 7 → stopping", "waits", "waits"),
+            "open (2)", wish(.open, 2), "open(9) → opening", "waits", "prepare(9)", "waits", "waits",
+            "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)"),
         Row(
-            "connect (2)", wish(.connect, 2), "open(9) → opening", "waits", "prepare(9)", "waits",
-            "prepare(9)", "waits", "waits"),
+            "connect (1)", wish(.connect, 1), "open(9) → opening", "waits", "claim(9) → connecting", "waits",
+            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "claim(9) → connecting",
+            "waits", "wait for call 7"),
+        Row(
+            "connect (2)", wish(.connect, 2), "open(9) → opening", "waits", "prepare(9)", "waits", "waits",
+            "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)"),
         Row(
             "disconnect (1)", wish(.disconnect, 1), "answer 9: done", "waits", "answer 9: done", "waits",
-            "stop sync, wait for call 7 → stopping", "waits", "waits"),
+            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits",
+            "release, answer 9: done → open", "waits", "wait for call 7"),
         Row(
-            "clear (1)", wish(.clear, 1), "open(9) → opening", "waits", "clear(9)", "waits",
-            "stop sync, wait for call 7 → stopping", "waits", "waits"),
+            "clear (1)", wish(.clear, 1), "open(9) → opening", "waits", "clear(9)", "waits", "waits",
+            "stop sync, wait for call 7 → stopping", "waits", "waits", "clear(9) → open", "waits",
+            "wait for call 7"),
         Row(
             "update schema (1)", wish(.updateSchema, 1), "open(9) → opening", "waits", "apply schema(9)",
-            "waits", "answer 9: connected", "waits", "waits"),
+            "waits", "waits", "answer 9: connected", "waits", "waits", "answer 9: connected", "waits",
+            "answer 9: connected"),
         Row(
             "close (1)", wish(.close(deletingFiles: false), 1), "leave(9)", "waits", "leave(9)", "waits",
-            "stop sync, wait for call 7 → stopping", "waits", "waits"),
+            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "leave(9), release → open",
+            "waits", "wait for call 7"),
         Row(
             "close (2)", wish(.close(deletingFiles: false), 2), "leave(9)", "waits", "leave(9)", "waits",
-            "leave(9)", "waits", "waits"),
+            "waits", "leave(9)", "waits", "waits", "leave(9)", "waits", "leave(9)"),
         Row(
             "close and delete (1)", wish(.close(deletingFiles: true), 1), "answer 9: in use",
+            "answer 9: in use", "answer 9: in use", "answer 9: in use", "answer 9: in use",
             "answer 9: in use", "answer 9: in use", "answer 9: in use", "answer 9: in use",
             "answer 9: in use", "answer 9: in use"),
         Row(
             "connect (1) in call 7", wish(.connect, 1, call: 7), "open(9) → opening", "waits",
-            "make(9) → connecting", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "make(9), stop waiting for call 7 → connecting"),
+            "claim(9) → connecting", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
+            "claim(9), stop waiting for call 7 → connecting", "claim(9) → connecting", "waits", "waits"),
         Row(
             "disconnect (1) in call 7", wish(.disconnect, 1, call: 7), "answer 9: done", "waits",
-            "answer 9: done", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "answer 9: done → open"),
+            "answer 9: done", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
+            "answer 9: done → open", "release, answer 9: done → open", "waits", "waits"),
         Row(
             "clear (1) in call 7", wish(.clear, 1, call: 7), "open(9) → opening", "waits", "clear(9)",
-            "waits", "stop sync → stopping", "stop waiting for call 7",
-            "clear(9), stop waiting for call 7 → open"),
+            "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
+            "clear(9), stop waiting for call 7 → open", "clear(9) → open", "waits", "waits"),
         Row(
             "update schema (1) in call 7", wish(.updateSchema, 1, call: 7), "open(9) → opening", "waits",
-            "apply schema(9)", "waits", "answer 9: connected", "stop waiting for call 7",
-            "apply schema(9), stop waiting for call 7 → open"),
+            "apply schema(9)", "waits", "waits", "answer 9: connected", "stop waiting for call 7",
+            "apply schema(9), stop waiting for call 7 → open", "answer 9: connected", "waits",
+            "answer 9: connected"),
         Row(
             "close (1) in call 7", wish(.close(deletingFiles: false), 1, call: 7), "leave(9)", "waits",
-            "leave(9)", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "leave(9), stop waiting for call 7 → open"),
+            "leave(9)", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
+            "leave(9), stop waiting for call 7 → open", "leave(9), release → open", "waits", "waits"),
         Row(
             "nobody waits for the first wish", .abandoned(ticket: first), "·", "cancel opening", "·", "·",
-            "·", "·", "·"),
+            "·", "·", "·", "·", "·", "·", "·"),
         Row(
             "instance 1 is dropped", .dropped(instance: 1, ticket: 9), "·", "·", "close connections", "waits",
-            "stop sync, wait for call 7 → stopping", "waits", "waits"),
+            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits",
+            "close connections, release → open", "waits", "wait for call 7"),
         Row(
             "instance 2 is dropped", .dropped(instance: 2, ticket: 9), "·", "·", "answer 9: done", "waits",
-            "answer 9: done", "waits", "waits"),
+            "waits", "answer 9: done", "waits", "waits", "answer 9: done", "waits", "answer 9: done"),
         Row(
-            "work done", .finished(nil), "·", "follow, prepare(1) → open", "·",
-            "start sync, answer 2: done → syncing", "·", "·", "·"),
+            "work done", .finished(nil), "·", "prepare(1) → open", "·", "make(2)",
+            "start sync, answer 2: done → syncing", "·", "·", "·", "·", "start sync → syncing", "·"),
         Row(
             "work failed", .finished(TestError(text: "no")), "·", "answer 1: failed → closed", "·",
-            "answer 2: failed → open", "·", "·", "·"),
-        Row("sync ended", .syncEnded, "·", "·", "·", "·", "· → open", "·", "·"),
-        Row("uploadData (8)", .called(8, .uploadData, instance: 1), "·", "·", "·", "·", "·", "·", "·"),
+            "release, answer 2: failed → open", "release, answer 2: failed → open", "·", "·", "·", "·",
+            "tell failure, release → open", "·"),
+        Row("claimed: ours", .claimed(.us), "·", "·", "·", "make(2)", "·", "·", "·", "·", "·", "·", "·"),
         Row(
-            "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1), "·", "·", "·", "·",
-            "start call 8", "·", "·"),
+            "claimed: another's", .claimed(.another), "·", "·", "·",
+            "show elsewhere, answer 2: done → elsewhere", "·", "·", "·", "·", "·", "·", "·"),
         Row(
-            "call 7 ended", .callEnded(7), "·", "·", "·", "·", "·", "stop waiting for call 7",
-            "stop waiting for call 7, answer 3: done → open"),
+            "ours now (2)", .holderChanged(.us, ticket: 2), "·", "·", "·", "·", "·", "·", "·", "·",
+            "make(2) → connecting", "·", "·"),
         Row(
-            "call 7 has had its time", .patienceOver(call: 7, number: 1), "·", "·", "·", "·", "·",
-            "cut off call 7", "cut off call 7, answer 3: done → open"),
+            "another's now (2)", .holderChanged(.another, ticket: 2), "·", "·", "·", "·", "·",
+            "stop sync → stopping", "·", "·", "·", "·", "·"),
+        Row(
+            "another's now (8)", .holderChanged(.another, ticket: 8), "·", "·", "·", "·", "·", "·", "·", "·",
+            "·", "·", "·"),
+        Row(
+            "sync ended", .syncEnded, "·", "·", "·", "·", "·", "release → open", "·", "·", "·", "·",
+            "show elsewhere → elsewhere"),
+        Row(
+            "uploadData (8)", .called(8, .uploadData, instance: 1), "·", "·", "·", "·", "·", "·", "·", "·",
+            "·", "·", "·"),
+        Row(
+            "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1), "·", "·", "·", "·", "·",
+            "start call 8", "·", "·", "·", "·", "·"),
+        Row(
+            "call 7 ended", .callEnded(7), "·", "·", "·", "·", "·", "·", "stop waiting for call 7",
+            "stop waiting for call 7, release, answer 3: done → open", "·", "·", "·"),
+        Row(
+            "call 7 has had its time", .patienceOver(call: 7, number: 1), "·", "·", "·", "·", "·", "·",
+            "cut off call 7", "cut off call 7, release, answer 3: done → open", "·", "·", "·"),
     ]
 
     /// What can happen; the switches have no default on purpose.
     enum Kind: CaseIterable {
         case joined, dropped, open, connect, disconnect, clear, updateSchema, close, closeWithFiles
-        case abandoned, finished, failed, syncEnded, upload, fetch, callEnded, patienceOver
+        case abandoned, finished, failed, claimedHere, claimedElsewhere, becameOurs, becameAnothers
+        case syncEnded, upload, fetch, callEnded, patienceOver
 
         init(_ event: LifecycleEvent) {
             switch event {
@@ -155,6 +197,8 @@ import Testing
                 }
             case .abandoned: self = .abandoned
             case .finished(let error): self = error == nil ? .finished : .failed
+            case .claimed(let holder): self = holder == .us ? .claimedHere : .claimedElsewhere
+            case .holderChanged(let holder, _): self = holder == .us ? .becameOurs : .becameAnothers
             case .syncEnded: self = .syncEnded
             case .called(_, let kind, _): self = kind == .uploadData ? .upload : .fetch
             case .callEnded: self = .callEnded
@@ -212,10 +256,12 @@ extension LifecycleEffect {
         switch self {
         case .work(let work): work.text
         case .cancelOpening: "cancel opening"
-        case .follow: "follow"
         case .startSync: "start sync"
         case .stopSync: "stop sync"
         case .discardSync: "discard sync"
+        case .showElsewhere: "show elsewhere"
+        case .release: "release"
+        case .tellFailure: "tell failure"
         case .startCall(let id): "start call \(id)"
         case .startPatience(let id, _): "wait for call \(id)"
         case .endPatience(let id): "stop waiting for call \(id)"
@@ -230,6 +276,7 @@ extension LifecycleWork {
         switch self {
         case .open(let ticket): "open(\(ticket))"
         case .prepare(let ticket): "prepare(\(ticket))"
+        case .claim(let ticket): "claim(\(ticket))"
         case .make(let ticket): "make(\(ticket))"
         case .clear(let ticket): "clear(\(ticket))"
         case .applySchema(let ticket): "apply schema(\(ticket))"
