@@ -5,6 +5,7 @@
 # usage: Scripts/nightly.sh [STEP...]      without arguments: all, in this order
 #   sessions      10,000 random sessions against a model, 200 crashes
 #   lifecycles    10,000 random sequences of calls that open, connect, clear and close; descriptors, threads and memory
+#   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
 #   release       all products as a release build, in which a warning is an error, too
@@ -28,6 +29,11 @@ sessions() {
 lifecycles() {
     POWERSYNC_ONLY=Client POWERSYNC_LIFECYCLES="${POWERSYNC_LIFECYCLES:-10000}" \
         Scripts/test.sh --filter LifecycleSequenceTests
+}
+
+processes() {
+    POWERSYNC_ONLY=Client POWERSYNC_STARTS="${POWERSYNC_STARTS:-200}" POWERSYNC_KILLS="${POWERSYNC_KILLS:-50}" \
+        Scripts/test.sh --filter TwoProcessTests
 }
 
 values() {
@@ -101,7 +107,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions lifecycles values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
+all=(sessions lifecycles processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then

@@ -3,14 +3,22 @@ import PowerSync
 
 /// A program that syncs and writes until it is killed.
 ///
-/// Arguments: the database, the endpoint of the service, the file of ``SharedProgress``, the file for uploads.
+/// Arguments: the database, the endpoint of the service, the file of ``SharedProgress``, the file for uploads; or
+/// `start` or `pair` and those of ``StartChild`` and ``PairChild``.
 package enum CrashChild {
     /// Rows of each local transaction.
     package static let rowsOfTransaction = 3
+    /// The line that stands among the uploads if somebody uploads while another one does.
+    package static let overlap = "two upload at once"
 
     static func main() async {
+        let arguments = CommandLine.arguments
         do {
-            try await run(CommandLine.arguments)
+            switch arguments.dropFirst().first {
+            case "start": try await StartChild.run(Array(arguments.dropFirst(2)))
+            case "pair": try await PairChild.run(Array(arguments.dropFirst(2)))
+            default: try await run(arguments)
+            }
         } catch {
             FileHandle.standardError.write(Data("\(error)\n".utf8))
             exit(1)
@@ -76,7 +84,7 @@ package enum CrashChild {
 }
 
 /// Writes each transaction that it uploads into a file, which is the backend.
-private final class Connector: PowerSyncBackendConnectorProtocol {
+final class Connector: PowerSyncBackendConnectorProtocol {
     private let endpoint: String
     private let uploads: Int32
 
@@ -91,20 +99,30 @@ private final class Connector: PowerSyncBackendConnectorProtocol {
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        // The system frees it with the end of the process, as it does with the lock that is tested by it.
+        guard flock(uploads, LOCK_EX | LOCK_NB) == 0 else {
+            try append(CrashChild.overlap + "\n")
+            throw Failure(message: CrashChild.overlap)
+        }
+        defer { flock(uploads, LOCK_UN) }
         guard let transaction = try await database.getNextCrudTransaction() else { return }
         let lines = transaction.crud.map { entry in
             "\(entry.clientId) \(entry.transactionId ?? 0) \(entry.op.rawValue) \(entry.table) \(entry.id)\n"
         }
-        let bytes = Array(lines.joined().utf8)
+        try append(lines.joined())
+        try await transaction.complete()
+    }
+
+    private func append(_ text: String) throws {
+        let bytes = Array(text.utf8)
         // One call: a file never holds half a transaction.
         guard Foundation.write(uploads, bytes, bytes.count) == bytes.count else {
             throw Failure(message: "cannot write down an upload")
         }
-        try await transaction.complete()
     }
 }
 
-private struct Failure: Error, CustomStringConvertible {
+struct Failure: Error, CustomStringConvertible {
     let message: String
     var description: String { message }
 }

@@ -42,6 +42,25 @@ package struct SharedProgress: @unchecked Sendable {
         nonmutating set { words[16] = newValue }
     }
 
+    /// Since when the program has been syncing, by ``now``; 0 while it does not.
+    package var syncsSince: Int64 {
+        get { words[24] }
+        nonmutating set { words[24] = newValue }
+    }
+
+    /// Whether the program leaves syncing to another one.
+    package var isElsewhere: Bool {
+        get { words[32] != 0 }
+        nonmutating set { words[32] = newValue ? 1 : 0 }
+    }
+
+    /// The nanoseconds of a clock that all processes of the machine share, and that nobody can set.
+    package static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
     /// Unmaps the file; the value is of no use afterwards.
     package func unmap() { munmap(words, 4096) }
 }

@@ -33,6 +33,12 @@ struct CrashVerdict {
         try checkPositions(connection)
     }
 
+    /// Looks at what was synced alone.
+    init(ofSynced connection: SQLiteConnection) throws {
+        try checkVersions(connection)
+        try checkPositions(connection)
+    }
+
     private mutating func check(_ condition: Bool, _ problem: String) {
         if !condition { problems.append(problem) }
     }
