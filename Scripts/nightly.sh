@@ -4,6 +4,7 @@
 #
 # usage: Scripts/nightly.sh [STEP...]      without arguments: all, in this order
 #   sessions      10,000 random sessions against a model, 200 crashes
+#   coordinator   10,000 random sessions of the coordinator
 #   lifecycles    10,000 random sequences of calls that open, connect, clear and close; descriptors, threads and memory
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
@@ -24,6 +25,11 @@ cd "$(dirname "$0")/.."
 sessions() {
     POWERSYNC_ONLY=Client POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-10000}" \
         POWERSYNC_CRASHES="${POWERSYNC_CRASHES:-200}" Scripts/test.sh --filter 'SyncPropertyTests|CrashTests'
+}
+
+coordinator() {
+    POWERSYNC_ONLY=Client POWERSYNC_COORDINATOR_SEEDS="${POWERSYNC_COORDINATOR_SEEDS:-10000}" \
+        Scripts/test.sh --filter CoordinatorPropertyTests
 }
 
 lifecycles() {
@@ -107,7 +113,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions lifecycles processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
+all=(sessions coordinator lifecycles processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then

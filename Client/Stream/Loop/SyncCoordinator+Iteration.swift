@@ -30,7 +30,7 @@ extension SyncCoordinator {
             iteration = SyncState()
             // Shielded from the cancellation of this task, which ends most iterations.
             let database = database
-            await Task { await database.endIteration() }.value
+            await Task(executorPreference: environment.executor) { await database.endIteration() }.value
         }
         status.disconnect(error: failure)
         return Task.isCancelled ? .cancelled : end

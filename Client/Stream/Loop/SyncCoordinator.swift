@@ -53,7 +53,7 @@ package actor SyncCoordinator {
         self.activeStreams = activeStreams
         self.environment = environment
         self.log = log
-        credentials = CredentialsCache(fetch: backend.fetchCredentials)
+        credentials = CredentialsCache(executor: environment.executor, fetch: backend.fetchCredentials)
         http = SyncHTTP(userAgent: options.userAgent, prefersBinaryLines: options.prefersBinaryLines)
         checkpointRequests = CheckpointRequests(
             database: database, credentials: credentials, transport: transport, http: http,

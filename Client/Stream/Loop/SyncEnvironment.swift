@@ -14,6 +14,8 @@ package struct SyncEnvironment: Sendable {
     package var lull: @Sendable () async throws -> Void
     /// How long and how often opening is tried while another process holds the file.
     var opening = OpenRetryPolicy()
+    /// Where the tasks of sync run that are nobody's children; nil for the system's threads.
+    package var executor: (any TaskExecutor)?
     /// Waits before another look at files that other processes use, too; throws `CancellationError`.
     var waitForFiles: @Sendable (Duration) async throws -> Void = {
         try await ContinuousClock().sleep(for: $0)

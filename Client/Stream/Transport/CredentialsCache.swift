@@ -7,11 +7,17 @@ actor CredentialsCache {
     }
 
     private let fetch: @Sendable () async throws -> SyncCredentials?
+    private let executor: (any TaskExecutor)?
     private var cached: SyncCredentials?
     private var current: Fetch?
     private var nextID = 0
 
-    init(fetch: @escaping @Sendable () async throws -> SyncCredentials?) { self.fetch = fetch }
+    init(
+        executor: (any TaskExecutor)? = nil, fetch: @escaping @Sendable () async throws -> SyncCredentials?
+    ) {
+        self.executor = executor
+        self.fetch = fetch
+    }
 
     /// Returns the credentials, asking the app if there are none.
     ///
@@ -40,7 +46,7 @@ actor CredentialsCache {
                 current?.waiters[id] = continuation
             }
         } onCancel: {
-            Task { await self.forget(id) }
+            Task(executorPreference: executor) { await self.forget(id) }
         }
     }
 
@@ -50,7 +56,7 @@ actor CredentialsCache {
         let fetch = fetch
         return Fetch(
             id: id,
-            task: Task {
+            task: Task(executorPreference: executor) {
                 let result: Result<SyncCredentials, any Error>
                 do {
                     if let credentials = try await fetch() {
@@ -61,7 +67,7 @@ actor CredentialsCache {
                 } catch {
                     result = .failure(error)
                 }
-                self.finish(id, result)
+                await self.finish(id, result)
             })
     }
 

@@ -105,32 +105,7 @@ final class ClientUnderTest {
     }
 
     /// Runs one statement of the app inside its transaction.
-    func run(_ statement: LocalStatement) throws {
-        switch statement {
-        case .insert(let row, let title, let n, let replaces):
-            try writer.run(
-                "INSERT \(replaces ? "OR REPLACE " : "")INTO \(row.table)(id, title, n) VALUES (?, ?, ?)",
-                [.text(row.id), SQLiteValue(title), SQLiteValue(n.map(Int64.init))])
-        case .update(let row, let title, let n):
-            var assignments: [String] = []
-            var values: [SQLiteValue] = []
-            if let title {
-                assignments.append("title = ?")
-                values.append(SQLiteValue(title))
-            }
-            if let n {
-                assignments.append("n = ?")
-                values.append(SQLiteValue(n.map(Int64.init)))
-            }
-            try writer.run(
-                "UPDATE \(row.table) SET \(assignments.joined(separator: ", ")) WHERE id = ?",
-                values + [.text(row.id)])
-        case .delete(let row):
-            try writer.run("DELETE FROM \(row.table) WHERE id = ?", [.text(row.id)])
-        case .note(let id, let title):
-            try writer.run("INSERT INTO notes(id, title) VALUES (?, ?)", [.text(id), .text(title)])
-        }
-    }
+    func run(_ statement: LocalStatement) throws { try writer.run(statement) }
 
     /// The transaction that an upload takes next: the id of its last entry, and the entries.
     func nextUpload() throws -> (last: Int64, transaction: Int64, entries: [String])? {

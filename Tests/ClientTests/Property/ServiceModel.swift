@@ -77,6 +77,13 @@ struct ServiceModel {
         return next
     }
 
+    /// Takes a write checkpoint that the client chose; returns the greatest that there was.
+    mutating func take(writeCheckpoint id: Int64) -> Int64 {
+        let greatest = max(writeCheckpoint ?? 0, id)
+        writeCheckpoint = greatest
+        return greatest
+    }
+
     /// Replaces superseded operations by MOVE, and the beginning without current rows by one CLEAR.
     mutating func compact(_ index: Int, clears: Bool) {
         var operations = buckets[index].operations

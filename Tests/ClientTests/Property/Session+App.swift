@@ -60,22 +60,7 @@ extension Session {
         lastEntry = last
     }
 
-    private func randomStatement() -> LocalStatement {
-        let title = random.once(in: 4) ? nil : random.pick(ModelContent.titles)
-        let n = random.once(in: 3) ? nil : random.below(4)
-        let row =
-            random.once(in: 8)
-            ? ModelRow.draft("r\(random.below(3))")
-            : ModelRow(type: random.pick(ModelRow.tables), id: "r\(random.below(5))")
-        switch random.below(9) {
-        case 0, 1: return .insert(row, title: title, n: n, replaces: false)
-        case 2: return .insert(row, title: title, n: n, replaces: true)
-        case 3, 4: return .update(row, title: .some(title), n: .some(n))
-        case 5: return .update(row, title: nil, n: .some(n))
-        case 6, 7: return .delete(row)
-        default: return .note(id: "n\(random.below(100))", title: title ?? "b")
-        }
-    }
+    private func randomStatement() -> LocalStatement { .random(&random) }
 
     // MARK: Uploading (client-core 8.1, 8.2)
 

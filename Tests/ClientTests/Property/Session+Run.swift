@@ -50,38 +50,8 @@ extension Session {
     }
 
     private func writeService() {
-        if random.once(in: 8) {
-            let bucket = random.below(service.buckets.count)
-            for operation in service.buckets[bucket].current.values.sorted(by: { $0.id < $1.id }) {
-                guard let row = operation.row else { continue }
-                service.write(
-                    row, nil, subkey: operation.subkey, bucket: bucket,
-                    checksum: UInt32(truncatingIfNeeded: random.next()))
-            }
-            if random.once(in: 2) { service.compact(bucket, clears: true) }
-        }
-        for _ in 0...random.below(3) {
-            let type =
-                random.once(in: 10) ? random.pick(["drafts", "unheard-of"]) : random.pick(ModelRow.tables)
-            let row = ModelRow(type: type, id: "r\(random.below(5))")
-            let content =
-                random.once(in: 4)
-                ? nil
-                : ModelContent(
-                    id: row.id, title: random.once(in: 5) ? nil : random.pick(ModelContent.titles),
-                    n: random.once(in: 4) ? nil : random.below(4),
-                    extra: random.once(in: 3) ? random.below(100) : nil)
-            let subkey = random.once(in: 3) ? random.pick(["k1", "k/2"]) : nil
-            let bucket = random.below(service.buckets.count)
-            service.write(
-                row, content, subkey: subkey, bucket: bucket,
-                checksum: UInt32(truncatingIfNeeded: random.next()))
-            // The same row comes through other queries, too.
-            if random.once(in: 4) {
-                service.write(
-                    row, content, subkey: subkey, bucket: random.below(service.buckets.count),
-                    checksum: UInt32(truncatingIfNeeded: random.next()))
-            }
+        service.changeRows(&random) { random in
+            random.once(in: 10) ? random.pick(["drafts", "unheard-of"]) : random.pick(ModelRow.tables)
         }
     }
 
