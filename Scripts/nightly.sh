@@ -17,7 +17,7 @@
 #   pruning       a ledger of 5,000,000 entries is pruned while 1,000 transactions a second arrive, against a release build
 #   busy          the whole suite with two busy processes beside it
 #   postgres-18   the whole suite on PostgreSQL 18
-#   sanitize      the parts with locks and threads of their own under ThreadSanitizer
+#   sanitize      the client, what it stands on, and the HTTP server under ThreadSanitizer and AddressSanitizer
 #   fuzz          what reads bytes from outside: the targets of Scripts/fuzz.sh, five minutes each, those of the backend ten
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -97,13 +97,8 @@ postgres-18() {
     Scripts/postgres-18.sh Scripts/test.sh
 }
 
-# A race that is reported ends the run with a status of its own.
 sanitize() {
-    local options=(--sanitize thread --scratch-path .build/thread)
-    export POWERSYNC_ONLY=System,SQLite,HTTPServer POWERSYNC_TEST_PATIENCE="${POWERSYNC_TEST_PATIENCE:-3}"
-    swift build --build-tests "${options[@]}"
-    swift test --skip-build --disable-xctest "${options[@]}" \
-        --experimental-maximum-parallelization-width "$(getconf _NPROCESSORS_ONLN)"
+    Scripts/sanitize.sh
 }
 
 fuzz() {
