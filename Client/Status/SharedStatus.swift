@@ -27,14 +27,28 @@ package final class SharedStatus: Sendable {
         var observers: [Int: Observer] = [:]
         var lastObserver = 0
 
-        mutating func tell(_ snapshot: SyncStatusSnapshot) {
+        /// Sets the newest status; returns what is to be told.
+        mutating func tell(_ snapshot: SyncStatusSnapshot) -> News {
             self.snapshot = snapshot
             told += 1
-            for observer in observers.values { observer(snapshot) }
+            return News(observers: Array(observers.values), snapshot: snapshot)
         }
     }
 
+    /// A status, and whoever is told it.
+    private struct News {
+        var observers: [Observer] = []
+        var snapshot: SyncStatusSnapshot?
+
+        func tell() { for observer in observers { observer(snapshot) } }
+    }
+
     private let state: Lock<State>
+    /// Held from a change until it is told, so that statuses come in their order; taken before `state`.
+    ///
+    /// Observers run under this lock alone. They resume tasks, and resuming waits for whoever cancels the task at that
+    /// moment, whose handlers come back here to forget the observer: that takes `state`, and never this.
+    private let turn = Lock(())
 
     /// Makes a status.
     ///
@@ -54,10 +68,13 @@ package final class SharedStatus: Sendable {
     ///   - session: the sync session that speaks; nothing happens if it is not the newest. Nil for everybody else.
     ///   - change: changes the newest status; returns whether that is news.
     package func update(inSession session: Int? = nil, _ change: (inout SyncStatusSnapshot) -> Bool) {
-        state.withLock { state in
-            guard session == nil || session == state.session else { return }
-            var snapshot = state.snapshot ?? SyncStatusSnapshot()
-            if change(&snapshot) { state.tell(snapshot) }
+        turn.withLock { _ in
+            let news = state.withLock { state -> News? in
+                guard session == nil || session == state.session else { return nil }
+                var snapshot = state.snapshot ?? SyncStatusSnapshot()
+                return change(&snapshot) ? state.tell(snapshot) : nil
+            }
+            news?.tell()
         }
     }
 
@@ -73,15 +90,19 @@ package final class SharedStatus: Sendable {
         while true {
             let before = state.withLock { $0.told }
             let stored = try await read()
-            let isOver = state.withLock { state in
-                var snapshot = state.snapshot ?? SyncStatusSnapshot()
-                if snapshot.connected || snapshot.connecting { return true }
-                guard state.told == before else { return false }
-                if resetting { snapshot = SyncStatusSnapshot() }
-                snapshot.iteration.priorities = stored.priorities
-                snapshot.iteration.streams = stored.streams
-                if resetting || snapshot.iteration != state.snapshot?.iteration { state.tell(snapshot) }
-                return true
+            let isOver = turn.withLock { _ in
+                let news = state.withLock { state -> News? in
+                    var snapshot = state.snapshot ?? SyncStatusSnapshot()
+                    if snapshot.connected || snapshot.connecting { return News() }
+                    guard state.told == before else { return nil }
+                    if resetting { snapshot = SyncStatusSnapshot() }
+                    snapshot.iteration.priorities = stored.priorities
+                    snapshot.iteration.streams = stored.streams
+                    let isNew = resetting || snapshot.iteration != state.snapshot?.iteration
+                    return isNew ? state.tell(snapshot) : News()
+                }
+                news?.tell()
+                return news != nil
             }
             if isOver { return }
         }
@@ -114,17 +135,21 @@ package final class SharedStatus: Sendable {
     ///
     /// - Parameters:
     ///   - includesCurrent: whether that begins with the status as it is now.
-    ///   - observer: runs under the lock: it must be quick, and must not touch this status.
+    ///   - observer: must be quick, and must not change this status. Another thread may call it once more after
+    ///     ``forget(_:)``.
     /// - Returns: the number to give to ``forget(_:)``, and the status as it is now.
     @discardableResult
     package func observe(
         includingCurrent includesCurrent: Bool = true, _ observer: @escaping Observer
     ) -> (id: Int, current: SyncStatusSnapshot?) {
-        state.withLock { state in
-            state.lastObserver += 1
-            state.observers[state.lastObserver] = observer
-            if includesCurrent { observer(state.snapshot) }
-            return (state.lastObserver, state.snapshot)
+        turn.withLock { _ in
+            let (id, snapshot) = state.withLock { state in
+                state.lastObserver += 1
+                state.observers[state.lastObserver] = observer
+                return (state.lastObserver, state.snapshot)
+            }
+            if includesCurrent { observer(snapshot) }
+            return (id, snapshot)
         }
     }
 

@@ -20,7 +20,7 @@ final class StatusFeed: Sendable {
     }
 
     private let shared: SharedStatus
-    // Its sections may take the lock of `shared`, never the other way round.
+    // Its sections may take the lock of `shared`, but tell nobody anything: that resumes tasks.
     private let state = Lock(State())
 
     /// Shows a status.
@@ -41,17 +41,19 @@ final class StatusFeed: Sendable {
     func follow() -> AsyncStream<any SyncStatusData> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: (any SyncStatusData).self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-        let id = state.withLock { state -> Int? in
-            if let last = state.last {
-                continuation.yield(last)
-                return nil
-            }
-            let (id, _) = shared.observe { continuation.yield(SyncStatusValue($0)) }
-            state.followers.insert(id)
-            return id
+        if let last = state.withLock({ $0.last }) {
+            continuation.yield(last)
+            return stream
         }
-        if let id {
+        let (id, _) = shared.observe { continuation.yield(SyncStatusValue($0)) }
+        let isOpen = state.withLock { state in
+            if state.last == nil { state.followers.insert(id) }
+            return state.last == nil
+        }
+        if isOpen {
             continuation.onTermination = { [weak self] _ in self?.forget(id) }
+        } else {
+            shared.forget(id)
         }
         return stream
     }
@@ -63,14 +65,13 @@ final class StatusFeed: Sendable {
     func wait(until condition: @escaping @Sendable (SyncStatusValue) -> Bool) async throws {
         try Task.checkCancellation()
         let (ends, end) = AsyncThrowingStream<Void, any Error>.makeStream()
-        let id = state.withLock { state -> Int? in
-            guard state.last == nil else { return nil }
-            let (id, _) = shared.observe { if condition(SyncStatusValue($0)) { end.yield(()) } }
-            state.waiters[id] = end
-            return id
-        }
-        guard let id else { throw PowerSyncError.closed }
+        let (id, _) = shared.observe { if condition(SyncStatusValue($0)) { end.yield(()) } }
         defer { forget(id) }
+        let isOpen = state.withLock { state in
+            if state.last == nil { state.waiters[id] = end }
+            return state.last == nil
+        }
+        guard isOpen else { throw PowerSyncError.closed }
         for try await _ in ends { return }
         throw CancellationError()
     }

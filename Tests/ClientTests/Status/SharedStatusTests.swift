@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -24,6 +25,33 @@ import Testing
         }
 
         var snapshots: [SyncStatusSnapshot] { seen.withLock { $0 } }
+    }
+
+    /// Cancelling a task runs its handlers under a lock of the runtime, which whoever resumes the task takes, too.
+    @Test func aFollowerMayBeCancelledWhileSomethingIsTold() async throws {
+        let status = SharedStatus()
+        let feed = StatusFeed(of: status)
+        let isOver = Lock((telling: false, cancelling: false))
+        // Threads of their own: a deadlock must not take those of the tests.
+        try DetachedThread.start {
+            while !isOver.withLock({ $0.cancelling }) {
+                status.update { snapshot in
+                    snapshot.uploading.toggle()
+                    return true
+                }
+            }
+            isOver.withLock { $0.telling = true }
+        }
+        try DetachedThread.start {
+            for _ in 0..<2_000 {
+                let seen = Lock(0)
+                let follower = Task { for await _ in feed.follow() { seen.withLock { $0 += 1 } } }
+                while seen.withLock({ $0 < 2 }) { sched_yield() }
+                follower.cancel()
+            }
+            isOver.withLock { $0.cancelling = true }
+        }
+        try await wait(for: "both threads to end") { isOver.withLock { $0.telling && $0.cancelling } }
     }
 
     @Test func whatWasReadBeforeSomethingNewerWasToldIsReadAgain() async throws {
