@@ -80,6 +80,8 @@ final class CurlTransfer {
             ps_curl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
             ps_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
             ps_curl_set_long(easy, CURLOPT_NOSIGNAL, 1),
+            // What a proxy says to CONNECT is not the head of the answer.
+            ps_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
             // A name that is still being looked up must not hold up the cancelling of its transfer.
             ps_curl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
             ps_curl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),

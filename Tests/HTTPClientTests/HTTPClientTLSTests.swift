@@ -1,3 +1,6 @@
+import Foundation
+import PowerSyncHTTP
+import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
@@ -41,6 +44,25 @@ struct HTTPClientTLSTests {
         }
         #expect(error.code == .tls)
         #expect(error.message.contains("127.0.0.1"), "\(error)")
+    }
+
+    /// In a process of its own, because the environment is one for all.
+    @Test func theAnswerComesThroughAProxy() async {
+        await #expect(processExitsWith: .success) {
+            let server = try await TLSServer(for: "IP:192.0.2.1")
+            let asked = Lock("")
+            let proxy = try RawServer { connection in
+                asked.withLock { $0 = connection.request() ?? "" }
+                connection.send("HTTP/1.1 200 Connection established\r\nVia: 1.1 proxy\r\n\r\n")
+                connection.relay(to: server.port)
+            }
+            setenv("https_proxy", proxy.url(), 1)
+            let client = try HTTPClient(driving: CurlLoop(certificates: server.certificate))
+            let answer = try await client.send(HTTPClientRequest(url: "https://192.0.2.1/"))
+            #expect(asked.withLock { $0.hasPrefix("CONNECT 192.0.2.1:443 ") })
+            #expect(answer.status == 200 && answer.fields["content-type"]?.hasPrefix("text/html") == true)
+            #expect(answer.fields["via"] == nil)
+        }
     }
 
     @Test func aServerWithoutTLSIsRefused() async throws {

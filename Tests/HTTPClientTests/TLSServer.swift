@@ -18,7 +18,7 @@ final class TLSServer: Sendable {
 
     /// The file of its certificate, which nobody has signed but itself.
     let certificate: String
-    private let port: Int
+    let port: Int
     private let folder: TemporaryDirectory
     private let process: ChildProcess
 

@@ -122,6 +122,26 @@ package final class RawConnection: Sendable {
     /// Says that nothing more will be sent.
     package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
+    /// Passes everything on between the peer and a server of this machine, until neither sends any more.
+    ///
+    /// - Parameter port: Where the server listens; if nobody does, the peer sees the end.
+    package func relay(to port: Int) {
+        guard let other = (try? TCPSocket.connect(port: port)).map(RawConnection.init(descriptor:)) else {
+            return
+        }
+        let isAnswered = DispatchSemaphore(value: 0)
+        let pass: @Sendable () -> Void = {
+            while let bytes = other.receive() { self.send(bytes) }
+            self.finishSending()
+            isAnswered.signal()
+        }
+        guard (try? DetachedThread.start(pass)) != nil else { return other.end() }
+        while let bytes = receive() { other.send(bytes) }
+        other.finishSending()
+        isAnswered.wait()
+        other.end()
+    }
+
     /// Returns once the peer has closed its end.
     package func waitForHangUp() {
         while receive() != nil {}
