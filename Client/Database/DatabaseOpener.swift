@@ -120,11 +120,9 @@ struct DatabaseOpener: Sendable {
     /// A key without a cipher would leave the file readable for all without a word (client-api 2.14).
     private static func refuseKeyWithoutCipher(_ statements: [String], on connection: SQLiteConnection) throws
     {
-        let setsKey = statements.contains { statement in
-            let words = statement.lowercased().split { !$0.isLetter && $0 != "_" }
-            return words.first == "pragma" && words.dropFirst().first == "key"
-        }
-        guard setsKey, try connection.one("PRAGMA cipher", [], { $0.string(0) }) == nil else { return }
+        guard statements.contains(where: ShownText.setsKey),
+            try connection.one("PRAGMA cipher", [], { $0.string(0) }) == nil
+        else { return }
         throw PowerSyncError(.invalidArgument, "This SQLite knows no encryption, a key has no effect")
     }
 

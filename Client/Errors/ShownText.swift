@@ -14,6 +14,23 @@ enum ShownText {
         return "\(sql[..<key.endIndex]) …"
     }
 
+    /// Whether SQL sets the key of a file that is opened, wherever in it.
+    ///
+    /// - Parameter sql: the SQL text.
+    /// - Returns: whether it does; a literal that says the same counts, too.
+    static func setsKey(_ sql: String) -> Bool {
+        let bare = sql.replacing(#/--[^\n]*|/\*.*?\*//#.dotMatchesNewlines(), with: " ")
+        let name = #/\b(?:hex|text)?(?:re)?key\b/#
+        return bare.split(separator: ";").contains { statement in
+            let words = statement.lowercased()
+            if let pragma = words.firstMatch(of: #/\bpragma\b\s*(?:["`\[]?\w+["`\]]?\s*\.)?\s*["`\[]?(\w+)/#)
+            {
+                return pragma.1.wholeMatch(of: name) != nil
+            }
+            return words.firstMatch(of: #/\battach\b.*\bkey\b/#.dotMatchesNewlines()) != nil
+        }
+    }
+
     /// Returns an address without the name and the password that may stand before its host.
     static func address(_ address: String) -> String {
         guard let scheme = address.firstRange(of: "://") else { return address }

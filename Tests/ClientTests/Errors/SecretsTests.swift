@@ -16,11 +16,11 @@ import Testing
     }
 
     @Test func aStatementThatSetsAKeyIsNotShownWithIt() async throws {
-        let test = try TestDatabase(initialStatements: ["PRAGMA rekey = 'secret"])
-        let opening = await #expect(throws: PowerSyncError.self) { try await test.count("users") }
-        try check(opening, " for SQL: PRAGMA rekey …")
-        try await test.database.close()
         let other = try TestDatabase()
+        let changing = await #expect(throws: PowerSyncError.self) {
+            try await other.database.execute("PRAGMA rekey = 'secret")
+        }
+        try check(changing, " for SQL: PRAGMA rekey …")
         let attaching = await #expect(throws: PowerSyncError.self) {
             try await other.database.execute("ATTACH DATABASE '/nowhere/x.db' AS x KEY 'secret'")
         }
@@ -39,6 +39,30 @@ import Testing
         #expect(ShownText.sqlWithoutKey(sql) == shown)
     }
 
+    /// SQLite would do nothing, and the file be readable for all.
+    @Test(arguments: [
+        "PRAGMA key = 'secret'", "PRAGMA main.key = 'secret'", "PRAGMA hexkey='00'",
+        "pragma \"textkey\"('secret')",
+        "PRAGMA main . rekey = 'secret'", "PRAGMA hexrekey='00'", "-- of the app\nPRAGMA key = 'secret'",
+        "/* of\nthe app */ PRAGMA/**/key = 'secret'", "PRAGMA foreign_keys = ON; PRAGMA key = 'secret'",
+        "ATTACH DATABASE ':memory:' AS x KEY 'secret'",
+    ])
+    func aKeyWithoutACipherIsRefused(_ statement: String) async throws {
+        let test = try TestDatabase(initialStatements: [statement])
+        let error = await #expect(throws: PowerSyncError.self) { try await test.count("users") }
+        #expect(error?.code == .invalidArgument)
+        #expect(error?.errorDescription?.contains("knows no encryption") == true)
+    }
+
+    @Test(arguments: [
+        "PRAGMA foreign_keys = ON", "PRAGMA foreign_keys = ON; CREATE TEMP TABLE t (key TEXT PRIMARY KEY)",
+        "CREATE TEMP TABLE keys (key TEXT)",
+    ])
+    func whatOnlySpeaksOfAKeyIsNot(_ statement: String) async throws {
+        let test = try TestDatabase(initialStatements: [statement])
+        #expect(try await test.count("users") == 0)
+    }
+
     @Test(arguments: [
         ("https://a.example/base", "https://a.example/base"),
         ("https://user:secret@a.example/base?x=y@z", "https://a.example/base?x=y@z"),
@@ -50,7 +74,7 @@ import Testing
 
     /// A debugger, or a crash report that looks at values, shows no key and no token.
     @Test func aDatabaseShowsNothingOfWhatItKeeps() async throws {
-        let test = try TestDatabase(initialStatements: ["PRAGMA rekey = 'secret'"])
+        let test = try TestDatabase(initialStatements: ["SELECT 'secret'"])
         try await test.insertUser("A")
         let transaction = try #require(try await test.database.getNextCrudTransaction())
         let stream = test.database.syncStream(name: "a", params: nil)
