@@ -85,11 +85,12 @@ extension LocalDatabase {
             try await write(pool) {
                 try $0.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
             }
+            try await subscriptionsChanged(pool)
         } catch {
-            _ = group.streams.release(key, handle: handle)
+            // Nobody gets the handle.
+            release(key, handle: handle)
             throw error
         }
-        try await subscriptionsChanged(pool)
         return handle
     }
 

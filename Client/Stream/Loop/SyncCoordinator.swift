@@ -85,6 +85,8 @@ package actor SyncCoordinator {
         }
         // A stream that closed to be opened again at once is still shown as connected.
         status.disconnect()
+        // What was subscribed to while it stopped no stream has shown. Shielded, as the end of an iteration is.
+        await Task(executorPreference: environment.executor) { await self.showSubscriptions() }.value
         await credentials.invalidate()
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -43,6 +44,38 @@ struct StreamSubscriptionTests {
         #expect(bench.status.forStream(stream: a)?.subscription.hasSynced == false)
         stream.send(SyncLines.complete(0))
         try await a.waitForFirstSync()
+        try await bench.database.close()
+    }
+
+    @Test func aSubscriptionThatCannotBeShownIsHeldByNobody() async throws {
+        let bench = try ConnectedBench()
+        let pool = try await bench.database.pool()
+        let gate = BlockingGate()
+        let holders = (0..<DatabaseOpener.readerCount).map { _ in
+            Task { try await bench.database.readLock { _ in gate.wait() } }
+        }
+        try await wait(for: "the readers to be in use") { gate.arrivals == holders.count }
+        let subscribing = Task {
+            _ = try await bench.database.syncStream(name: "a", params: nil).subscribe()
+        }
+        try await wait(for: "the status to be read") { pool.waitingReads == 1 }
+        subscribing.cancel()
+        await #expect(throws: (any Error).self) { try await subscribing.value }
+        gate.open()
+        for holder in holders { try await holder.value }
+        #expect(bench.database.group.streams.active.isEmpty)
+        try await bench.database.close()
+    }
+
+    @Test func whatIsSubscribedToJustBeforeTheEndIsShown() async throws {
+        let bench = try ConnectedBench()
+        for number in 0..<10 {
+            try await bench.connect()
+            _ = try await bench.stream(number)
+            let stream = try await bench.database.syncStream(name: "s\(number)", params: nil).subscribe()
+            try await bench.database.disconnect()
+            #expect(bench.status.forStream(stream: stream) != nil, "\(number)")
+        }
         try await bench.database.close()
     }
 
