@@ -4,6 +4,8 @@ struct RetryPolicy: Sendable {
     static let longest = Duration.seconds(300)
     /// The least time from a reconnect with fresh credentials until others are fetched ahead of their end.
     static let leastRefreshDistance = Duration.seconds(5)
+    /// The wait that grows when the app has chosen a shorter one.
+    static let leastAfterMismatches = Duration.seconds(1)
 
     /// The wait after an ordinary failure.
     let base: Duration
@@ -37,11 +39,17 @@ struct RetryPolicy: Sendable {
         return mismatches > 1
     }
 
-    /// Returns the next wait; `random`, from 0 to 1, spreads clients by ±10 %.
-    func delay(random: Double) -> Duration {
-        var delay = base
+    /// Returns the wait after an ordinary end; `random`, from 0 to 1, spreads clients by ±10 %.
+    func delay(random: Double) -> Duration { base * Self.spread(random) }
+
+    /// Returns the wait after data that did not match its checksum, the longer the more often in a row.
+    func delayAfterMismatch(random: Double) -> Duration {
+        // Twice nothing would be nothing.
+        var delay = mismatches > 1 ? max(base, Self.leastAfterMismatches) : base
         for _ in 1..<max(mismatches, 1) where delay < Self.longest { delay *= 2 }
         // A longer delay that the app itself chose stays.
-        return min(delay, max(Self.longest, base)) * (0.9 + 0.2 * random)
+        return min(delay, max(Self.longest, base)) * Self.spread(random)
     }
+
+    private static func spread(_ random: Double) -> Double { 0.9 + 0.2 * random }
 }

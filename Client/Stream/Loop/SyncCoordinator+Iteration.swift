@@ -122,13 +122,9 @@ extension SyncCoordinator {
     func perform(_ effects: [SyncEffect], _ prefetch: Signal) async -> SyncCloseReason? {
         for effect in effects {
             switch effect {
-            case .perform, .open, .status, .diagnostics: continue
-            case .log(let severity, let message): log(severity, message)
+            case .perform, .open, .status, .log, .completed, .diagnostics: continue
             case .fetchCredentials(expired: true): await credentials.invalidate()
             case .fetchCredentials(expired: false): prefetch.raise()
-            case .completed:
-                retry.succeeded()
-                status.clearDownloadError()
             case .close(let reason): return reason
             }
         }

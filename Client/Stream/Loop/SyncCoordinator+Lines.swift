@@ -53,11 +53,20 @@ extension SyncCoordinator {
         }
     }
 
-    /// Feeds an event to the reducer, and shows the status that comes of it; the state changes only with the commit.
+    /// Feeds an event to the reducer, and shows what comes of it in its order; the state changes only with the commit.
     private func feed(_ event: SyncEvent) async throws -> (effects: [SyncEffect], hold: Duration) {
         let result = try await database.step(event, iteration, tuning: options.tuning)
         iteration = result.iteration
-        for case .status(let status) in result.effects { self.status.show(status) }
+        for effect in result.effects {
+            switch effect {
+            case .status(let status): self.status.show(status)
+            case .log(let severity, let message): log(severity, message)
+            case .completed:
+                retry.succeeded()
+                status.clearDownloadError()
+            case .perform, .open, .diagnostics, .fetchCredentials, .close: continue
+            }
+        }
         return (result.effects, result.hold)
     }
 

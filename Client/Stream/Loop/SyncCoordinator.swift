@@ -95,6 +95,7 @@ package actor SyncCoordinator {
         let delay: Duration
         switch end {
         case .closed(let reason) where reason.reconnectsAtOnce: return
+        case .closed(.checksumMismatch): delay = retry.delayAfterMismatch(random: environment.random())
         case .closed, .failed: delay = retry.delay(random: environment.random())
         case .silent, .cancelled: return
         }

@@ -338,6 +338,31 @@ import Testing
         }
     }
 
+    @Test func onlyMismatchesWaitLongerAndLonger() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            for (attempt, delay) in [5, 10, 20].enumerated() {
+                let stream = try await rig.stream(attempt)
+                stream.send(
+                    SyncLines.checkpoint(2, [.init("b", checksum: 1)]), first, SyncLines.complete(2))
+                try await wait(for: "the pause") { rig.clock.waiting.contains(.seconds(delay)) }
+                rig.clock.advance(by: .seconds(delay))
+            }
+            try await rig.stream(3).end()
+            try await wait(for: "the ordinary pause") { rig.clock.waiting.contains(.seconds(5)) }
+        }
+    }
+
+    @Test func whatIsSyncedIsNotShownWithAnErrorOfBefore() async throws {
+        try await SyncRig.run(try await SyncRig()) { rig in
+            try await rig.stream(0).fallSilent()
+            let stream = try await rig.stream(1)
+            stream.send(checkpoint, first, second, SyncLines.complete(2))
+            try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
+            #expect(rig.snapshots.contains { $0.downloadError != nil })
+            #expect(!rig.snapshots.contains { $0.downloadError != nil && !$0.priorities.isEmpty })
+        }
+    }
+
     @Test func subscribingOpensAnotherStreamAtOnce() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
