@@ -13,7 +13,7 @@ import Testing
     private static let seeds: Range<Int> = {
         let seed = TestOptions.number("POWERSYNC_SEED", standard: -1)
         if seed >= 0 { return seed..<seed + 1 }
-        return 0..<TestOptions.number("POWERSYNC_COORDINATOR_SEEDS", standard: 200)
+        return 0..<TestOptions.number("POWERSYNC_COORDINATOR_SEEDS", standard: 300)
     }()
     private static let shards = 4
     private static let done = Lock(0)
@@ -42,7 +42,7 @@ import Testing
             print("coordinator: met \(met.map { "\($0.key) \($0.value)" }.sorted())")
         }
         // A single seed need not meet everything, nor a run that stopped at a difference.
-        guard Self.seeds.count >= 200, outcomes.count == Self.seeds.count else { return }
+        guard Self.seeds.count >= 300, outcomes.count == Self.seeds.count else { return }
         let missing = CoordinatorSituation.allCases.filter { met[$0] == nil }
         #expect(missing.isEmpty, "the sessions never met these situations")
     }
