@@ -66,6 +66,11 @@ final class TableChangeMailbox: Sendable {
     }
 
     private let state = Lock(State())
+    /// Raised when no more names come.
+    let ended = Signal()
+
+    /// Whether no more names come.
+    var isFinished: Bool { state.withLock { $0.isFinished } }
 
     /// Whether somebody waits for names.
     var isWaitedFor: Bool { state.withLock { $0.waiter != nil } }
@@ -117,6 +122,7 @@ final class TableChangeMailbox: Sendable {
             state.isFinished = true
             return state.waiter.take()
         }
+        ended.raise()
         waiter?.resume(returning: nil)
     }
 }

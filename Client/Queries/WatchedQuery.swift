@@ -82,7 +82,13 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
         } while true
         if let lastResult {
             let rest = lastResult + throttle - environment.uptime()
-            if rest > .zero { try await environment.sleep(rest) }
+            if rest > .zero {
+                let environment = environment
+                // Cancelled by us or by the app: looked at below.
+                await withCancellation(by: mailbox.ended) { try? await environment.sleep(rest) }
+                try Task.checkCancellation()
+                if mailbox.isFinished { return false }
+            }
         }
         // Taken before the query runs: a change that comes later leads to another result.
         _ = isRelevant(mailbox.drain())

@@ -266,6 +266,20 @@ struct WatchTests {
         #expect(try await results.next() == nil)
     }
 
+    @Test func closingEndsAWatchWithinItsThrottle() async throws {
+        let clock = SteppedClock()
+        let test = try TestDatabase(environment: clock.environment)
+        let results = try watch(test, throttle: 3_600)
+        let count = Lock(0)
+        let watching = Task { for try await _ in results { count.withLock { $0 += 1 } } }
+        try await wait(for: "the first result") { count.withLock { $0 == 1 } }
+        try await test.insertUser("A")
+        try await wait(for: "the throttle") { clock.waiting == [.seconds(3_600)] }
+        try await test.database.close()
+        try await wait(forEndOf: watching)
+        #expect(count.withLock { $0 } == 1)
+    }
+
     @Test func watchFollowsTheTablesOfANewSchema() async throws {
         let local = Schema(
             Table(name: "users", columns: [.text("name")], viewNameOverride: "inactive_synced_users"),
