@@ -105,13 +105,21 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     /// Makes open connections ready for this instance.
     func prepare(_ pool: SQLitePool) async throws {
-        try await apply(schema, to: pool)
+        // Other instances may watch what was another table before.
+        if try await apply(schema, to: pool) { group.changed([TableChanges.schema]) }
         try await refreshStatus(pool, resetting: false)
         member.open(pool)
     }
 
     /// Creates or updates tables and views on all connections; the state of the schema is not touched.
-    func apply(_ schema: any SchemaProtocol, to pool: SQLitePool) async throws {
+    ///
+    /// - Parameters:
+    ///   - schema: the schema.
+    ///   - pool: the connections.
+    /// - Returns: whether the database was changed by it.
+    /// - Throws: `PowerSyncError`.
+    @discardableResult
+    func apply(_ schema: any SchemaProtocol, to pool: SQLitePool) async throws -> Bool {
         do {
             try schema.validate()
         } catch {
@@ -119,8 +127,10 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
             logger.warning("The schema breaks a rule: \(error)", tag: LogTag.database)
         }
         let json = try Schema(tables: schema.tables, rawTables: schema.rawTables).json().text
-        try await wrapping {
+        return try await wrapping {
             try await pool.all { writer, readers in
+                let version = "PRAGMA schema_version"
+                let before = try writer.one(version) { $0.int64(0) }
                 try writer.transaction {
                     try writer.run("SELECT powersync_init()")
                     try CoreMigrations.markKeys(writer)
@@ -128,6 +138,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
                 }
                 // Each reader has to notice that its idea of the schema is old.
                 for reader in readers { try reader.execute("PRAGMA table_info('sqlite_master')") }
+                return try writer.one(version) { $0.int64(0) } != before
             }
         }
     }

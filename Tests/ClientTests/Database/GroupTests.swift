@@ -25,6 +25,23 @@ struct GroupTests {
         #expect(try await results.next() == [1])
     }
 
+    @Test func aSchemaThatASecondInstanceBringsIsFollowedByTheWatchesOfTheFirst() async throws {
+        let folder = try TemporaryDirectory()
+        let a = try TestDatabase(
+            folder: folder, schema: Schema(Table(name: "users", columns: [.text("name")])))
+        let results = try a.database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }
+        let seen = Lock<[Int]>([])
+        let watching = Task { for try await counts in results { seen.withLock { $0 += counts } } }
+        try await wait(for: "the first result") { seen.withLock { $0 == [0] } }
+        let b = try TestDatabase(
+            folder: folder, schema: Schema(Table(name: "users", columns: [.text("name")], localOnly: true)))
+        try await b.database.execute("INSERT INTO users (id, name) VALUES ('1', 'B')")
+        try await wait(for: "what b has written") { seen.withLock { $0.last == 1 } }
+        try await a.database.close()
+        try await b.database.close()
+        try await wait(forEndOf: watching)
+    }
+
     @Test func noWarningOnceTheFirstIsClosed() async throws {
         let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
