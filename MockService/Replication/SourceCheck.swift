@@ -12,10 +12,13 @@ struct SourceCheck {
     /// - Returns: Whether the state is one of this source.
     /// - Throws: `ReplicationError` of `.standby`, which says nothing of the state; `PostgresError`, `SQLiteError`.
     func isOurs(_ replication: PostgresConnection) async throws -> Bool {
-        // Before the position of now, which then lies behind it if both are of one log.
+        // Before the position of now, which then lies behind them if both are of one log: a former configuration that is
+        // served meanwhile stores on.
         let head = try await store.furthestHead()
+        let furthest = try await store.furthestLSN()
+        let known = try await store.source()
         let (now, position) = try await identity(replication)
-        guard let known = try await store.source() else {
+        guard let known else {
             try await store.note(now)
             return true
         }
@@ -24,7 +27,7 @@ struct SourceCheck {
             let found = try await replication.script("TIMELINE_HISTORY \(now.timeline)").first
             history = found?[0, "content"] ?? ""
         }
-        if now.continues(known, upTo: try await store.furthestLSN(), position: position, history: history) {
+        if now.continues(known, upTo: furthest, position: position, history: history) {
             try await store.note(now, hasCrashed: now.countersSince != known.countersSince)
             if head > position { try await store.lowerHeads(upTo: head, to: position) }
             return true

@@ -1,6 +1,5 @@
 import Foundation
 import PowerSyncHTTPClient
-import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
@@ -9,6 +8,8 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
+
+@testable import PowerSyncMockService
 
 /// Where state and source stand, which is compared at each start and each link (service 7.2, 7.8).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
@@ -298,6 +299,35 @@ struct StatePositionTests {
         let continues = now.continues(
             known, upTo: LSN(rawValue: 7), position: LSN(rawValue: position), history: history)
         #expect(continues == goesOn)
+    }
+
+    /// While a former configuration is served its state grows, and the source is asked for the next one meanwhile.
+    @Test func aStateThatGrowsWhileItsSourceIsAskedIsItsOwn() async throws {
+        try await TestService.run(Self.schema) { service in
+            try await service.start(Self.config)
+            let stream = try await service.open()
+            try await stream.holds(["lists/l1"])
+            let asking = try await PostgresConnection.connect(
+                service.uri, parameters: ["replication": "database"], poller: service.poller)
+            let locking = try await PostgresConnection.connect(service.uri, poller: service.poller)
+            let pid = try #require(try await asking.script("SELECT pg_backend_pid()").first?.scalar)
+            // What is asked for after the position.
+            try await locking.script("BEGIN; LOCK TABLE pg_catalog.pg_stat_bgwriter")
+            let check = SourceCheck(
+                source: .patient(service.uri), store: try #require(service.store))
+            async let isOurs = check.isOurs(asking)
+            try await wait(for: "the question to wait") {
+                try await service.source.query(
+                    "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1", [pid]
+                ).scalar == "Lock"
+            }
+            try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
+            try await stream.holds(["lists/l1", "lists/l3"])
+            try await locking.script("COMMIT")
+            #expect(try await isOurs)
+            await asking.close()
+            await locking.close()
+        }
     }
 
     /// A folder with a stopped cluster that is another's, to be started as a standby or promoted.

@@ -126,9 +126,12 @@ final class TestService: Sendable {
     /// The operation up to which clients are served.
     var checkpoint: Int64 { service.withLock { $0?.checkpoint?.operation ?? 0 } }
 
+    /// The state that is open.
+    var store: ServiceStore? { service.withLock { $0?.store } }
+
     /// Keeps so many readers of the state busy until the gate is opened.
     func occupyReaders(_ count: Int, until gate: BlockingGate) async throws -> [Task<Void, any Error>] {
-        let store = try #require(service.withLock { $0?.store })
+        let store = try #require(store)
         let busy = (0..<count).map { _ in Task { try await store.pool.read { _ in gate.wait() } } }
         try await wait(for: "\(count) readers to be busy", read: { gate.arrivals }, until: { $0 == count })
         return busy
