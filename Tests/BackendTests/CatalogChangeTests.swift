@@ -158,12 +158,13 @@ struct CatalogChangeTests {
     /// A reading that began before an upload arrived may end behind its plan: it is newer, and still too old to judge by.
     @Test func anUploadLooksNoFurtherThanAtAReadingOfItsOwn() async throws {
         try await TestBackend.with({ $0.uploadTimes.transaction = TestOptions.deadline / 3 }) { backend in
-            _ = try await backend.query("ALTER TABLE lists RENAME name TO title")
             // The last question of a reading waits for the one, every write of the table for the other.
             let reading = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             let writing = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             let looking = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             try await reading.script("BEGIN; LOCK TABLE pg_catalog.pg_publication")
+            // Behind the lock, since the backend reads the catalog again as soon as it hears of this.
+            try await writing.script("ALTER TABLE lists RENAME name TO title")
             async let new = backend.upload(put(#"{"title":"1"}"#, id: "new"))
             // A session that begins now may wait for the lock, too: where the server keeps no copy of the catalog's
             // descriptions, it reads all of them.
