@@ -4,6 +4,7 @@ import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -318,6 +319,20 @@ struct LinkTests {
             }
             for request in requests { request.cancel() }
             proxy.heal()
+        }
+    }
+
+    /// What goes takes nothing with it that has come since, such as the number of its socket.
+    @Test func theProxyServesWhoComesWhileAnotherGoes() async throws {
+        let server = try await TestPostgres.server()
+        let proxy = try PostgresProxy(to: server.port)
+        let poller = try Poller()
+        defer { poller.stop() }
+        let uri = server.uri().replacing(":\(server.port)/", with: ":\(proxy.port)/")
+        for _ in 0..<300 {
+            let connection = try await PostgresConnection.connect(uri, poller: poller)
+            #expect(try await connection.query("SELECT 1").scalar == "1")
+            await connection.close()
         }
     }
 

@@ -1,3 +1,4 @@
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
 
@@ -15,7 +16,7 @@ final class PostgresProxy: Sendable {
         var isHole = false
         /// The ports that connections lead to, in turn.
         var targets: [Int]
-        var open: Set<Int32> = []
+        var open: [ObjectIdentifier: RelayedConnection] = [:]
         var accepted = 0
     }
 
@@ -27,19 +28,23 @@ final class PostgresProxy: Sendable {
         state = Lock(State(targets: targets))
         (listener, port) = try TCPSocket.listen()
         try DetachedThread.start { [listener, state] in
-            var request = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-            while poll(&request, 1, -1) > 0, let client = try? TCPSocket.accept(listener) {
+            while RelayedConnection.wait(listener, POLLIN), let client = try? TCPSocket.accept(listener) {
                 let target = state.withLock { $0.targets[$0.accepted % $0.targets.count] }
                 guard let server = try? TCPSocket.connect(port: target) else {
                     close(client)
                     continue
                 }
+                let link = RelayedConnection(client: client, server: server)
                 state.withLock {
-                    $0.open.formUnion([client, server])
+                    $0.open[ObjectIdentifier(link)] = link
                     $0.accepted += 1
                 }
                 for (from, to) in [(client, server), (server, client)] {
-                    try? DetachedThread.start { Self.copy(from, to, state) }
+                    do {
+                        try DetachedThread.start { Self.copy(link, from, to, state) }
+                    } catch {
+                        link.cut()
+                    }
                 }
             }
             close(listener)
@@ -62,38 +67,21 @@ final class PostgresProxy: Sendable {
 
     /// Lets everything pass on new connections; those of before are over.
     func heal() {
-        state.withLock { state in
+        let links = state.withLock { state in
             state.isHole = false
-            for descriptor in state.open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            return Array(state.open.values)
         }
+        for link in links { link.cut() }
     }
 
-    private static func copy(_ from: Int32, _ to: Int32, _ state: Lock<State>) {
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        var request = pollfd(fd: from, events: Int16(POLLIN), revents: 0)
-        while poll(&request, 1, -1) > 0 {
-            let count = recv(from, &buffer, buffer.count, 0)
-            if count < 0, errno == EAGAIN || errno == EINTR { continue }
-            guard count > 0 else { break }
+    private static func copy(
+        _ link: RelayedConnection, _ from: Int32, _ to: Int32, _ state: Lock<State>
+    ) {
+        while let bytes = link.receive(from: from) {
             // What a hole has swallowed never comes out again.
-            if state.withLock({ $0.isHole }) { continue }
-            var sent = 0
-            while sent < count {
-                let result = buffer[sent..<count].withUnsafeBytes { send(to, $0.baseAddress, $0.count, 0) }
-                if result > 0 {
-                    sent += result
-                } else {
-                    var room = pollfd(fd: to, events: Int16(POLLOUT), revents: 0)
-                    guard errno == EAGAIN, poll(&room, 1, -1) > 0 else { break }
-                }
-            }
-            if sent < count { break }
+            if !state.withLock({ $0.isHole }), !link.send(bytes, to: to) { break }
         }
-        // Closed by whoever comes last, so that no number is somebody else's while the other thread uses it.
-        shutdown(to, Int32(SHUT_RDWR))
-        state.withLock { state in
-            if state.open.remove(from) == nil { return }
-            close(from)
-        }
+        link.cut()
+        state.withLock { $0.open[ObjectIdentifier(link)] = nil }
     }
 }

@@ -21,7 +21,7 @@ package final class PostgresRelay: Sendable {
     }
 
     private struct State {
-        var links: [ObjectIdentifier: Link] = [:]
+        var links: [ObjectIdentifier: RelayedConnection] = [:]
         var commitsToPass = 0
         var commitsToSwallow = 0
         var ending = Ending.cut
@@ -56,13 +56,13 @@ package final class PostgresRelay: Sendable {
     package init(to target: Int, dropping dropped: Set<String> = []) throws {
         (listener, port) = try TCPSocket.listen()
         try DetachedThread.start { [listener, state] in
-            while Link.wait(listener, POLLIN), let client = try? TCPSocket.accept(listener) {
+            while RelayedConnection.wait(listener, POLLIN), let client = try? TCPSocket.accept(listener) {
                 // Whoever cannot be served sees the end of its connection, as of a server that is away.
                 guard let server = try? TCPSocket.connect(port: target) else {
                     close(client)
                     continue
                 }
-                let link = Link(client: client, server: server)
+                let link = RelayedConnection(client: client, server: server)
                 state.withLock { $0.links[ObjectIdentifier(link)] = link }
                 do {
                     try DetachedThread.start { Self.serve(link, state, dropped) }
@@ -117,7 +117,7 @@ package final class PostgresRelay: Sendable {
 
     // MARK: One connection
 
-    private static func serve(_ link: Link, _ state: Lock<State>, _ dropped: Set<String>) {
+    private static func serve(_ link: RelayedConnection, _ state: Lock<State>, _ dropped: Set<String>) {
         defer {
             state.withLock { $0.links[ObjectIdentifier(link)] = nil }
             link.cut()
@@ -147,7 +147,7 @@ package final class PostgresRelay: Sendable {
     }
 
     /// Passes on what the server says, message by message.
-    private static func answer(_ link: Link, _ state: Lock<State>) {
+    private static func answer(_ link: RelayedConnection, _ state: Lock<State>) {
         var pending: [UInt8] = []
         while let bytes = link.receive(from: link.server) {
             pending += bytes
@@ -183,88 +183,4 @@ package final class PostgresRelay: Sendable {
     private static func isCommit(_ message: ArraySlice<UInt8>) -> Bool {
         message.first == UInt8(ascii: "C") && message.dropFirst(5).elementsEqual("COMMIT\0".utf8)
     }
-}
-
-/// The two sockets of a connection, closed with the last reference.
-private final class Link: Sendable {
-    let client: Int32
-    let server: Int32
-
-    init(client: Int32, server: Int32) {
-        self.client = client
-        self.server = server
-    }
-
-    deinit {
-        close(client)
-        close(server)
-    }
-
-    /// Ends both sides, which wakes whoever waits for them.
-    func cut() {
-        shutdown(client, Int32(SHUT_RDWR))
-        shutdown(server, Int32(SHUT_RDWR))
-    }
-
-    /// Reads the first message of the client, whole, which has no letter; a wish for encryption is declined.
-    func opening() -> [UInt8]? {
-        var bytes: [UInt8] = []
-        while true {
-            while bytes.count < 8 {
-                guard let more = receive(from: client) else { return nil }
-                bytes += more
-            }
-            // SSLRequest and GSSENCRequest.
-            let code = bytes[4..<8].reduce(0) { $0 << 8 | Int($1) }
-            guard code == 80_877_103 || code == 80_877_104 else {
-                let length = bytes[0..<4].reduce(0) { $0 << 8 | Int($1) }
-                while bytes.count < length {
-                    guard let more = receive(from: client) else { return nil }
-                    bytes += more
-                }
-                return bytes
-            }
-            bytes.removeFirst(8)
-            guard send([UInt8(ascii: "N")], to: client) else { return nil }
-        }
-    }
-
-    /// Reads what has arrived, waiting for it; nil at the end.
-    func receive(from descriptor: Int32) -> [UInt8]? {
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while Self.wait(descriptor, POLLIN) {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            if count > 0 { return Array(buffer[..<count]) }
-            guard count < 0, errno == EAGAIN || errno == EINTR else { return nil }
-        }
-        return nil
-    }
-
-    /// Sends all bytes; false if the other side is gone.
-    func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-        var sent = 0
-        while sent < bytes.count {
-            let result = bytes[sent...].withUnsafeBytes { sendWithoutSignal(descriptor, $0) }
-            if result > 0 {
-                sent += result
-            } else {
-                guard errno == EAGAIN || errno == EINTR, Self.wait(descriptor, POLLOUT) else { return false }
-            }
-        }
-        return true
-    }
-
-    static func wait(_ descriptor: Int32, _ events: Int32) -> Bool {
-        var request = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-        return poll(&request, 1, -1) > 0
-    }
-}
-
-private func sendWithoutSignal(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    #if os(Linux)
-        send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-    #else
-        // The sockets of `TCPSocket` have SO_NOSIGPIPE set.
-        send(descriptor, bytes.baseAddress, bytes.count, 0)
-    #endif
 }
