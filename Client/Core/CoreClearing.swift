@@ -17,10 +17,7 @@ package enum CoreClearing {
         let core = try CoreExtension.of(connection)
         try core.requireTransaction()
         if flags & softly == 0 {
-            try connection.withoutNotice {
-                try connection.run("DELETE FROM ps_oplog")
-                try connection.run("DELETE FROM ps_buckets")
-            }
+            for table in ["ps_oplog", "ps_buckets"] { try connection.deleteWithoutNotice(from: table) }
         } else {
             try requireNoIteration(core)
             try resetAppliedOperations(connection)
@@ -37,7 +34,7 @@ package enum CoreClearing {
             let name = SQLText.identifier(table.internalName)
             // The first row tells watchers; all others go at once.
             try connection.run("DELETE FROM \(name) WHERE rowid IN (SELECT rowid FROM \(name) LIMIT 1)")
-            try connection.withoutNotice { try connection.run("DELETE FROM \(name)") }
+            try connection.deleteWithoutNotice(from: name)
         }
         try core.applyingSync {
             for table in core.rawTables {

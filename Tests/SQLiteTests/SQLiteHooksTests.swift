@@ -57,8 +57,12 @@ struct SQLiteHooksTests {
         _ = tables.drain()
         try connection.run("DELETE FROM foo")
         #expect(tables.drain() == ["foo"])
-        try connection.withoutNotice { try connection.run("DELETE FROM bar") }
+        try connection.deleteWithoutNotice(from: "bar")
         #expect(tables.drain() == [], "wanted where nobody watches and speed counts")
+        try connection.run("INSERT INTO bar VALUES (1), (2)")
+        _ = tables.drain()
+        try connection.run("DELETE FROM bar")
+        #expect(tables.drain() == ["bar"], "the same text, run by somebody else")
         try connection.run("INSERT INTO foo VALUES (1), (2)")
         try connection.run("DELETE FROM foo WHERE true")
         #expect(tables.drain() == ["foo"])
