@@ -5,7 +5,8 @@ final class SQLiteJobQueue: Sendable {
     typealias Job = @Sendable (SQLiteConnection) -> Void
 
     private struct State {
-        var jobs: [(owner: ObjectIdentifier?, job: Job)] = []
+        /// Without the work where it was taken.
+        var jobs: [(owner: ObjectIdentifier?, job: Job?)] = []
         var next = 0
         var counted = 0
         var isClosed = false
@@ -44,7 +45,8 @@ final class SQLiteJobQueue: Sendable {
     func take() -> Job? {
         state.wait { state -> Job?? in
             if state.next < state.jobs.count {
-                let job = state.jobs[state.next].job
+                // It goes with whoever does it, along with all that it holds.
+                let job = state.jobs[state.next].job.take()
                 state.next += 1
                 // Dropped in portions, so that taking stays cheap however long the queue is.
                 if state.next == state.jobs.count || state.next >= 64 {
@@ -56,6 +58,9 @@ final class SQLiteJobQueue: Sendable {
             return state.isClosed ? .some(nil) : nil
         }
     }
+
+    /// Whether further work is refused.
+    var isClosed: Bool { state.change(waking: .nobody) { $0.isClosed } }
 
     /// Refuses further work; what waits is still done.
     func close() { state.change(waking: .everybody) { $0.isClosed = true } }

@@ -168,6 +168,34 @@ struct SQLitePoolTests {
         await pool.close()
     }
 
+    /// What a piece of work holds, such as rows to be written, goes with it, however much waits behind it.
+    @Test func whatHasRunIsNotKept() async throws {
+        final class Held: Sendable {}
+        let (first, second) = (BlockingGate(), BlockingGate())
+        defer { second.open() }
+        var held: Held? = Held()
+        weak let kept = held
+        let work = Task { [pool, held] in
+            try await pool.write { _ in
+                first.wait()
+                withExtendedLifetime(held) {}
+            }
+        }
+        held = nil
+        try await wait(for: "the connection to be in use") { first.arrivals == 1 }
+        let holder = Task { [pool] in try await pool.write { _ in second.wait() } }
+        let waiting = Task { [pool] in try await pool.write { _ in } }
+        try await wait(for: "two to wait for it") { pool.waitingWrites == 2 }
+        first.open()
+        try await work.value
+        try await wait(for: "the next to have it") { second.arrivals == 1 }
+        try await wait(for: "the first to be gone") { kept == nil }
+        second.open()
+        try await holder.value
+        try await waiting.value
+        await pool.close()
+    }
+
     @Test func anOpenTransactionIsRolledBackAndReported() async throws {
         let error = await #expect(throws: SQLiteError.self) {
             try await pool.write { try $0.execute("BEGIN; INSERT INTO t VALUES (1)") }
@@ -250,9 +278,17 @@ struct SQLitePoolTests {
     }
 
     @Test func aClosedPoolHasWrittenEverythingAndRefusesMore() async throws {
+        let gate = BlockingGate()
+        let holder = Task { [pool] in try await pool.write { _ in gate.wait() } }
+        try await wait(for: "the connection to be in use") { gate.arrivals == 1 }
         let accepted = Task { [pool] in try await pool.write { try $0.run("INSERT INTO t VALUES (1)") } }
+        try await wait(for: "a write to wait for it") { pool.waitingWrites == 1 }
+        let closing = Task { [pool] in await pool.close() }
+        try await wait(for: "closing to begin") { pool.writes.isClosed }
+        gate.open()
+        try await holder.value
         try await accepted.value
-        await pool.close()
+        await closing.value
         await pool.close()
         let error = await #expect(throws: SQLiteError.self) {
             try await pool.write { try $0.run("SELECT 1") }
@@ -263,13 +299,28 @@ struct SQLitePoolTests {
         #expect(try again.one("SELECT count(*) FROM t") { $0.int64(0) } == 1)
     }
 
-    @Test func aFailingSetUpLeavesNothingOpen() async throws {
+    @Test(.enabled(if: Processes.areOpenFilesKnown), arguments: [0, 1, 2])
+    func aFailingSetUpLeavesNothingOpen(_ failing: Int) async throws {
         struct Broken: Error {}
+        let other = try TemporaryDatabase()
+        let isOpen: @Sendable () throws -> Bool = {
+            try Processes.openFiles().contains { $0.hasPrefix(other.path) }
+        }
+        let (made, wasOpen) = (Lock(0), Lock(false))
         await #expect(throws: Broken.self) {
-            _ = try await SQLitePool.open(path: database.path, readers: 2) { _, isWriter in
-                if !isWriter { throw Broken() }
+            _ = try await SQLitePool.open(path: other.path, readers: 2) { connection, isWriter in
+                if isWriter { try connection.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(a)") }
+                let isHere = try isOpen()
+                wasOpen.withLock { $0 = isHere }
+                let number = made.withLock { made in
+                    defer { made += 1 }
+                    return made
+                }
+                if number == failing { throw Broken() }
             }
         }
+        #expect(wasOpen.withLock { $0 }, "it is to be seen while it is open")
+        #expect(try !isOpen())
         await #expect(throws: SQLiteError.self) {
             _ = try await SQLitePool.open(path: "/nonexistent/folder/x.db", readers: 1)
         }

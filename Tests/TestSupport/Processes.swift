@@ -21,6 +21,20 @@ package enum Processes {
         return fields?.first.map(String.init)
     }
 
+    /// Whether the system tells which files a process has open.
+    package static let areOpenFilesKnown = FileManager.default.fileExists(atPath: "/proc/self/fd")
+
+    /// The paths of the files that a process has open, and what stands for other descriptors, as often as each is open.
+    ///
+    /// - Throws: Where the system does not tell, so that nobody takes that for "none".
+    package static func openFiles(of process: Int32 = getpid()) throws -> [String] {
+        let folder = "/proc/\(process)/fd"
+        // One that is closed meanwhile leads nowhere.
+        return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
+        }
+    }
+
     /// The processes whose command line or environment has a text in it, but this one, as `123: program arguments`.
     ///
     /// - Throws: Where the system does not tell, so that nobody takes that for "none".
