@@ -10,6 +10,8 @@ package enum CrashChild {
     package static let rowsOfTransaction = 3
     /// The line that stands among the uploads if somebody uploads while another one does.
     package static let overlap = "two upload at once"
+    /// What the name of a file has behind that of the uploads which is there while one of two programs is killed.
+    package static let killing = ".killing"
 
     static func main() async {
         let arguments = CommandLine.arguments
@@ -87,9 +89,11 @@ package enum CrashChild {
 final class Connector: PowerSyncBackendConnectorProtocol {
     private let endpoint: String
     private let uploads: Int32
+    private let path: String
 
     init(endpoint: String, uploads path: String) throws {
         self.endpoint = endpoint
+        self.path = path
         uploads = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         guard uploads >= 0 else { throw Failure(message: "cannot open \(path)") }
     }
@@ -99,10 +103,13 @@ final class Connector: PowerSyncBackendConnectorProtocol {
     }
 
     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
-        // The system frees it with the end of the process, as it does with the lock that is tested by it.
-        guard flock(uploads, LOCK_EX | LOCK_NB) == 0 else {
-            try append(CrashChild.overlap + "\n")
-            throw Failure(message: CrashChild.overlap)
+        if flock(uploads, LOCK_EX | LOCK_NB) != 0 {
+            // The system frees the locks of a process that was killed one after the other, this one behind the right to sync.
+            guard access(path + CrashChild.killing, F_OK) == 0 else {
+                try append(CrashChild.overlap + "\n")
+                throw Failure(message: CrashChild.overlap)
+            }
+            flock(uploads, LOCK_EX)
         }
         defer { flock(uploads, LOCK_UN) }
         guard let transaction = try await database.getNextCrudTransaction() else { return }

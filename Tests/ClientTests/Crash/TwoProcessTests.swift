@@ -100,6 +100,8 @@ struct TwoProcessTests {
                 zip(writers, before).allSatisfy { $0.progress.committed >= $1 + count }
             }
             let other = 1 - holder
+            let mark = folder + "/uploads" + CrashChild.killing
+            try Data().write(to: URL(filePath: mark))
             let start = SharedProgress.now
             writers[holder].child.signal(SIGKILL)
             let status = await writers[holder].child.wait()
@@ -107,6 +109,7 @@ struct TwoProcessTests {
             let end = try await wait(
                 for: "the other to sync", read: { writers[other].progress.syncsSince }, until: { $0 > 0 })
             times.append(.nanoseconds(max(0, end - start)))
+            try FileManager.default.removeItem(atPath: mark)
             let verdict = try verdict(in: folder, writers)
             #expect(verdict.problems.isEmpty, "kill \(kill)")
             if !verdict.problems.isEmpty { return }
