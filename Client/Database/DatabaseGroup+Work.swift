@@ -34,6 +34,7 @@ extension DatabaseGroup {
         case .leave(let ticket):
             let database = request(ticket).database
             await database.member.leave()
+            if streams.releaseAll(of: database.number) { _ = subscriptionsChanged() }
             leave(database.number)
         case .closeConnections:
             guard let connections = loop.withLock({ $0.connections.take() }) else { break }

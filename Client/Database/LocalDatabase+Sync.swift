@@ -78,20 +78,22 @@ extension LocalDatabase {
 
     /// Stores a subscription and keeps it alive; returns the number of the handle to release it with.
     func subscribe(_ key: StreamKey, wish: StreamRegistry.Wish) async throws -> Int {
-        let pool = try await pool()
-        // Before it is stored: one that nobody holds and that has no time to live would go at once.
-        let handle = group.streams.retain(key, wish: wish)
-        do {
-            try await write(pool) {
-                try $0.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+        // Closing waits for it, and gives all handles up.
+        try await use { pool in
+            // Before it is stored: one that nobody holds and that has no time to live would go at once.
+            let handle = group.streams.retain(key, wish: wish, of: number)
+            do {
+                try await write(pool) {
+                    try $0.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+                }
+                try await subscriptionsChanged(pool)
+            } catch {
+                // Nobody gets the handle.
+                release(key, handle: handle)
+                throw error
             }
-            try await subscriptionsChanged(pool)
-        } catch {
-            // Nobody gets the handle.
-            release(key, handle: handle)
-            throw error
+            return handle
         }
-        return handle
     }
 
     func unsubscribeAll(_ key: StreamKey) async throws {

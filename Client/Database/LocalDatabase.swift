@@ -89,8 +89,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         return pool
     }
 
-    /// Lends the connections for a callback of the app, which closing this instance waits for.
-    private func use<T>(_ body: (SQLitePool) async throws -> T) async throws -> T {
+    /// Lends the connections for what closing this instance waits for, such as a callback of the app.
+    func use<T>(_ body: (SQLitePool) async throws -> T) async throws -> T {
         guard member.beginUse() else { throw PowerSyncError.closed }
         defer { member.endUse() }
         return try await wrapping { try await body(openedPool()) }

@@ -10,6 +10,8 @@ final class StreamRegistry: Sendable {
 
     private struct Handle {
         let number: Int
+        /// The instance that it was subscribed with.
+        let instance: Int
         let wish: Wish
     }
 
@@ -23,6 +25,14 @@ final class StreamRegistry: Sendable {
         mutating func remove(_ key: StreamKey) {
             handles[key] = nil
             order.removeAll { $0 == key }
+        }
+
+        /// Removes handles of a stream; returns whether it had some before and has none now.
+        mutating func remove(_ key: StreamKey, where isOver: (Handle) -> Bool) -> Bool {
+            guard let left = handles[key]?.filter({ !isOver($0) }) else { return false }
+            handles[key] = left
+            if left.isEmpty { remove(key) }
+            return left.isEmpty
         }
     }
 
@@ -38,14 +48,15 @@ final class StreamRegistry: Sendable {
         }
     }
 
-    /// Counts a new handle.
+    /// Counts a new handle of an instance.
     ///
     /// - Returns: its number, to release it with.
-    func retain(_ key: StreamKey, wish: Wish) -> Int {
+    func retain(_ key: StreamKey, wish: Wish, of instance: Int) -> Int {
         state.withLock { state in
             if state.handles[key] == nil { state.order.append(key) }
             state.lastNumber += 1
-            state.handles[key, default: []].append(Handle(number: state.lastNumber, wish: wish))
+            state.handles[key, default: []].append(
+                Handle(number: state.lastNumber, instance: instance, wish: wish))
             return state.lastNumber
         }
     }
@@ -54,14 +65,19 @@ final class StreamRegistry: Sendable {
     ///
     /// - Returns: whether it was the last one of its stream.
     func release(_ key: StreamKey, handle number: Int) -> Bool {
+        state.withLock { $0.remove(key) { $0.number == number } }
+    }
+
+    /// Gives up all handles of an instance.
+    ///
+    /// - Returns: whether one of them was the last of its stream.
+    func releaseAll(of instance: Int) -> Bool {
         state.withLock { state in
-            guard let index = state.handles[key]?.firstIndex(where: { $0.number == number }) else {
-                return false
+            var hasEnded = false
+            for key in state.order where state.remove(key, where: { $0.instance == instance }) {
+                hasEnded = true
             }
-            state.handles[key]?.remove(at: index)
-            guard state.handles[key]?.isEmpty == true else { return false }
-            state.remove(key)
-            return true
+            return hasEnded
         }
     }
 

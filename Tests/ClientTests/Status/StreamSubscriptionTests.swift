@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -169,6 +170,24 @@ struct StreamSubscriptionTests {
         _ = try await bench.stream()
         #expect(try requested(bench, 0).isEmpty)
         try await bench.database.close()
+    }
+
+    /// The app may well still hold them, and another instance of the file goes on.
+    @Test func closingGivesUpTheHandlesOfTheInstance() async throws {
+        let folder = try TemporaryDirectory()
+        let (closed, open) = (try ConnectedBench(folder: folder), try ConnectedBench(folder: folder))
+        let given = try await closed.database.syncStream(name: "a", params: nil).subscribe(
+            ttl: 0, priority: nil)
+        let kept = try await open.database.syncStream(name: "b", params: nil).subscribe(ttl: 0, priority: nil)
+        try await open.connect()
+        _ = try await open.stream()
+        #expect(try requested(open, 0).map { $0["stream"]?.stringValue } == ["a", "b"])
+        try await closed.database.close()
+        _ = try await open.stream(1)
+        #expect(try requested(open, 1).map { $0["stream"]?.stringValue } == ["b"])
+        try await given.unsubscribe()
+        try await kept.unsubscribe()
+        try await open.database.close()
     }
 
     @Test func handlesSurviveClearing() async throws {
