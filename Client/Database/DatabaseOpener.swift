@@ -38,7 +38,7 @@ struct DatabaseOpener: Sendable {
     let location: DatabaseLocation
     let initialStatements: [String]
     let logger: any LoggerProtocol
-    var retry = OpenRetryPolicy()
+    let environment: SyncEnvironment
 
     /// Opens the connections, again and again while somebody else holds the file.
     ///
@@ -47,16 +47,17 @@ struct DatabaseOpener: Sendable {
     /// - Returns: the connections.
     /// - Throws: `PowerSyncError`, `CancellationError`.
     func open(onChange: @escaping @Sendable (Set<String>) -> Void) async throws -> SQLitePool {
-        let start = ContinuousClock.now
+        let start = environment.uptime()
         var attempt = 1
         while true {
             do {
                 return try await build(onChange)
             } catch {
-                let delay = retry.delay(after: error, attempt: attempt, elapsed: .now - start)
+                let delay = environment.opening.delay(
+                    after: error, attempt: attempt, elapsed: environment.uptime() - start)
                 guard let delay else { throw shown(error) }
                 logger.debug("The database is in use, opening it again in \(delay)", tag: LogTag.database)
-                try await ContinuousClock().sleep(for: delay)
+                try await environment.sleep(delay)
                 attempt += 1
             }
         }

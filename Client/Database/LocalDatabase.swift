@@ -100,7 +100,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     func opener() throws -> DatabaseOpener {
         DatabaseOpener(
             location: try location.get(), initialStatements: initialStatements, logger: logger,
-            retry: environment.opening)
+            environment: environment)
     }
 
     /// Makes open connections ready for this instance.

@@ -155,6 +155,11 @@ struct LifecycleTests {
             { try await database.disconnect() }, { try await database.updateSchema(schema: Schema()) },
             { try await database.disconnectAndClear() }, { _ = try await database.getCrudBatch() },
             { _ = try await database.syncStream(name: "a", params: nil).subscribe() },
+            { try await database.syncStream(name: "a", params: nil).unsubscribeAll() },
+            { try await database.connect(connector: TestConnector()) },
+            { _ = try await database.readTransaction { _ in 1 } },
+            { _ = try await database.getNextCrudTransaction() },
+            { for try await _ in database.getCrudTransactions() {} },
         ]
         for call in calls {
             let error = await #expect(throws: PowerSyncError.self) { try await call() }
@@ -221,6 +226,8 @@ struct LifecycleTests {
         try await first.insertUser("A")
         try await first.database.close()
         #expect(exists(folder.file()))
+        try await first.database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "also later")
         let second = try TestDatabase(folder: folder)
         try await second.insertUser("B")
         #expect(exists(folder.file("test.db-wal")))
@@ -237,12 +244,18 @@ struct LifecycleTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
-    @Test func droppingTheLastReferenceLetsGoOfTheFile() async throws {
+    @Test(.enabled(if: Processes.areOpenFilesKnown))
+    func droppingTheLastReferenceLetsGoOfTheFile() async throws {
         let folder = try TemporaryDirectory()
+        let isOpen: @Sendable () throws -> Bool = {
+            try Processes.openFiles().contains { $0.hasPrefix(folder.path) }
+        }
         do {
             let test = try TestDatabase(folder: folder)
             try await test.insertUser("A")
+            #expect(try isOpen())
         }
+        try await wait(for: "the file to be let go of") { try !isOpen() }
         let second = try TestDatabase(folder: folder)
         #expect(try await second.count("users") == 1)
         #expect(second.log.warnings(containing: "Multiple PowerSync instances") == 0)
@@ -266,6 +279,29 @@ struct LifecycleTests {
         #expect(try await count == 0)
         #expect(try await test.database.get("PRAGMA journal_mode") { try $0.getString(index: 0) } == "wal")
         held.wait()
+    }
+
+    @Test func openingGivesUpAfterFiveSeconds() async throws {
+        let folder = try TemporaryDirectory()
+        let (held, holder) = try hold(folder.file())
+        defer {
+            holder.signal()
+            held.wait()
+        }
+        let clock = SteppedClock()
+        let test = try TestDatabase(folder: folder, environment: clock.environment)
+        let opening = Task { try await test.count("users") }
+        var waits: [Duration] = []
+        // With the next wait it would have been longer.
+        while clock.now < .milliseconds(4810) {
+            try await wait(for: "the wait after try \(waits.count + 1)") { !clock.waiting.isEmpty }
+            waits += clock.waiting
+            clock.advance(by: clock.waiting[0])
+        }
+        let error = await #expect(throws: PowerSyncError.self) { try await wait(forEndOf: opening) }
+        #expect(error?.code == .databaseBusy)
+        #expect(Array(waits.prefix(6)) == [10, 20, 40, 80, 160, 250].map(Duration.milliseconds))
+        #expect(clock.now == .milliseconds(4810))
     }
 
     @Test func waitingForTheFileCanBeCancelled() async throws {
