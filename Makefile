@@ -58,7 +58,7 @@ lint: ## Check format, documentation, arrows between parts, compose file, and th
 	@Scripts/lint.sh
 
 format: ## Format all Swift files in place
-	@swift format --in-place --recursive --parallel $(wildcard *.swift Wire Platform Client Backend MockService Stack Tests Benchmarks Examples)
+	@swift format --in-place --recursive --parallel $(wildcard *.swift Wire Platform Client Conformance Backend MockService Stack Tests Benchmarks Examples)
 
 bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)

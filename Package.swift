@@ -79,8 +79,9 @@ let targets: [Target] = [
 
     // Compositions.
     library(
-        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Crypto", "System", "Wire"],
+        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "System", "Wire"],
         exclude: ["Database/LIFECYCLE.md", "Stream/SPEC.md"]),
+    library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
     library(
         "Backend", "Backend",
         ["HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "CommandLine", "System", "Wire"],
@@ -95,8 +96,8 @@ let targets: [Target] = [
     library(
         "Stack", "Stack",
         [
-            "Client", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient", "Postgres",
-            "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine", "System",
+            "Client", "Conformance", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient",
+            "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine", "System",
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
@@ -130,9 +131,11 @@ let targets: [Target] = [
     tests(
         "Client",
         [
-            "Client", "CrashChild", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient", "Crypto",
+            "Client", "Conformance", "CrashChild", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient",
+            "Crypto",
             "System", "Wire",
         ]),
+    tests("Conformance", ["Conformance", "Wire"]),
     tests(
         "Backend",
         [
@@ -149,7 +152,8 @@ let targets: [Target] = [
     tests(
         "Stack",
         [
-            "Stack", "Client", "CommandLine", "Crypto", "HTTP", "HTTPClient", "MockService", "Postgres",
+            "Stack", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient", "MockService",
+            "Postgres",
             "PostgresServer", "SQLite", "System", "Wire", "YAML",
         ]),
     tests(
@@ -196,7 +200,7 @@ let products: [(product: Product, target: String)] = [
 
 let package = Package(
     name: "powersync",
-    // Not iOS: its SDK has neither libcurl nor libcrypto, so the client cannot be built there.
+    // Not iOS: its SDK has no libcurl, so the client cannot be built there.
     platforms: [.macOS(.v15)],
     products: products.filter { entry in chosen.contains { $0.name == entry.target } }.map(\.product),
     targets: chosen,

@@ -18,7 +18,7 @@ check() {
 
 swift_format() {
     local folders=()
-    for folder in *.swift Wire Platform Client Backend MockService Stack Tests Benchmarks Examples; do
+    for folder in *.swift Wire Platform Client Conformance Backend MockService Stack Tests Benchmarks Examples; do
         if [ -e "$folder" ]; then folders+=("$folder"); fi
     done
     swift format lint --strict --recursive --parallel "${folders[@]}"

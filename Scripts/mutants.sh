@@ -26,7 +26,7 @@ fi
 
 # Files that did not change keep their time, so that a second run builds little.
 mkdir -p "$source"
-git ls-files -co --exclude-standard -z -- Package.swift Wire Platform Client Backend MockService Stack Benchmarks Tests |
+git ls-files -co --exclude-standard -z -- Package.swift Wire Platform Client Conformance Backend MockService Stack Benchmarks Tests |
     while IFS= read -r -d '' file; do
         if [ -e "$file" ] && ! cmp -s "$file" "$source/$file"; then
             mkdir -p "$source/$(dirname "$file")"

@@ -1,7 +1,7 @@
 /// Building SQL text of names and literals.
-enum SQLText {
+package enum SQLText {
     /// Returns a name as an identifier in double quotes.
-    static func identifier(_ name: String) -> String { quoted(name, "\"") }
+    package static func identifier(_ name: String) -> String { quoted(name, "\"") }
 
     /// Returns a text as a string literal in single quotes.
     static func literal(_ text: String) -> String { quoted(text, "'") }

@@ -1,5 +1,18 @@
-import Foundation
 import PowerSyncSQLite
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
 
 /// How long and how often opening is tried while another process holds the file (client-api 2.1).
 struct OpenRetryPolicy: Sendable {
@@ -29,7 +42,7 @@ struct OpenRetryPolicy: Sendable {
 }
 
 /// Opens the connections of a database: one writer and four readers, the core on each.
-struct DatabaseOpener: Sendable {
+package struct DatabaseOpener: Sendable {
     /// How many reading connections a file has.
     static let readerCount = 4
     /// How long a statement waits for a lock of another process.
@@ -140,7 +153,13 @@ struct DatabaseOpener: Sendable {
     }
 
     /// Makes a connection ready: pragmas, the core, the functions of sync.
-    static func setUp(
+    ///
+    /// - Parameters:
+    ///   - connection: the connection, which has just been opened.
+    ///   - isWriter: whether it is the one that writes.
+    ///   - initialStatements: what the app wants to run first.
+    /// - Throws: `SQLiteError`, and `PowerSyncError` for what cannot be a database of ours.
+    package static func setUp(
         _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String] = []
     ) throws {
         // No waiting inside SQLite yet: the whole build is tried again instead, and that can be cancelled.

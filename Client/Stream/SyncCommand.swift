@@ -2,7 +2,7 @@ import PowerSyncSQLite
 import PowerSyncWire
 
 /// One call of `powersync_control`, its payload checked (client-core 6.1).
-enum SyncCommand {
+package enum SyncCommand {
     case start(SyncStart, rawTables: [RawTableDefinition])
     case stop
     case lineText([UInt8])
@@ -33,8 +33,11 @@ enum SyncCommand {
 
     /// Reads a command whose parts have been read.
     ///
-    /// - Throws: as above.
-    init(_ operation: String, payload: SQLiteValue) throws {
+    /// - Parameters:
+    ///   - operation: the name of the command.
+    ///   - payload: what comes with it.
+    /// - Throws: `SyncError` with `.invalidArgument` for an operation or payload that is not known.
+    package init(_ operation: String, payload: SQLiteValue) throws {
         switch operation {
         case "line_text":
             guard let text = payload.text else { throw Self.invalid("Second argument must be a string") }
@@ -96,14 +99,14 @@ enum SyncCommand {
 }
 
 /// What the command `subscriptions` does (client-core 7.1).
-enum SubscriptionChange {
+package enum SubscriptionChange {
     case subscribe(StreamKey, timeToLive: Int64?, priority: Int?)
     case unsubscribe(StreamKey)
 }
 
 extension SyncStore {
     /// Does what the command says.
-    func perform(_ change: SubscriptionChange) throws {
+    package func perform(_ change: SubscriptionChange) throws {
         switch change {
         case .subscribe(let stream, let timeToLive, let priority):
             try subscribe(stream, timeToLive: timeToLive, priority: priority)

@@ -1,5 +1,5 @@
-import PowerSync
 import PowerSyncCommandLine
+import PowerSyncConformance
 import PowerSyncSystem
 
 #if canImport(Glibc)

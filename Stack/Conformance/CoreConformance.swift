@@ -1,4 +1,4 @@
-import PowerSync
+import PowerSyncConformance
 import PowerSyncSystem
 
 #if canImport(FoundationEssentials)

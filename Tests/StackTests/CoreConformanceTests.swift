@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncConformance
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTestSupport

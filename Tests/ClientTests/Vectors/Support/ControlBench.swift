@@ -1,3 +1,4 @@
+import PowerSyncConformance
 import PowerSyncSQLite
 import PowerSyncWire
 

@@ -1,4 +1,4 @@
-import PowerSync
+import PowerSyncConformance
 import PowerSyncWire
 import Testing
 

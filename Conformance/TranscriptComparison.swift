@@ -1,11 +1,11 @@
 import PowerSyncWire
 
 /// Compares answers by the rules of the recordings.
-enum TranscriptComparison {
+package enum TranscriptComparison {
     /// Returns the value with members sorted by name, so that equal values are equal texts.
     ///
     /// Integers are compared digit by digit, other numbers as doubles; 1 and 1.0 differ.
-    static func canonical(_ json: JSON) -> JSON {
+    package static func canonical(_ json: JSON) -> JSON {
         switch json {
         case .null, .bool, .string: return json
         case .number(let lexeme):

@@ -1,3 +1,4 @@
+import PowerSync
 import PowerSyncSQLite
 
 /// How the steps of a recording are done.

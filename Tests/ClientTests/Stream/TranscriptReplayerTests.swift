@@ -1,4 +1,5 @@
 import PowerSync
+import PowerSyncConformance
 import PowerSyncSystem
 import Testing
 

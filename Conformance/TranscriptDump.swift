@@ -1,3 +1,4 @@
+import PowerSync
 import PowerSyncSQLite
 import PowerSyncWire
 
