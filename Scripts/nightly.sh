@@ -9,7 +9,7 @@
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
-#   release       all products as a release build, in which a warning is an error, too
+#   release       all products as a release build, in which a warning is an error, too, and the size of a static program
 #   links         dead links to Postgres, 1,000 clients that vanish and a database that says nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
 #                 COMMIT; migrations under load
@@ -55,6 +55,7 @@ mutants() {
 # The manifest makes every warning of the package an error; here in the code that a debug build leaves out.
 release() {
     swift build -c release
+    Scripts/outside-package.sh --static
 }
 
 links() {

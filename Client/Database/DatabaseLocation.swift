@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// Where a database is.
 enum DatabaseLocation: Sendable {
@@ -48,8 +52,8 @@ enum DatabaseLocation: Sendable {
             return base.appendingPathComponent("databases").path
         #else
             // All programs of a user share the directory: each gets its own below it.
-            let program = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
-            return base.appendingPathComponent(program).appendingPathComponent("databases").path
+            return base.appendingPathComponent(ProcessInfo.processInfo.processName)
+                .appendingPathComponent("databases").path
         #endif
     }
 

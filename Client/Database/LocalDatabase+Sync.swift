@@ -1,6 +1,11 @@
-import Foundation
 import PowerSyncSQLite
 import PowerSyncWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// Connecting, clearing, the schema, and stream subscriptions.
 extension LocalDatabase {

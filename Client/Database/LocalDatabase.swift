@@ -1,7 +1,14 @@
-import Foundation
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncWire
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
 
 /// One database as the app holds it; instances of the same file share a ``DatabaseGroup``, whose loop opens, connects,
 /// clears and closes.
@@ -159,13 +166,9 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     /// Removes the files of the database, once nobody has them open.
     func removeFiles() throws {
-        for file in try location.get().files where FileManager.default.fileExists(atPath: file) {
-            do {
-                try FileManager.default.removeItem(atPath: file)
-            } catch {
-                throw PowerSyncError(
-                    .fileAccess, "Could not remove \(file)", detail: error.localizedDescription)
-            }
+        for file in try location.get().files where unlink(file) != 0 && errno != ENOENT {
+            throw PowerSyncError(
+                .fileAccess, "Could not remove \(file)", detail: SystemError.text(of: errno))
         }
     }
 

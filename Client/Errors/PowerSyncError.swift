@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// What the SDK throws, and shows in the status of syncing.
 ///
@@ -39,7 +43,11 @@ public enum PowerSyncError: Error, LocalizedError {
     /// What an error below adds to the message of this one.
     private static func text(of error: any Error) -> String? {
         if let cause = error as? ErrorCause { return cause.detail }
-        return error.localizedDescription
+        #if canImport(FoundationEssentials)
+            return (error as? any LocalizedError)?.errorDescription ?? String(describing: error)
+        #else
+            return error.localizedDescription
+        #endif
     }
 }
 

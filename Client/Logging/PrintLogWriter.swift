@@ -1,6 +1,5 @@
-import Foundation
-
 #if canImport(OSLog)
+    import Foundation
     import OSLog
 #elseif canImport(Glibc)
     import Glibc
@@ -17,14 +16,21 @@ public final class PrintLogWriter: LogWriterProtocol {
         private let logger: Logger
     #endif
 
+    /// The identifier of the app where there is one.
+    @usableFromInline static var defaultSubsystem: String {
+        #if canImport(OSLog)
+            if let identifier = Bundle.main.bundleIdentifier { return identifier }
+        #endif
+        return "com.powersync.logger"
+    }
+
     /// Creates a writer.
     ///
     /// - Parameters:
     ///   - subsystem: the subsystem in Apple's log; without effect elsewhere.
     ///   - category: the category in Apple's log; without effect elsewhere.
     public init(
-        subsystem: String = Bundle.main.bundleIdentifier ?? "com.powersync.logger",
-        category: String = "default"
+        subsystem: String = PrintLogWriter.defaultSubsystem, category: String = "default"
     ) {
         #if canImport(OSLog)
             logger = Logger(subsystem: subsystem, category: category)

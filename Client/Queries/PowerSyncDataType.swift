@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// A value that SQLite can store, as bound to a placeholder.
 public enum PowerSyncDataType {

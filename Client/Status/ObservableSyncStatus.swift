@@ -1,5 +1,10 @@
-import Foundation
 import Observation
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// The state of syncing as an observable object; any change invalidates all of its properties.
 @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)

@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// Whether and when the data of one priority was synced.
 public struct PriorityStatusEntry: Sendable, Decodable {

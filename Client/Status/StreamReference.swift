@@ -1,5 +1,10 @@
-import Foundation
 import PowerSyncWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 extension StreamKey {
     /// The identity of a stream with parameters: equal parameters give equal texts.

@@ -1,5 +1,10 @@
-import Foundation
 import PowerSyncWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// The public view of one snapshot of the status.
 struct SyncStatusValue: SyncStatusData {

@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// A Sync Stream of the service with its parameters.
 public protocol SyncStreamDescription: Sendable {

@@ -1,4 +1,8 @@
-import Foundation
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// What is known of a subscription.
 public struct SyncSubscriptionDescription: SyncStreamDescription {
