@@ -49,8 +49,8 @@ struct Uploader: Sendable {
                     status.setUploading(false)
                     switch try await updateWriteCheckpoint() {
                     case .overtaken: continue
-                    case .known: status.clearUploadError()
-                    case .unknown: break
+                    // Uploaded it is in both cases.
+                    case .known, .unknown: status.clearUploadError()
                     }
                     return
                 }
@@ -64,6 +64,10 @@ struct Uploader: Sendable {
                 status.setUploading(true)
                 try await upload()
                 try Task.checkCancellation()
+                // Without a stream no other round would see that the queue has moved.
+                if !isAllowed, try await database.read({ try $0.frontOfUploadQueue() }) != front {
+                    status.clearUploadError()
+                }
             } catch {
                 // A connector may throw CancellationError for reasons of its own; only ours ends the round.
                 try Task.checkCancellation()

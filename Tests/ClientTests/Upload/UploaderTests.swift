@@ -108,6 +108,31 @@ import Testing
         }
     }
 
+    /// Also of an upload that outlasts its stream.
+    @Test func anErrorGoesWithTheUploadThatSucceeds() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let rig = try await SyncRig(
+            transport: Self.transport(.writeCheckpoint(1)),
+            upload: { number, pool in
+                if number == 1 { throw ScriptError("refused") }
+                await gate.pass()
+                try await pool.write { try $0.run("DELETE FROM ps_crud") }
+            })
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            let stream = try await connect(rig)
+            try await wait(for: "the retry delay") { rig.clock.waiting.contains(.seconds(5)) }
+            #expect(await rig.status.uploadError != nil)
+            rig.clock.advance(by: .seconds(5))
+            try await wait(for: "the second upload") { gate.arrivals == 1 }
+            stream.end()
+            try await wait(for: "the end of the stream") { await !rig.status.connected }
+            gate.open()
+            try await wait(for: "the error to go") { await rig.status.uploadError == nil }
+        }
+    }
+
     @Test func aFailedWriteCheckpointIsRepeatedWithoutUploadingAgain() async throws {
         let transport = Self.transport(.status(500), .status(401), .writeCheckpoint(3))
         let rig = try await SyncRig(transport: transport)
