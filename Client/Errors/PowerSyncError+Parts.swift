@@ -51,8 +51,9 @@ extension PowerSyncError {
         let withoutKey = error.sql.flatMap(ShownText.sqlWithoutKey)
         self = .sqliteError(
             extendedResultCode: error.extendedCode, offset: error.offset,
-            // It may quote the statement, and so the key.
-            message: withoutKey == nil ? error.message : nil, errorString: error.errorString,
+            // It may quote the statement, and so the key, or a row.
+            message: withoutKey == nil && !error.mayQuoteValues ? error.message : nil,
+            errorString: error.errorString,
             sql: withoutKey ?? error.sql)
     }
 

@@ -76,7 +76,9 @@ package final class SQLiteConnection {
                 while result == SQLITE_OK || result == SQLITE_ROW, statement != nil {
                     result = sqlite3_step(statement)
                 }
-                let error = result == SQLITE_OK || result == SQLITE_DONE ? nil : lastError(result, sql: sql)
+                let error =
+                    result == SQLITE_OK || result == SQLITE_DONE
+                    ? nil : lastError(result, sql: sql, isRunning: statement != nil)
                 sqlite3_finalize(statement)
                 // Here, not at the end of the script: it may hold several transactions.
                 statementEnded()
@@ -234,8 +236,8 @@ package final class SQLiteConnection {
 
     func forget(_ statement: ObjectIdentifier) { statements[statement] = nil }
 
-    func lastError(_ result: Int32, sql: String?) -> SQLiteError {
-        SQLiteError.last(pointer, result: result, sql: sql)
+    func lastError(_ result: Int32, sql: String?, isRunning: Bool = false) -> SQLiteError {
+        SQLiteError.last(pointer, result: result, sql: sql, isRunning: isRunning)
     }
 
     func checkOpen(_ sql: String? = nil) throws(SQLiteError) {

@@ -61,6 +61,8 @@ package struct SQLiteError: Error, Equatable {
     package let sql: String?
     /// What was done with which row, for `debugDescription` alone: it may hold an app's data.
     package let context: String?
+    /// Whether the message may quote values, bound or stored: functions and virtual tables do so as a statement runs.
+    package let mayQuoteValues: Bool
 
     /// Creates an error of this bridge or of a function written in Swift.
     package init(code: Code, message: String, sql: String? = nil) {
@@ -69,13 +71,16 @@ package struct SQLiteError: Error, Equatable {
 
     /// Creates an error with an extended code.
     package init(
-        extendedCode: Int32, message: String, offset: Int32? = nil, sql: String? = nil, context: String? = nil
+        extendedCode: Int32, message: String, offset: Int32? = nil, sql: String? = nil,
+        context: String? = nil,
+        mayQuoteValues: Bool = false
     ) {
         self.extendedCode = extendedCode
         self.message = message
         self.offset = offset
         self.sql = sql
         self.context = context
+        self.mayQuoteValues = mayQuoteValues
     }
 
     /// The general text of the code (`sqlite3_errstr`).
@@ -83,8 +88,16 @@ package struct SQLiteError: Error, Equatable {
         sqlite3_errstr(extendedCode).map { String(cString: $0) } ?? "unknown error"
     }
 
+    /// Whether a statement begins or ends a transaction, and so knows no values.
+    private static func beginsOrEnds(_ sql: String) -> Bool {
+        let word = sql.drop { $0.isWhitespace }.prefix { $0.isLetter }
+        return ["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"].contains(word.uppercased())
+    }
+
     /// Reads the error of the call that has just failed; `result` stands in if the connection has none.
-    static func last(_ connection: OpaquePointer?, result: Int32, sql: String? = nil) -> SQLiteError {
+    static func last(
+        _ connection: OpaquePointer?, result: Int32, sql: String? = nil, isRunning: Bool = false
+    ) -> SQLiteError {
         let extended = connection.map { sqlite3_extended_errcode($0) } ?? result
         let offset = connection.map { sqlite3_error_offset($0) } ?? -1
         let isFresh = extended & 0xff == result & 0xff
@@ -94,7 +107,9 @@ package struct SQLiteError: Error, Equatable {
             : sqlite3_errstr(result).map { String(cString: $0) }
         return SQLiteError(
             extendedCode: isFresh ? extended : result, message: text ?? "unknown error",
-            offset: isFresh && offset >= 0 ? offset : nil, sql: sql)
+            offset: isFresh && offset >= 0 ? offset : nil, sql: sql,
+            mayQuoteValues: isRunning && isFresh && extended & 0xff == SQLITE_ERROR
+                && !(sql.map(beginsOrEnds) ?? false))
     }
 }
 

@@ -107,7 +107,7 @@ package final class SQLiteStatement {
             connection.statementEnded()
             return false
         default:
-            let error = connection.lastError(result, sql: sql)
+            let error = connection.lastError(result, sql: sql, isRunning: true)
             sqlite3_reset(pointer)
             // What a statement did before it failed may be kept (ON CONFLICT FAIL).
             connection.statementEnded()

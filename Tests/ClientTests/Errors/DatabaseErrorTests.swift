@@ -123,6 +123,20 @@ import Testing
         }
     #endif
 
+    /// What a function of SQLite says of the value it was given.
+    @Test(arguments: [
+        ("SELECT json_extract('{}', ?)", ["secret"]), ("SELECT json_extract('{}', name) FROM users", []),
+    ])
+    func anErrorThatQuotesAValue(_ sql: String, _ parameters: [String]) async throws {
+        let test = try TestDatabase()
+        try await test.database.execute("INSERT INTO users (id, name) VALUES ('u', 'secret')")
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.getAll(sql: sql, parameters: parameters) { try $0.getString(index: 0) }
+        }
+        try check(error, .invalidStatement, "SQLite failure (code 1): SQL logic error for SQL: \(sql)")
+        try await test.database.close()
+    }
+
     // MARK: The upload queue
 
     @Test func anEntryOfTheQueueThatCannotBeRead() async throws {
