@@ -19,8 +19,10 @@ final class DatabaseFiles: Sendable {
 
     init(path: String, watcher: FileWatcher) {
         self.path = path
-        name = path.split(separator: "/").last.map(String.init) ?? path
-        folder = String(path.dropLast(name.count))
+        // By bytes: to `Character` a slash and a combining mark behind it are one.
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) }
+        name = String(path[(slash ?? path.startIndex)...])
+        folder = String(path[..<(slash ?? path.startIndex)])
         self.watcher = watcher
     }
 

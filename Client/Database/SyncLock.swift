@@ -1,5 +1,13 @@
 import PowerSyncSystem
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
 /// The right to sync one database file, which one process has at a time (client-api 2.3).
 ///
 /// It is a lock on a file beside the database. The system frees it when its holder ends, however that ends, and tells the
@@ -33,16 +41,21 @@ final class SyncLock: Sendable {
     private let state = Lock(State())
 
     /// Makes what does nothing before ``claim(_:log:told:)``.
-    init(_ files: DatabaseFiles) {
+    ///
+    /// - Parameters:
+    ///   - files: the files of the database.
+    ///   - lock: the lock beside them; that of the file if nil.
+    init(_ files: DatabaseFiles, lock: FileLock? = nil) {
         self.files = files
-        lock = FileLock(path: files.path + Self.ending, like: files.path)
+        self.lock = lock ?? FileLock(path: files.path + Self.ending, like: files.path)
     }
 
     deinit { release() }
 
     /// Takes the lock, or waits for it in the background; until ``release()``, or until it is claimed anew.
     ///
-    /// Where the file cannot be locked, this process is taken to be the only one, with one warning.
+    /// Where files cannot be locked, this process is taken to be the only one, with one warning. Whatever else hinders it,
+    /// such as a lack of descriptors, another one may have the lock: it is tried again each second.
     ///
     /// - Parameters:
     ///   - environment: how to wait.
@@ -60,12 +73,12 @@ final class SyncLock: Sendable {
         // Before the first try, so that whoever frees the lock from now on is heard.
         let changes = files.changes(of: [Self.ending], environment: environment, log: log)
         // Nil only for somebody who was overtaken, and does not sync either.
-        let holder = attempt(claim, log)?.holder ?? .another
+        guard let first = attempt(claim, log) else { return .another }
         state.withLock { state in
             guard state.claim == claim else { return }
-            state.waiting = follow(changes, claim, environment, log, told)
+            state.waiting = follow(changes, claim, first, environment, log, told)
         }
-        return holder
+        return first.holder
     }
 
     /// Gives the lock, or the wait for it, up.
@@ -80,21 +93,36 @@ final class SyncLock: Sendable {
         waiting?.cancel()
     }
 
+    /// What came of a try.
+    private struct Attempt {
+        let holder: Holder
+        /// Whether it is another one than before.
+        let isNew: Bool
+        /// Whether the try failed, so that it is not known who has the lock.
+        let hasFailed: Bool
+    }
+
     /// Tries whenever the lock may have become free; a holder looks whether it still has it.
     private func follow(
-        _ changes: FileChanges, _ claim: Int, _ environment: SyncEnvironment, _ log: @escaping SyncLog,
-        _ told: @escaping @Sendable (Holder) -> Void
+        _ changes: FileChanges, _ claim: Int, _ first: Attempt, _ environment: SyncEnvironment,
+        _ log: @escaping SyncLog, _ told: @escaping @Sendable (Holder) -> Void
     ) -> Task<Void, Never> {
         Task { [weak self] in
             do {
+                var last = first
                 while true {
-                    try await changes.next()
+                    // Nobody tells a holder anything there, so it would only look at its own lock.
+                    if last.holder == .us, !changes.isTold { return }
+                    if last.hasFailed {
+                        try await environment.waitForFiles(FileChanges.interval)
+                    } else {
+                        try await changes.next()
+                    }
                     for _ in 0..<Self.tries {
-                        guard let (holder, isNew) = self?.attempt(claim, log) else { return }
-                        if isNew { told(holder) }
-                        // Nobody tells a holder anything, so it would only look at its own lock.
-                        if holder == .us, !changes.isTold { return }
-                        if holder == .us || !changes.isTold { break }
+                        guard let attempt = self?.attempt(claim, log) else { return }
+                        last = attempt
+                        if attempt.isNew { told(attempt.holder) }
+                        if attempt.holder == .us || attempt.hasFailed || !changes.isTold { break }
                         try await environment.waitForFiles(Self.gap)
                     }
                 }
@@ -105,23 +133,42 @@ final class SyncLock: Sendable {
     }
 
     /// Tries once; nil if the claim is over.
-    private func attempt(_ claim: Int, _ log: SyncLog) -> (holder: Holder, isNew: Bool)? {
-        let (outcome, failure) = state.withLock { state -> ((holder: Holder, isNew: Bool)?, SystemError?) in
+    private func attempt(_ claim: Int, _ log: SyncLog) -> Attempt? {
+        let (attempt, warning) = state.withLock { state -> (Attempt?, String?) in
             guard state.claim == claim else { return (nil, nil) }
-            var holder = Holder.us
+            var holder = Holder.another
             var failure: SystemError?
             do throws(SystemError) {
-                if try !lock.take() { holder = .another }
+                if try lock.take() { holder = .us }
             } catch {
-                if !state.hasFailed { failure = error }
-                state.hasFailed = true
+                failure = error
+                if isLockless(error.errno) { holder = .us }
             }
+            let warning =
+                state.hasFailed ? nil : failure.map { "\(holder == .us ? Self.alone : Self.unsure): \($0)" }
+            if failure != nil { state.hasFailed = true }
             defer { state.holder = holder }
-            return ((holder: holder, isNew: state.holder != nil && state.holder != holder), failure)
+            return (
+                Attempt(
+                    holder: holder, isNew: state.holder != nil && state.holder != holder,
+                    hasFailed: failure != nil && holder == .another), warning
+            )
         }
-        if let failure {
-            log(.warning, "Other processes that sync this database cannot be kept out: \(failure)")
+        if let warning { log(.warning, warning) }
+        return attempt
+    }
+
+    private static let alone = "Other processes that sync this database cannot be kept out"
+    private static let unsure =
+        "Whether another process syncs this database cannot be found out, it is tried each second"
+
+    /// Whether an error means that nobody can have a lock here: a link in its place, a file system that knows no locks, a
+    /// folder in which nobody has made the file.
+    private func isLockless(_ errno: Int32) -> Bool {
+        switch errno {
+        case ELOOP, ENOLCK, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL: true
+        case EACCES, EPERM, EROFS: access(files.path + Self.ending, F_OK) != 0
+        default: false
         }
-        return outcome
     }
 }

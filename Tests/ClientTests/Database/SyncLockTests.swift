@@ -23,8 +23,11 @@ struct SyncLockTests {
         let clock = SteppedClock()
         private let state = Lock(State())
 
-        init(_ folder: TemporaryDirectory, watcher: FileWatcher = FileWatcher()) {
-            lock = SyncLock(DatabaseFiles(path: folder.file(), watcher: watcher))
+        init(
+            _ folder: TemporaryDirectory, name: String = "test.db", watcher: FileWatcher = FileWatcher(),
+            lock: FileLock? = nil
+        ) {
+            self.lock = SyncLock(DatabaseFiles(path: folder.file(name), watcher: watcher), lock: lock)
         }
 
         var told: [SyncLock.Holder] { state.withLock { $0.told } }
@@ -146,6 +149,38 @@ struct SyncLockTests {
         try await wait(for: "no further wait") { claimant.clock.waiting.isEmpty }
         #expect(claimant.warnings.count == 1)
         #expect(claimant.warnings.first?.contains("once a second") == true)
+    }
+
+    /// Such as a lack of descriptors, beside a process that has the lock.
+    @Test(.enabled(if: Platform.tellsOfFiles)) func aFailureSaysNothingOfWhoHasTheLock() async throws {
+        let holder = another()
+        #expect(try holder.take())
+        let fails = Lock(true)
+        let lock = FileLock(path: path, like: folder.file()) { path, model in
+            fails.withLock { $0 } ? -EMFILE : FileLock.openFile(path, like: model)
+        }
+        let claimant = Claimant(folder, lock: lock)
+        #expect(claimant.claim() == .another)
+        for _ in 0..<2 {
+            try await wait(for: "a second's wait") { claimant.clock.waiting == [.seconds(1)] }
+            claimant.clock.advance(by: .seconds(1))
+        }
+        try await wait(for: "another second's wait") { claimant.clock.waiting == [.seconds(1)] }
+        fails.withLock { $0 = false }
+        holder.release()
+        claimant.clock.advance(by: .seconds(1))
+        try await claimant.tells(.us)
+        #expect(claimant.warnings.count == 1)
+        #expect(claimant.warnings.first?.contains("cannot be found out") == true)
+    }
+
+    @Test(.enabled(if: Platform.tellsOfFiles), arguments: ["\u{301}a.db", "a\u{301}.db", "ä"])
+    func aNameOfAnySpellingIsWatched(_ name: String) async throws {
+        let (one, other) = (Claimant(folder, name: name), Claimant(folder, name: name))
+        #expect(one.claim() == .us)
+        #expect(other.claim() == .another)
+        one.lock.release()
+        try await other.tells(.us)
     }
 
     @Test func aFileThatCannotBeLockedKeepsNobodyFromSyncing() throws {
