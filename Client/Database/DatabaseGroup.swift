@@ -61,6 +61,9 @@ final class DatabaseGroup: Sendable {
     func changed(_ tables: Set<String>) {
         let members = state.withLock { $0.members.values.compactMap(\.value) }
         for member in members { member.changes.send(tables) }
-        if tables.contains("ps_crud") || tables.contains(TableChanges.external) { triggerUpload() }
+        let isExternal = tables.contains(TableChanges.external)
+        if isExternal || tables.contains("ps_crud") { triggerUpload() }
+        // Another process may have stored a subscription.
+        if isExternal { _ = subscriptionsChanged() }
     }
 }

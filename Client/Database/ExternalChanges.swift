@@ -5,9 +5,11 @@ import PowerSyncSystem
 /// While somebody wants to know, a change of the file or of its write-ahead log leads to looks at the version that
 /// SQLite counts. Commits of this process go through the connection that is asked, which does not count its own.
 final class ExternalChanges: Sendable {
-    /// The waits before the looks that follow a change: what is written into the log counts a moment later, and nothing
-    /// tells when.
-    static let gaps: [Duration] = [.milliseconds(20), .milliseconds(100), .seconds(1)]
+    /// The waits before the looks that follow a change: what is written into the log counts later, once the disk has it
+    /// where its writer waits for that, and nothing tells when.
+    static let gaps: [Duration] = [
+        .milliseconds(20), .milliseconds(100), .seconds(1), .seconds(5), .seconds(30),
+    ]
 
     /// Somebody who wants to know, for as long as it lives.
     final class Observation: Sendable {
@@ -113,8 +115,9 @@ final class ExternalChanges: Sendable {
         do {
             guard let version = try await source.version() else { return nil }
             let isNew = state.withLock { state in
-                defer { state.seen = version }
-                return state.seen != version
+                // Two may look at once, and the older answer come last.
+                defer { state.seen = max(state.seen, version) }
+                return state.seen < version
             }
             if isNew { await source.changed() }
             return true

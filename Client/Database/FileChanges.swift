@@ -51,8 +51,13 @@ final class FileChanges: Sendable {
                 try await self.sleep(limit)
                 return false
             }
-            defer { group.cancelAll() }
-            return try await group.next() ?? false
+            var hasChanged = try await group.next() ?? false
+            group.cancelAll()
+            // Both may have come: a change that is taken and not told would be lost.
+            while let result = await group.nextResult() {
+                if case .success(true) = result { hasChanged = true }
+            }
+            return hasChanged
         }
     }
 }

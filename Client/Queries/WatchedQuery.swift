@@ -96,12 +96,12 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     }
 
     private func isRelevant(_ changed: Set<String>) -> Bool {
-        if changed.contains(TableChanges.schema) {
+        if changed.contains(TableChanges.schema) || changed.contains(TableChanges.external) {
+            // Another process, too, may have put other tables behind the names.
             tables = nil
-            return true
         }
         guard let tables else { return true }
-        return changed.contains(TableChanges.external) || !tables.isDisjoint(with: changed)
+        return !tables.isDisjoint(with: changed)
     }
 
     private func run(on database: LocalDatabase) async throws -> [RowType] {

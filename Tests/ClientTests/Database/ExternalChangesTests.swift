@@ -112,6 +112,8 @@ struct ExternalChangesTests {
 
     @Test(.enabled(if: Platform.tellsOfFiles))
     func aCommitThatCountsOnlyAfterItsLastWriteIsFound() async throws {
+        // 20 ms, 0.1 s and 1 s as the contract has them (client-api 2.10), then twice for slow disks.
+        #expect(ExternalChanges.gaps == [20, 100, 1000, 5000, 30000].map(Duration.milliseconds))
         let changes = changes()
         let clock = SteppedClock()
         var environment = SyncEnvironment.system()
