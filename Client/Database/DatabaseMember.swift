@@ -17,7 +17,9 @@ final class DatabaseMember: Sendable {
     let changes = TableChanges()
     private let state = Lock(State())
 
-    init(status: SharedStatus) { self.status = StatusFeed(of: status) }
+    init(of group: DatabaseGroup) {
+        status = StatusFeed(of: group.status, changedBy: group.external)
+    }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 

@@ -11,6 +11,8 @@ final class StatusFeed: Sendable {
         var followers: Set<Int> = []
         var waiters: [Int: AsyncThrowingStream<Void, any Error>.Continuation] = [:]
         var observable: Observable?
+        /// Keeps the observable object up to date with other processes.
+        var observation: ExternalChanges.Observation?
     }
 
     /// The status as an object, and the task that keeps it up to date.
@@ -20,12 +22,15 @@ final class StatusFeed: Sendable {
     }
 
     private let shared: SharedStatus
+    /// What other processes store; looked at while somebody follows or waits.
+    private let external: ExternalChanges?
     // Its sections may take the lock of `shared`, but tell nobody anything: that resumes tasks.
     private let state = Lock(State())
 
-    /// Shows a status.
-    init(of shared: SharedStatus) {
+    /// Shows a status, of which other processes may store something newer.
+    init(of shared: SharedStatus, changedBy external: ExternalChanges? = nil) {
         self.shared = shared
+        self.external = external
         shared.join()
     }
 
@@ -51,7 +56,11 @@ final class StatusFeed: Sendable {
             return state.last == nil
         }
         if isOpen {
-            continuation.onTermination = { [weak self] _ in self?.forget(id) }
+            let observation = external?.observe()
+            continuation.onTermination = { [weak self] _ in
+                withExtendedLifetime(observation) {}
+                self?.forget(id)
+            }
         } else {
             shared.forget(id)
         }
@@ -66,7 +75,11 @@ final class StatusFeed: Sendable {
         try Task.checkCancellation()
         let (ends, end) = AsyncThrowingStream<Void, any Error>.makeStream()
         let (id, _) = shared.observe { if condition(SyncStatusValue($0)) { end.yield(()) } }
-        defer { forget(id) }
+        let observation = external?.observe()
+        defer {
+            withExtendedLifetime(observation) {}
+            forget(id)
+        }
         let isOpen = state.withLock { state in
             if state.last == nil { state.waiters[id] = end }
             return state.last == nil
@@ -103,9 +116,13 @@ final class StatusFeed: Sendable {
         let last = state.withLock { $0.last }
         let status = ObservableSyncStatus(last ?? SyncStatusValue(snapshot))
         let updates = Task { for await value in newer { status.update(value) } }
+        let observation = external?.observe()
         let isOpen = state.withLock { state in
             state.observable = Observable(status: status, updates: updates)
-            if state.last == nil { state.followers.insert(id) }
+            if state.last == nil {
+                state.followers.insert(id)
+                state.observation = observation
+            }
             return state.last == nil
         }
         if !isOpen {

@@ -267,7 +267,7 @@ struct LifecycleOrderTests {
     @Test func anInstanceThatJoinsShowsTheNewestStatus() async throws {
         for _ in 0..<200 {
             let group = DatabaseGroup(location: .memory)
-            let first = DatabaseMember(status: group.status)
+            let first = DatabaseMember(of: group)
             async let updating: Void = Self.update(group.status)
             async let joining = Self.join(group)
             let member = await joining
@@ -288,7 +288,7 @@ struct LifecycleOrderTests {
     }
 
     private static func join(_ group: DatabaseGroup) async -> DatabaseMember {
-        let member = DatabaseMember(status: group.status)
+        let member = DatabaseMember(of: group)
         _ = group.join(member)
         return member
     }
