@@ -118,9 +118,20 @@ extension DatabaseGroup {
             showElsewhere(false)
             // Let go of out of the lock: an instance may go with it.
             _ = loop.withLock { $0.connected.take() }
-        case .tellFailure(let error):
-            loop.withLock { $0.connected }?.request.database.syncLog(
-                .error, "Syncing in place of another process could not begin: \(error)")
+        case .tellFailure(let error): tell(error)
+        case .startPause(let number):
+            guard let database = loop.withLock({ $0.connected?.request.database }) else { return }
+            let end = Signal()
+            loop.withLock { $0.pause = end }
+            let (sleep, delay) = (database.environment.sleep, SyncOptions().retryDelay)
+            tasks.addTask {
+                await withCancellation(by: end) {
+                    // Who does not sleep to the end is not needed any more.
+                    guard (try? await sleep(delay)) != nil else { return }
+                    self.post(.pauseOver(number: number))
+                }
+            }
+        case .endPause: loop.withLock { $0.pause.take() }?.raise()
         case .startCall(let id): startCall(id, in: &tasks)
         case .startPatience(let id, let number):
             guard let call = loop.withLock({ $0.calls[id]?.call }) else { return }
@@ -147,10 +158,28 @@ extension DatabaseGroup {
     /// Lets go of what syncs: outside of the lock, because an instance may go with it.
     private func forgetSync() { _ = loop.withLock { $0.sync.take() } }
 
+    /// Shows why what waited could not begin to sync.
+    private func tell(_ error: any Error) {
+        guard let database = loop.withLock({ $0.connected?.request.database }) else { return }
+        let shown = error is ClearedElsewhere ? PowerSyncError(.invalidState, Self.cleared) : error
+        database.syncLog(.error, "Syncing in place of another process could not begin: \(shown)")
+        status.update { snapshot in
+            snapshot.downloadError = shown
+            return true
+        }
+    }
+
+    private static let cleared =
+        "Another process has cleared the database, and this one does not sync any more until it connects again"
+
     private func showElsewhere(_ isElsewhere: Bool) {
         status.update { snapshot in
-            defer { snapshot.isSyncedElsewhere = isElsewhere }
-            return snapshot.isSyncedElsewhere != isElsewhere
+            let before = snapshot
+            snapshot.isSyncedElsewhere = isElsewhere
+            // What failed here says nothing of how the other process gets on.
+            if isElsewhere { (snapshot.downloadError, snapshot.uploadError) = (nil, nil) }
+            return snapshot.isSyncedElsewhere != before.isSyncedElsewhere
+                || isElsewhere && (before.downloadError ?? before.uploadError) != nil
         }
     }
 }

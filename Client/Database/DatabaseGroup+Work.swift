@@ -20,10 +20,17 @@ extension DatabaseGroup {
             let database = request(ticket).database
             try await runFirst(database.initialStatements)
             try await database.prepare(pool())
-        case .claim(let ticket): return .claimed(claim(ticket))
+        case .claim(let ticket):
+            // Read before: whoever clears behind it may have signed another user in.
+            let mark = try await pool().read { try ClearMark.read($0) }
+            return .claimed(claim(ticket, mark))
         case .make:
-            guard case .connect(let make) = loop.withLock({ $0.connected })?.request.work else {
+            let (connected, hasWaited) = loop.withLock { ($0.connected, $0.reducer.hasWaited) }
+            guard let connected, case .connect(let make) = connected.request.work else {
                 preconditionFailure("what has claimed the right to sync is kept until it is released")
+            }
+            if hasWaited, try await pool().read({ try ClearMark.read($0) }) != connected.clearMark {
+                throw ClearedElsewhere()
             }
             let coordinator = try await make(pool())
             loop.withLock { $0.sync = RunningSync(coordinator: coordinator) }
@@ -109,24 +116,27 @@ extension DatabaseGroup {
     /// Runs the statements of an instance that joins open connections, those that have not run there yet.
     private func runFirst(_ statements: [String]) async throws {
         let known = loop.withLock { $0.connections?.initialStatements ?? [] }
-        let missing = statements.filter { !known.contains($0) }
-        guard !missing.isEmpty else { return }
-        try await pool().all { writer, readers in
-            for connection in [writer] + readers {
-                try DatabaseOpener.configure(
-                    connection, isWriter: connection === writer, initialStatements: missing)
-                connection.setBusyTimeout(DatabaseOpener.busyTimeout)
+        for statement in statements where !known.contains(statement) {
+            try await pool().all { writer, readers in
+                for connection in [writer] + readers {
+                    // Whatever comes of it, the connections are also those of others.
+                    let result = Result { try DatabaseOpener.runFirst([statement], on: connection) }
+                    try DatabaseOpener.configure(connection, isWriter: connection === writer)
+                    connection.setBusyTimeout(DatabaseOpener.busyTimeout)
+                    try result.get()
+                }
             }
+            loop.withLock { $0.connections?.initialStatements.append(statement) }
         }
-        loop.withLock { $0.connections?.initialStatements += missing }
     }
 
     // MARK: The right to sync
 
     /// Claims the right to sync for a wish; what was connected before is forgotten.
-    private func claim(_ ticket: Int) -> SyncLock.Holder {
+    private func claim(_ ticket: Int, _ mark: String?) -> SyncLock.Holder {
         let request = request(ticket)
-        let connected = ConnectedInstance(request: request, observation: external?.observe())
+        let connected = ConnectedInstance(
+            request: request, observation: external?.observe(), clearMark: mark)
         // What was there goes out of the lock: an instance may go with it.
         _ = loop.withLock { loop -> ConnectedInstance? in
             defer { loop.connected = connected }

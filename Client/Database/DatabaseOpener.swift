@@ -164,7 +164,8 @@ package struct DatabaseOpener: Sendable {
     ) throws {
         // No waiting inside SQLite yet: the whole build is tried again instead, and that can be cancelled.
         connection.setBusyTimeout(.zero)
-        try configure(connection, isWriter: isWriter, initialStatements: initialStatements)
+        try runFirst(initialStatements, on: connection)
+        try configure(connection, isWriter: isWriter)
         try CoreExtension.install(on: connection)
         try SyncFunctions.register(on: connection)
         if isWriter {
@@ -174,12 +175,14 @@ package struct DatabaseOpener: Sendable {
         connection.setBusyTimeout(busyTimeout)
     }
 
-    /// Runs what the app wants to run first, then the pragmas of the SDK.
-    static func configure(
-        _ connection: SQLiteConnection, isWriter: Bool, initialStatements: [String]
-    ) throws {
+    /// Runs what the app wants to run first.
+    static func runFirst(_ initialStatements: [String], on connection: SQLiteConnection) throws {
         try refuseKeyWithoutCipher(initialStatements, on: connection)
         for statement in initialStatements { try connection.execute(statement) }
+    }
+
+    /// Runs the pragmas of the SDK, which count more than those of the app.
+    static func configure(_ connection: SQLiteConnection, isWriter: Bool) throws {
         if isWriter { try beginLog(connection) }
         try connection.execute("PRAGMA journal_size_limit = 6291456")
         try connection.execute("PRAGMA cache_size = -51200")

@@ -81,6 +81,9 @@ enum LifecycleWork: Sendable, Hashable {
     case removeFiles(ticket: Int)
 }
 
+/// Another process has removed the data while this one waited to sync: who is signed in there is nobody's to guess.
+struct ClearedElsewhere: Error {}
+
 /// What happens to a database file.
 enum LifecycleEvent: Sendable {
     /// An instance was made.
@@ -99,6 +102,8 @@ enum LifecycleEvent: Sendable {
     case holderChanged(SyncLock.Holder, ticket: Int)
     /// What syncs has come to its end.
     case syncEnded
+    /// The pause before another try to take over is over.
+    case pauseOver(number: Int)
     /// The connector is to be called.
     case called(Int, ConnectorCall.Kind, instance: Int)
     /// A call of the connector is over.
@@ -120,8 +125,11 @@ enum LifecycleEffect: Sendable {
     case showElsewhere
     /// Gives the right to sync, or the wait for it, up, and shows that nobody else syncs.
     case release
-    /// Tells the log why what waited could not begin: nobody else waits for it.
+    /// Shows, and tells the log, why what waited could not begin: nobody else waits for it.
     case tellFailure(any Error)
+    /// Begins to wait before another try; `number` tells this time from earlier ones.
+    case startPause(number: Int)
+    case endPause
     case startCall(Int)
     /// Begins to wait for the end of a call; `number` tells this time from earlier ones.
     case startPatience(call: Int, number: Int)

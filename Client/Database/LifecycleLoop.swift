@@ -14,6 +14,8 @@ struct LifecycleLoop: Sendable {
     /// How to end the time that a call is given.
     var patience: [Int: Signal] = [:]
     var connections: OpenConnections?
+    /// How to end the pause before another try to take over.
+    var pause: Signal?
     /// How to cancel the opening that is under way.
     var opening: Signal?
     var sync: RunningSync?
@@ -51,6 +53,8 @@ struct ConnectedInstance: Sendable {
     let request: LifecycleRequest
     /// Changes of other processes may have to be uploaded, and show what these have synced.
     let observation: ExternalChanges.Observation?
+    /// What tells whether the data was removed since it connected.
+    let clearMark: String?
 }
 
 /// What syncs, and how to end it.

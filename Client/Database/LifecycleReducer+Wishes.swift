@@ -36,6 +36,8 @@ extension LifecycleReducer {
     }
 
     private mutating func close(_ ticket: LifecycleTicket, _ deletesFiles: Bool) {
+        // Before the watches and the status of the instance end: the last that it shows is that nobody else syncs.
+        releaseUnused()
         if instances[ticket.instance] != nil { return begin(.leave(ticket: ticket.id)) }
         let isShared = instances.values.contains(where: \.isOpen)
         if isOpen, !isShared { return begin(.closeConnections) }
@@ -61,7 +63,9 @@ extension LifecycleReducer {
         if isConcerned {
             switch sync {
             case .none, .ends: break
-            case .waits: (sync, owner) = (.none, nil)
+            case .waits:
+                (sync, owner) = (.none, nil)
+                endPause()
             case .yields: sync = .ends
             case .runs:
                 sync = .ends
@@ -142,7 +146,7 @@ extension LifecycleReducer {
     /// A failure is everybody's who waited for the same opening; whoever comes later tries again.
     private mutating func failOpening(_ ticket: LifecycleTicket, _ error: any Error) {
         let isAlone = isOpeningCancelled
-        isOpeningCancelled = false
+        (isOpeningCancelled, isFirstAbandoned) = (false, false)
         let failed = queue.filter {
             $0.id == ticket.id
                 || !isAlone && $0.instance == ticket.instance && $0.wish.needsConnections
@@ -153,6 +157,7 @@ extension LifecycleReducer {
 
     private mutating func fulfil(_ answer: LifecycleAnswer) {
         let ticket = queue.removeFirst()
+        isFirstAbandoned = false
         var left: Set<Int> = []
         if case .done = answer, ticket.wish.endsCalls {
             left = Set(
@@ -209,16 +214,17 @@ extension LifecycleReducer {
 
     /// Begins to sync in place of a process that does not any more, once no wish is worked on.
     private mutating func takeOver() {
-        guard work == nil, queue.isEmpty, sync == .waits, let claim, claim.holder == .us else { return }
+        guard work == nil, queue.isEmpty, sync == .waits, pause == nil, let claim, claim.holder == .us else {
+            return
+        }
         begin(.make(ticket: claim.ticket))
     }
 
     private mutating func finishTakingOver(_ error: (any Error)?) {
         guard let owner else { return }
         if let error {
-            // Another process may be more lucky.
-            (sync, self.owner) = (.none, nil)
             effects.append(.tellFailure(error))
+            if error is ClearedElsewhere { (sync, self.owner) = (.none, nil) } else { startPause() }
         } else if claim?.holder == .another || overtaking(owner, queue[...]) != nil {
             effects.append(.discardSync)
         } else {

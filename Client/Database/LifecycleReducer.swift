@@ -56,10 +56,15 @@ struct LifecycleReducer: Sendable {
     var work: LifecycleWork?
     var isOpen = false
     var isOpeningCancelled = false
+    /// Whether the first wish is one to open whose caller does not wait any more.
+    var isFirstAbandoned = false
     var sync = Sync.none
     var owner: Int?
     var claim: Claim?
     var isStopping = false
+    /// The number of the pause before what waited tries to sync again; nil unless it has failed to.
+    var pause: Int?
+    private var lastPause = 0
     var calls: [Int: Call] = [:]
     var fulfilled: [Fulfilment] = []
     private var lastPatience = 0
@@ -81,6 +86,9 @@ struct LifecycleReducer: Sendable {
 
     /// Whether something syncs, and is to go on.
     var isSyncing: Bool { sync == .runs }
+
+    /// Whether what is to sync has waited for another process.
+    var hasWaited: Bool { sync == .waits }
 
     /// How many wishes wait to be fulfilled, the one that is worked on included.
     var waitingCount: Int { queue.count }
@@ -113,6 +121,7 @@ struct LifecycleReducer: Sendable {
             }
         case .holderChanged(let holder, let ticket): if claim?.ticket == ticket { changeHolder(to: holder) }
         case .syncEnded: endSync()
+        case .pauseOver(let number): if pause == number { pause = nil }
         case .called(let id, let kind, let instance):
             // What ends asks for nothing more; whoever called is about to be cancelled.
             if sync == .runs { calls[id] = Call(instance: instance, isUpload: kind == .uploadData) }
@@ -152,16 +161,31 @@ struct LifecycleReducer: Sendable {
         guard let index = queue.firstIndex(where: { $0.id == id }) else { return }
         // Nobody in the call waits now: it is one that runs, again.
         if let call = queue[index].call.take() { calls[call]?.waits -= 1 }
-        guard queue[index].wish == .open else { return }
-        if index > 0 {
-            let ticket = queue.remove(at: index)
-            answer(ticket, .failed(CancellationError()))
-        } else if case .open = work, !isOpeningCancelled,
-            !queue.dropFirst().contains(where: \.wish.needsConnections)
-        {
-            isOpeningCancelled = true
-            effects.append(.cancelOpening)
+        if queue[index].wish == .open {
+            if index == 0 {
+                isFirstAbandoned = true
+            } else {
+                let ticket = queue.remove(at: index)
+                answer(ticket, .failed(CancellationError()))
+            }
         }
+        guard case .open = work, isFirstAbandoned, !isOpeningCancelled,
+            !queue.dropFirst().contains(where: \.wish.needsConnections)
+        else { return }
+        isOpeningCancelled = true
+        effects.append(.cancelOpening)
+    }
+
+    /// Begins the pause before another try to sync in place of a process that does not any more.
+    mutating func startPause() {
+        lastPause += 1
+        pause = lastPause
+        effects.append(.startPause(number: lastPause))
+    }
+
+    /// Ends the pause, whatever comes.
+    mutating func endPause() {
+        if pause.take() != nil { effects.append(.endPause) }
     }
 
     mutating func answer(_ ticket: LifecycleTicket, _ answer: LifecycleAnswer) {

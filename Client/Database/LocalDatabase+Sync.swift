@@ -44,9 +44,16 @@ extension LocalDatabase {
                 try connection.transaction {
                     try connection.run("SELECT powersync_clear(?1)", [.integer(flags)])
                     try CoreMigrations.markKeys(connection)
+                    try ClearMark.leave(connection)
                 }
             }
-            try await self.refreshStatus(pool, resetting: true)
+            do {
+                try await self.refreshStatus(pool, resetting: true)
+            } catch {
+                // The data is gone: whoever asked for that must not think otherwise.
+                self.logger.warning(
+                    "Could not read the status after clearing: \(error)", tag: LogTag.database)
+            }
         }
         try await group.submit(.clear, of: self, .change(clear))
     }

@@ -2,14 +2,6 @@ import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncWire
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
-
 /// One database as the app holds it; instances of the same file share a ``DatabaseGroup``, whose loop opens, connects,
 /// clears and closes.
 final class LocalDatabase: PowerSyncDatabaseProtocol {
@@ -43,7 +35,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         // Of no use to anybody: every call throws.
         case .failure: group = DatabaseGroup(location: .memory)
         }
-        let member = DatabaseMember(status: group.status)
+        let member = DatabaseMember(of: group)
         let (number, hasOthers) = group.join(member)
         self.group = group
         self.member = member
@@ -134,20 +126,32 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
             logger.warning("The schema breaks a rule: \(error)", tag: LogTag.database)
         }
         let json = try Schema(tables: schema.tables, rawTables: schema.rawTables).json().text
-        return try await wrapping {
+        let (isNew, failures) = try await wrapping {
             try await pool.all { writer, readers in
                 let version = "PRAGMA schema_version"
                 let before = try writer.one(version) { $0.int64(0) }
-                try writer.transaction {
+                let after = try writer.transaction {
                     try writer.run("SELECT powersync_init()")
                     try CoreMigrations.markKeys(writer)
                     try writer.run("SELECT powersync_replace_schema(?1)", [.text(json)])
+                    return try writer.one(version) { $0.int64(0) }
                 }
-                // Each reader has to notice that its idea of the schema is old.
-                for reader in readers { try reader.execute("PRAGMA table_info('sqlite_master')") }
-                return try writer.one(version) { $0.int64(0) } != before
+                // Each reader has to notice that its idea of the schema is old, at the latest when it runs a query.
+                var failures: [any Error] = []
+                for reader in readers {
+                    do {
+                        try reader.execute("PRAGMA table_info('sqlite_master')")
+                    } catch {
+                        failures.append(error)
+                    }
+                }
+                return (after != before, failures)
             }
         }
+        for failure in failures {
+            logger.warning("A reader could not look at the new schema: \(failure)", tag: LogTag.database)
+        }
+        return isNew
     }
 
     /// Notes a schema that has been applied.
@@ -164,13 +168,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         try await group.submit(.close(deletingFiles: deleteDatabase), of: self)
     }
 
-    /// Removes the files of the database, once nobody has them open.
-    func removeFiles() throws {
-        for file in try location.get().files where unlink(file) != 0 && errno != ENOENT {
-            throw PowerSyncError(
-                .fileAccess, "Could not remove \(file)", detail: SystemError.text(of: errno))
-        }
-    }
+    /// Removes the files of the database, once this process has closed them.
+    func removeFiles() throws { try DatabaseRemoval.removeFiles(at: location.get()) }
 
     // MARK: Queries
 

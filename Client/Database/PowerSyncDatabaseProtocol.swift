@@ -45,12 +45,14 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Stops syncing and removes the synced data and the upload queue.
     ///
+    /// Other processes that wait to sync the file are disconnected, too: what they would sync is of the former user.
+    ///
     /// - Parameters:
     ///   - clearLocal: whether the rows of local-only tables go too.
     ///   - soft: whether downloaded data is kept aside, so that the same user can resume without
     ///   downloading again.
     /// - Throws: `PowerSyncError`; nothing has been removed then. `operationFailed` also while another process syncs the
-    ///   same file.
+    ///   same file; this one is then disconnected all the same.
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws
 
     /// Returns a stream to subscribe to; nothing happens before ``SyncStream/subscribe(ttl:priority:)``.
@@ -61,8 +63,11 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Returns when its last callback is over. Other instances of the file go on.
     func close() async throws
 
-    /// Closes the database and, if asked to, removes its files; throws `operationFailed` for files that another
-    /// instance uses.
+    /// Closes the database and, if asked to, removes its files.
+    ///
+    /// - Parameter deleteDatabase: whether the files go.
+    /// - Throws: `PowerSyncError`. `operationFailed` if another instance of this process uses the files, and nothing has
+    ///   changed then, or if another process has them open: this instance is closed, and the files stay.
     func close(deleteDatabase: Bool) async throws
 }
 

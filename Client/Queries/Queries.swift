@@ -30,7 +30,8 @@ public protocol Queries {
     /// Runs a callback with a reading connection, one of four.
     ///
     /// The callback is synchronous and runs on a thread of the database, beside writes. Each query sees what was committed
-    /// when it began; for several that see the same use ``readTransaction(callback:)``.
+    /// when it began; for several that see the same use ``readTransaction(callback:)``. A callback that blocks until a write
+    /// is over may never end: applying a schema waits for all readers, and the write for the schema.
     func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R
 }
 

@@ -77,7 +77,7 @@ struct ConnectedBench {
         folder: TemporaryDirectory? = nil, transport: ScriptedTransport? = nil, name: String = "test.db",
         schema: Schema = TestDatabase.schema, groups: DatabaseGroups = .shared,
         environment: SyncEnvironment = .system(),
-        reaching: @escaping @Sendable (ScriptedTransport) -> any SyncTransport = { $0 }
+        reaching: @escaping @Sendable (ScriptedTransport) throws -> any SyncTransport = { $0 }
     ) throws {
         let folder = try folder ?? TemporaryDirectory()
         let answer = SyncHTTPResponse(status: 200, body: Array(#"{"data":{"write_checkpoint":"1"}}"#.utf8))
@@ -91,7 +91,7 @@ struct ConnectedBench {
                 try DatabaseLocation(named: name == ":memory:" ? name : folder.file(name))
             },
             logger: DefaultLogger(writers: [log]), initialStatements: [], groups: groups,
-            environment: environment, makeTransport: { reaching(transport) })
+            environment: environment, makeTransport: { try reaching(transport) })
     }
 
     var status: any SyncStatus { database.currentStatus }

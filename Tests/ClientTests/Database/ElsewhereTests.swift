@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 @testable import PowerSync
@@ -134,6 +135,147 @@ struct ElsewhereTests {
         await #expect(throws: PowerSyncError.self) { try await database.disconnectAndClear() }
         probe.release()
         try await database.close()
+    }
+
+    /// Else the connector of the user who was signed out would bring that user's rows back.
+    @Test(.enabled(if: Platform.tellsOfFiles)) func clearingDisconnectsWhoeverWaits() async throws {
+        let (a, b) = try await connectedPair()
+        _ = try await a.stream()
+        try await a.database.disconnectAndClear()
+        try await wait(for: "the other to give up") { b.lifecycle.phase == .open }
+        #expect(!b.status.isSyncedElsewhere)
+        let error = try #require(b.status.downloadError as? PowerSyncError)
+        #expect(error.code == .invalidState)
+        #expect(error.errorDescription?.hasPrefix("Another process has cleared the database") == true)
+        try await a.connect()
+        _ = try await a.stream(1)
+        try await wait(for: "the connection") { a.status.connected && !a.status.isSyncedElsewhere }
+        try await b.connect()
+        #expect(b.status.isSyncedElsewhere && b.status.anyError == nil)
+        // Who connects behind a clearing takes over as ever.
+        try await a.database.disconnect()
+        _ = try await b.stream()
+        #expect(b.transport.streams.count == 1)
+        try await a.database.close()
+        try await b.database.close()
+    }
+
+    @Test(.enabled(if: Platform.tellsOfFiles)) func whoeverCannotTakeOverSaysSoAndTriesAgain() async throws {
+        let folder = try TemporaryDirectory()
+        let a = try ConnectedBench(folder: folder, groups: DatabaseGroups())
+        let clock = SteppedClock()
+        let failures = Lock(0)
+        let b = try ConnectedBench(folder: folder, groups: DatabaseGroups(), environment: clock.environment) {
+            transport in
+            let isFirst = failures.withLock { failures in
+                failures += 1
+                return failures == 1
+            }
+            if isFirst { throw TestError(text: "no thread") }
+            return transport
+        }
+        try await a.connect()
+        try await b.connect()
+        #expect(b.status.isSyncedElsewhere)
+        try await a.database.disconnect()
+        try await wait(for: "the pause") { clock.waiting == [.seconds(5)] }
+        #expect(b.status.downloadError is TestError)
+        #expect(b.lifecycle.phase == .elsewhere)
+        clock.advance(by: .seconds(5))
+        _ = try await b.stream()
+        try await wait(for: "the connection") { b.status.connected && !b.status.isSyncedElsewhere }
+        try await a.database.close()
+        try await b.database.close()
+    }
+
+    @Test func whoeverBeginsToWaitShowsNoErrorOfBefore() async throws {
+        let (a, b) = try pair()
+        _ = try await b.users()
+        b.database.group.status.update { snapshot in
+            (snapshot.downloadError, snapshot.uploadError) = (TestError(text: "old"), TestError(text: "old"))
+            return true
+        }
+        try await a.connect()
+        try await b.connect()
+        #expect(b.status.isSyncedElsewhere && b.status.anyError == nil)
+        try await a.database.close()
+        try await b.database.close()
+    }
+
+    @Test func afterClosingNobodyElseIsSaidToSync() async throws {
+        let a = try ConnectedBench(groups: DatabaseGroups())
+        try await a.connect()
+        for _ in 0..<20 {
+            let b = try ConnectedBench(folder: a.folder, groups: DatabaseGroups())
+            try await b.connect()
+            #expect(b.status.isSyncedElsewhere)
+            try await b.database.close()
+            #expect(!b.status.isSyncedElsewhere)
+        }
+        try await a.database.close()
+    }
+
+    @Test(.enabled(if: Platform.tellsOfFiles)) func whoeverIsNotConnectedSeesTheFirstSyncToo() async throws {
+        let (a, b) = try pair()
+        try await a.connect()
+        let stream = try await a.stream()
+        _ = try await b.users()
+        let status = try #require(b.database.currentStatus as? LiveSyncStatus)
+        let waiting = Task { try await b.database.waitForFirstSync() }
+        try await wait(for: "somebody to wait") { status.feed.waiterCount == 1 }
+        a.completeEmptyCheckpoint(stream)
+        try await wait(forEndOf: waiting)
+        try await a.database.close()
+        try await b.database.close()
+    }
+
+    @Test(.enabled(if: Platform.tellsOfFiles)) func whatIsSubscribedToElsewhereIsRequestedAtOnce()
+        async throws
+    {
+        let (a, b) = try await connectedPair()
+        _ = try await a.stream()
+        let handle = try await b.database.syncStream(name: "s", params: nil).subscribe()
+        _ = try await a.stream(1)
+        let requested = try a.transport.body(1)["streams"]?["subscriptions"]?.arrayValue
+        #expect(requested?.map { $0["stream"]?.stringValue } == ["s"])
+        try await handle.unsubscribe()
+        try await a.database.close()
+        try await b.database.close()
+    }
+
+    @Test func aWatchFollowsASchemaThatAnotherProcessBrings() async throws {
+        let folder = try TemporaryDirectory()
+        let users = { Schema(Table(name: "users", columns: [.text("name")], localOnly: $0)) }
+        let a = try ConnectedBench(folder: folder, schema: users(false), groups: DatabaseGroups())
+        let results = try a.database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }
+        let seen = Lock<[Int]>([])
+        let watching = Task { for try await counts in results { seen.withLock { $0 += counts } } }
+        try await wait(for: "the first result") { seen.withLock { $0 == [0] } }
+        let b = try ConnectedBench(folder: folder, schema: users(true), groups: DatabaseGroups())
+        _ = try await b.users()
+        try await wait(for: "the change to be told") { seen.withLock { $0.count > 1 } }
+        // The marker of another process has been taken, so that the own write alone leads to a result.
+        try await a.database.execute("INSERT INTO users (id, name) VALUES ('1', 'A')")
+        try await wait(for: "what was written") { seen.withLock { $0.last == 1 } }
+        try await a.database.close()
+        try await b.database.close()
+        try await wait(forEndOf: watching)
+    }
+
+    @Test func filesThatAnotherProcessHasOpenStay() async throws {
+        let (a, b) = try pair()
+        try await a.database.execute("INSERT INTO users (id, name) VALUES ('a', 'A')")
+        #expect(try await b.users() == ["A"])
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await a.database.close(deleteDatabase: true)
+        }
+        #expect(error?.errorDescription == "Cannot delete a database that another process has open")
+        try await b.database.execute("INSERT INTO users (id, name) VALUES ('b', 'B')")
+        let c = try ConnectedBench(folder: a.folder, groups: DatabaseGroups())
+        #expect(try await c.users() == ["A", "B"])
+        try await b.database.close()
+        try await c.database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: a.folder.path).isEmpty)
     }
 
     @Test func theSchemaIsFixedWhileAnotherProcessSyncs() async throws {

@@ -42,6 +42,31 @@ struct GroupTests {
         try await wait(forEndOf: watching)
     }
 
+    /// The connections are those of both.
+    @Test func aStatementThatFailsForASecondInstanceLeavesTheFirstAsItWas() async throws {
+        let folder = try TemporaryDirectory()
+        let a = try TestDatabase(folder: folder)
+        let timeout = "SELECT timeout FROM pragma_busy_timeout"
+        try await a.insertUser("A")
+        let before = try await a.database.writeLock {
+            try $0.get(sql: timeout, parameters: []) { try $0.getInt(index: 0) }
+        }
+        let b = try TestDatabase(
+            folder: folder,
+            initialStatements: [
+                "PRAGMA busy_timeout = 0", "CREATE TEMP TABLE own (id)", "SELECT * FROM missing",
+            ])
+        await #expect(throws: PowerSyncError.self) { try await b.count("users") }
+        let after = try await a.database.writeLock {
+            try $0.get(sql: timeout, parameters: []) { try $0.getInt(index: 0) }
+        }
+        #expect(before == after && after > 0)
+        try await a.database.execute("CREATE TABLE missing (id)")
+        #expect(try await b.count("users") == 1, "what has run is not run again")
+        try await a.database.close()
+        try await b.database.close()
+    }
+
     @Test func noWarningOnceTheFirstIsClosed() async throws {
         let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)

@@ -37,6 +37,7 @@ private struct LifecycleWorld {
     private var closed: Set<Int> = []
     private var calls: [Int: Call] = [:]
     private var timers: [Int: Int] = [:]
+    private var pause: Int?
     private var work: LifecycleWork?
     private var isOpeningCancelled = false
     private var isOpen = false
@@ -126,7 +127,7 @@ private struct LifecycleWorld {
         }
         require(waiting.isEmpty, "wishes \(waiting.sorted()) are not answered")
         require(reducer.isAtRest && reducer.phase == .closed, "it does not come to rest")
-        require(!isOpen && running == nil && timers.isEmpty, "something is left")
+        require(!isOpen && running == nil && timers.isEmpty && pause == nil, "something is left")
         require(claim == nil && !isShownElsewhere, "the right to sync is not given up")
     }
 
@@ -157,6 +158,7 @@ private struct LifecycleWorld {
         for (id, number) in timers.sorted(by: { $0.key < $1.key }) {
             ends.append(.patienceOver(call: id, number: number))
         }
+        if let pause { ends.append(.pauseOver(number: pause)) }
         if let claim, let next = news.first { ends.append(.holderChanged(next, ticket: claim)) }
         guard !ends.isEmpty else { return false }
         var event = random.pick(ends)
@@ -170,10 +172,14 @@ private struct LifecycleWorld {
                     (error != nil && canFail) || (isOpeningCancelled && !random.once(in: 4))
                     || (isClearing && found == .another)
                 if !fails { succeed() }
-                event = .finished(fails ? TestError(text: "no") : nil)
+                // Only what has waited finds that another process has cleared.
+                let isCleared = isMaking && isShownElsewhere && random.once(in: 3)
+                let error: any Error = isCleared ? ClearedElsewhere() : TestError(text: "no")
+                event = .finished(fails ? error : nil)
             }
             (work, isOpeningCancelled) = (nil, false)
         case .holderChanged: known = news.removeFirst()
+        case .pauseOver: pause = nil
         case .syncEnded: running = nil
         case .callEnded(let id): calls[id]?.isOver = true
         default: break
@@ -181,6 +187,8 @@ private struct LifecycleWorld {
         handle(event)
         return true
     }
+
+    private var isMaking: Bool { if case .make = work { true } else { false } }
 
     private var isClearing: Bool { if case .clear = work { true } else { false } }
 
@@ -217,7 +225,7 @@ private struct LifecycleWorld {
         }
         if reducer.phase == .elsewhere {
             require(isShownElsewhere, "it does not show that another process syncs")
-            require(known == .another || work != nil, "nobody takes over")
+            require(known == .another || work != nil || pause != nil, "nobody takes over")
         }
     }
 
@@ -242,7 +250,13 @@ private struct LifecycleWorld {
             require(running == nil, "gives the right up while something syncs")
             (claim, known, news) = (nil, nil, [])
             (isOurs, isShownElsewhere, hasReleased) = (false, false, true)
-        case .tellFailure: break
+        case .tellFailure: require(isShownElsewhere, "tells a failure that somebody waits for")
+        case .startPause(let number):
+            require(pause == nil, "two pauses at once")
+            pause = number
+        case .endPause:
+            require(pause != nil, "ends no pause")
+            pause = nil
         case .stopSync:
             running?.isEnding = true
             // Those that have not begun never do.

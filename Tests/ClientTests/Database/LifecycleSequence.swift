@@ -141,8 +141,8 @@ final class LifecycleSequence: Sendable {
     private func perform(_ call: Call, on database: LocalDatabase) async {
         do {
             try await attempt(call, on: database)
-        } catch PowerSyncError.operationFailed {
-            // Closed, connected, in use or cut off.
+        } catch let error as PowerSyncError where error.code == .closed || error.code == .invalidState {
+            // Connected, in use or cut off.
         } catch is CancellationError where !call.isWish {
             // Of a callback that was cancelled.
         } catch {

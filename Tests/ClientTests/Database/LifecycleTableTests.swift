@@ -13,6 +13,7 @@ import Testing
         case callIsLeft = "stopping, call 7 is left"
         case elsewhere
         case takingOver = "connecting, taking over"
+        case pausing = "elsewhere, pausing"
         case givingWay = "stopping, giving way"
 
         /// Instance 1 opens and connects, its upload is call 7, instance 2 disconnects, and another process has the right
@@ -37,6 +38,7 @@ import Testing
             case .callIsLeft: return Self.stopping.events + [.syncEnded]
             case .elsewhere: return Self.connecting.events + [.claimed(.another)]
             case .takingOver: return Self.elsewhere.events + [.holderChanged(.us, ticket: 2)]
+            case .pausing: return Self.takingOver.events + [.finished(TestError(text: "no"))]
             case .givingWay: return Self.syncing.events + [.holderChanged(.another, ticket: 2)]
             }
         }
@@ -69,118 +71,129 @@ import Testing
 
     static let rows: [Row] = [
         Row(
-            "instance 3 is made", .joined(instance: 3), "·", "·", "·", "·", "·", "·", "·", "·", "·", "·",
+            "instance 3 is made", .joined(instance: 3), "·", "·", "·", "·", "·", "·", "·", "·", "·", "·", "·",
             "·"),
         Row(
             "open (1)", wish(.open, 1), "open(9) → opening", "waits", "answer 9: done", "waits", "waits",
-            "answer 9: done", "waits", "waits", "answer 9: done", "waits", "answer 9: done"),
+            "answer 9: done", "waits", "waits", "answer 9: done", "waits", "answer 9: done", "answer 9: done"),
         Row(
             "open (2)", wish(.open, 2), "open(9) → opening", "waits", "prepare(9)", "waits", "waits",
-            "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)"),
+            "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)", "prepare(9)"),
         Row(
             "connect (1)", wish(.connect, 1), "open(9) → opening", "waits", "claim(9) → connecting", "waits",
             "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "claim(9) → connecting",
-            "waits", "wait for call 7"),
+            "waits", "end pause, claim(9) → connecting", "wait for call 7"),
         Row(
             "connect (2)", wish(.connect, 2), "open(9) → opening", "waits", "prepare(9)", "waits", "waits",
-            "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)"),
+            "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)", "prepare(9)"),
         Row(
             "disconnect (1)", wish(.disconnect, 1), "answer 9: done", "waits", "answer 9: done", "waits",
             "waits", "stop sync, wait for call 7 → stopping", "waits", "waits",
-            "release, answer 9: done → open", "waits", "wait for call 7"),
+            "release, answer 9: done → open", "waits", "end pause, release, answer 9: done → open",
+            "wait for call 7"),
         Row(
             "clear (1)", wish(.clear, 1), "open(9) → opening", "waits", "clear(9)", "waits", "waits",
             "stop sync, wait for call 7 → stopping", "waits", "waits", "clear(9) → open", "waits",
-            "wait for call 7"),
+            "end pause, clear(9) → open", "wait for call 7"),
         Row(
             "update schema (1)", wish(.updateSchema, 1), "open(9) → opening", "waits", "apply schema(9)",
             "waits", "waits", "answer 9: connected", "waits", "waits", "answer 9: connected", "waits",
-            "answer 9: connected"),
+            "answer 9: connected", "answer 9: connected"),
         Row(
             "close (1)", wish(.close(deletingFiles: false), 1), "leave(9)", "waits", "leave(9)", "waits",
-            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "leave(9), release → open",
-            "waits", "wait for call 7"),
+            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "release, leave(9) → open",
+            "waits", "end pause, release, leave(9) → open", "wait for call 7"),
         Row(
             "close (2)", wish(.close(deletingFiles: false), 2), "leave(9)", "waits", "leave(9)", "waits",
-            "waits", "leave(9)", "waits", "waits", "leave(9)", "waits", "leave(9)"),
+            "waits", "leave(9)", "waits", "waits", "leave(9)", "waits", "leave(9)", "leave(9)"),
         Row(
             "close and delete (1)", wish(.close(deletingFiles: true), 1), "answer 9: in use",
             "answer 9: in use", "answer 9: in use", "answer 9: in use", "answer 9: in use",
             "answer 9: in use", "answer 9: in use", "answer 9: in use", "answer 9: in use",
-            "answer 9: in use", "answer 9: in use"),
+            "answer 9: in use", "answer 9: in use", "answer 9: in use"),
         Row(
             "connect (1) in call 7", wish(.connect, 1, call: 7), "open(9) → opening", "waits",
             "claim(9) → connecting", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "claim(9), stop waiting for call 7 → connecting", "claim(9) → connecting", "waits", "waits"),
+            "claim(9), stop waiting for call 7 → connecting", "claim(9) → connecting", "waits",
+            "end pause, claim(9) → connecting", "waits"),
         Row(
             "disconnect (1) in call 7", wish(.disconnect, 1, call: 7), "answer 9: done", "waits",
             "answer 9: done", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "answer 9: done → open", "release, answer 9: done → open", "waits", "waits"),
+            "answer 9: done → open", "release, answer 9: done → open", "waits",
+            "end pause, release, answer 9: done → open", "waits"),
         Row(
             "clear (1) in call 7", wish(.clear, 1, call: 7), "open(9) → opening", "waits", "clear(9)",
             "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "clear(9), stop waiting for call 7 → open", "clear(9) → open", "waits", "waits"),
+            "clear(9), stop waiting for call 7 → open", "clear(9) → open", "waits",
+            "end pause, clear(9) → open", "waits"),
         Row(
             "update schema (1) in call 7", wish(.updateSchema, 1, call: 7), "open(9) → opening", "waits",
             "apply schema(9)", "waits", "waits", "answer 9: connected", "stop waiting for call 7",
             "apply schema(9), stop waiting for call 7 → open", "answer 9: connected", "waits",
-            "answer 9: connected"),
+            "answer 9: connected", "answer 9: connected"),
         Row(
             "close (1) in call 7", wish(.close(deletingFiles: false), 1, call: 7), "leave(9)", "waits",
             "leave(9)", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "leave(9), stop waiting for call 7 → open", "leave(9), release → open", "waits", "waits"),
+            "leave(9), stop waiting for call 7 → open", "release, leave(9) → open", "waits",
+            "end pause, release, leave(9) → open", "waits"),
         Row(
             "nobody waits for the first wish", .abandoned(ticket: first), "·", "cancel opening", "·", "·",
-            "·", "·", "·", "·", "·", "·", "·"),
+            "·", "·", "·", "·", "·", "·", "·", "·"),
         Row(
             "instance 1 is dropped", .dropped(instance: 1, ticket: 9), "·", "·", "close connections", "waits",
             "waits", "stop sync, wait for call 7 → stopping", "waits", "waits",
-            "close connections, release → open", "waits", "wait for call 7"),
+            "release, close connections → open", "waits", "end pause, release, close connections → open",
+            "wait for call 7"),
         Row(
             "instance 2 is dropped", .dropped(instance: 2, ticket: 9), "·", "·", "answer 9: done", "waits",
-            "waits", "answer 9: done", "waits", "waits", "answer 9: done", "waits", "answer 9: done"),
+            "waits", "answer 9: done", "waits", "waits", "answer 9: done", "waits", "answer 9: done",
+            "answer 9: done"),
         Row(
             "work done", .finished(nil), "·", "prepare(1) → open", "·", "make(2)",
-            "start sync, answer 2: done → syncing", "·", "·", "·", "·", "start sync → syncing", "·"),
+            "start sync, answer 2: done → syncing", "·", "·", "·", "·", "start sync → syncing", "·", "·"),
         Row(
             "work failed", .finished(TestError(text: "no")), "·", "answer 1: failed → closed", "·",
             "release, answer 2: failed → open", "release, answer 2: failed → open", "·", "·", "·", "·",
-            "tell failure, release → open", "·"),
-        Row("claimed: ours", .claimed(.us), "·", "·", "·", "make(2)", "·", "·", "·", "·", "·", "·", "·"),
+            "tell failure, start pause → elsewhere", "·", "·"),
+        Row(
+            "claimed: ours", .claimed(.us), "·", "·", "·", "make(2)", "·", "·", "·", "·", "·", "·", "·", "·"),
         Row(
             "claimed: another's", .claimed(.another), "·", "·", "·",
-            "show elsewhere, answer 2: done → elsewhere", "·", "·", "·", "·", "·", "·", "·"),
+            "show elsewhere, answer 2: done → elsewhere", "·", "·", "·", "·", "·", "·", "·", "·"),
         Row(
             "ours now (2)", .holderChanged(.us, ticket: 2), "·", "·", "·", "·", "·", "·", "·", "·",
-            "make(2) → connecting", "·", "·"),
+            "make(2) → connecting", "·", "·", "·"),
         Row(
             "another's now (2)", .holderChanged(.another, ticket: 2), "·", "·", "·", "·", "·",
-            "stop sync → stopping", "·", "·", "·", "·", "·"),
+            "stop sync → stopping", "·", "·", "·", "·", "·", "·"),
         Row(
             "another's now (8)", .holderChanged(.another, ticket: 8), "·", "·", "·", "·", "·", "·", "·", "·",
-            "·", "·", "·"),
+            "·", "·", "·", "·"),
         Row(
-            "sync ended", .syncEnded, "·", "·", "·", "·", "·", "release → open", "·", "·", "·", "·",
+            "sync ended", .syncEnded, "·", "·", "·", "·", "·", "release → open", "·", "·", "·", "·", "·",
             "show elsewhere → elsewhere"),
         Row(
+            "the pause is over", .pauseOver(number: 1), "·", "·", "·", "·", "·", "·", "·", "·", "·", "·",
+            "make(2) → connecting", "·"),
+        Row(
             "uploadData (8)", .called(8, .uploadData, instance: 1), "·", "·", "·", "·", "·", "·", "·", "·",
-            "·", "·", "·"),
+            "·", "·", "·", "·"),
         Row(
             "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1), "·", "·", "·", "·", "·",
-            "start call 8", "·", "·", "·", "·", "·"),
+            "start call 8", "·", "·", "·", "·", "·", "·"),
         Row(
             "call 7 ended", .callEnded(7), "·", "·", "·", "·", "·", "·", "stop waiting for call 7",
-            "stop waiting for call 7, release, answer 3: done → open", "·", "·", "·"),
+            "stop waiting for call 7, release, answer 3: done → open", "·", "·", "·", "·"),
         Row(
             "call 7 has had its time", .patienceOver(call: 7, number: 1), "·", "·", "·", "·", "·", "·",
-            "cut off call 7", "cut off call 7, release, answer 3: done → open", "·", "·", "·"),
+            "cut off call 7", "cut off call 7, release, answer 3: done → open", "·", "·", "·", "·"),
     ]
 
     /// What can happen; the switches have no default on purpose.
     enum Kind: CaseIterable {
         case joined, dropped, open, connect, disconnect, clear, updateSchema, close, closeWithFiles
         case abandoned, finished, failed, claimedHere, claimedElsewhere, becameOurs, becameAnothers
-        case syncEnded, upload, fetch, callEnded, patienceOver
+        case syncEnded, pauseOver, upload, fetch, callEnded, patienceOver
 
         init(_ event: LifecycleEvent) {
             switch event {
@@ -200,6 +213,7 @@ import Testing
             case .claimed(let holder): self = holder == .us ? .claimedHere : .claimedElsewhere
             case .holderChanged(let holder, _): self = holder == .us ? .becameOurs : .becameAnothers
             case .syncEnded: self = .syncEnded
+            case .pauseOver: self = .pauseOver
             case .called(_, let kind, _): self = kind == .uploadData ? .upload : .fetch
             case .callEnded: self = .callEnded
             case .patienceOver: self = .patienceOver
@@ -217,6 +231,14 @@ import Testing
             Example.allCases.map(\.reducer.phase))
         #expect(missing.isEmpty)
         #expect(Self.rows.allSatisfy { $0.cells.count == Example.allCases.count })
+    }
+
+    /// Whoever gave up first, too.
+    @Test func anOpeningThatNobodyNeedsAnyMoreIsCancelled() {
+        var reducer = Example.opening.reducer
+        _ = reducer.reduce(Self.wish(.open, 1, id: 2))
+        #expect(reducer.reduce(.abandoned(ticket: 1)).map(\.text) == [])
+        #expect(reducer.reduce(.abandoned(ticket: 2)).map(\.text) == ["answer 2: failed", "cancel opening"])
     }
 
     @Test func thePageHasThisTable() throws {
@@ -262,6 +284,8 @@ extension LifecycleEffect {
         case .showElsewhere: "show elsewhere"
         case .release: "release"
         case .tellFailure: "tell failure"
+        case .startPause: "start pause"
+        case .endPause: "end pause"
         case .startCall(let id): "start call \(id)"
         case .startPatience(let id, _): "wait for call \(id)"
         case .endPatience(let id): "stop waiting for call \(id)"
