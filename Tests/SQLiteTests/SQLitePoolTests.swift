@@ -171,28 +171,24 @@ struct SQLitePoolTests {
     /// What a piece of work holds, such as rows to be written, goes with it, however much waits behind it.
     @Test func whatHasRunIsNotKept() async throws {
         final class Held: Sendable {}
-        let (first, second) = (BlockingGate(), BlockingGate())
-        defer { second.open() }
+        let (first, last) = (BlockingGate(), BlockingGate())
+        defer { last.open() }
+        let holder = Task { [pool] in try await pool.write { _ in first.wait() } }
+        try await wait(for: "the connection to be in use") { first.arrivals == 1 }
         var held: Held? = Held()
         weak let kept = held
-        let work = Task { [pool, held] in
-            try await pool.write { _ in
-                first.wait()
-                withExtendedLifetime(held) {}
-            }
-        }
+        let work = Task { [pool, held] in try await pool.write { _ in withExtendedLifetime(held) {} } }
         held = nil
-        try await wait(for: "the connection to be in use") { first.arrivals == 1 }
-        let holder = Task { [pool] in try await pool.write { _ in second.wait() } }
-        let waiting = Task { [pool] in try await pool.write { _ in } }
-        try await wait(for: "two to wait for it") { pool.waitingWrites == 2 }
+        try await wait(for: "the work to wait") { pool.waitingWrites == 1 }
+        let next = Task { [pool] in try await pool.write { _ in last.wait() } }
+        try await wait(for: "the next to wait") { pool.waitingWrites == 2 }
         first.open()
-        try await work.value
-        try await wait(for: "the next to have it") { second.arrivals == 1 }
-        try await wait(for: "the first to be gone") { kept == nil }
-        second.open()
         try await holder.value
-        try await waiting.value
+        try await work.value
+        try await wait(for: "the next to have the connection") { last.arrivals == 1 }
+        try await wait(for: "the work to be gone") { kept == nil }
+        last.open()
+        try await next.value
         await pool.close()
     }
 

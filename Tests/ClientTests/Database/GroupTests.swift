@@ -54,7 +54,7 @@ struct GroupTests {
         let b = try TestDatabase(
             folder: folder,
             initialStatements: [
-                "PRAGMA busy_timeout = 0", "CREATE TEMP TABLE own (id)", "SELECT * FROM missing",
+                "CREATE TEMP TABLE own (id)", "PRAGMA busy_timeout = 0; SELECT * FROM missing",
             ])
         await #expect(throws: PowerSyncError.self) { try await b.count("users") }
         let after = try await a.database.writeLock {
