@@ -65,11 +65,10 @@ struct BackendProcess: Sendable {
             try await body(BackendProcess(port: port, id: process.id), uri)
         } catch {
             process.signal(SIGKILL)
-            _ = await process.wait()
             throw error
         }
         process.signal(SIGTERM)
-        #expect(await process.wait() == .exited(0))
+        #expect(try await wait(forEndOf: process, called: "the backend") == .exited(0))
     }
 
     #if os(Linux)

@@ -82,7 +82,7 @@ struct CrowdTests {
         }
         let durations = try await body()
         crowd.signal(SIGKILL)
-        _ = await crowd.wait()
+        try await wait(forEndOf: crowd, called: "the crowd")
         return durations
     }
 

@@ -151,15 +151,12 @@ final class Containers: Sendable {
         }
         for (name, process) in ending.reversed() {
             process.signal(SIGTERM)
-            #expect(await process.wait() == .exited(0), "\(name)")
+            #expect(try await wait(forEndOf: process, called: name) == .exited(0), "\(name)")
         }
     }
 
     private func end() async {
-        for (_, process) in running.withLock({ $0 }) {
-            process.signal(SIGKILL)
-            _ = await process.wait()
-        }
+        for (_, process) in running.withLock({ $0 }) { process.signal(SIGKILL) }
         await postgres.close()
     }
 

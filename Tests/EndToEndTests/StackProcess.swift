@@ -64,8 +64,7 @@ final class StackProcess: Sendable {
 
     /// Waits for the end of the program.
     func end() async throws -> ChildProcess.ExitStatus {
-        try await wait(for: "the end of the program", within: TestOptions.deadline * 3) { process.hasEnded }
-        return await process.wait()
+        try await wait(forEndOf: process, called: "the program", within: TestOptions.deadline * 3)
     }
 
     /// Reads a pipe to its end, on a thread of its own: nothing that the program writes may hold it up.

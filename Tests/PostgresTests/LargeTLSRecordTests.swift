@@ -103,6 +103,6 @@ struct LargeTLSRecordTests {
         }
         await connection.close()
         if let input = child.input { close(input) }
-        #expect(await child.wait() == .exited(0))
+        #expect(try await wait(forEndOf: child, called: "the proxy") == .exited(0))
     }
 }

@@ -50,7 +50,7 @@ struct CrashTests {
             // Three of four crashes are aimed at an open transaction, the others come whenever they come.
             let target = progress.statements + Int64(20 + random.below(2500))
             try await kill(child, after: target, progress, inTransaction: crash % 4 != 0)
-            let status = await child.wait()
+            let status = try await wait(forEndOf: child)
             #expect(status == .signalled(SIGKILL))
             if progress.isWriting { inside += 1 }
             let verdict = try CrashVerdict(path: database, uploads: uploads, committed: progress.committed)

@@ -28,7 +28,7 @@ struct TwoProcessTests {
             defer { for child in children { child.signal(SIGKILL) } }
             for child in children { if let input = child.input { close(input) } }
             for child in children {
-                let status = await child.wait()
+                let status = try await wait(forEndOf: child)
                 #expect(status == .exited(0), "start \(start)")
             }
             try Data().write(to: URL(filePath: folder.path + "/uploads"))
@@ -104,7 +104,7 @@ struct TwoProcessTests {
             try Data().write(to: URL(filePath: mark))
             let start = SharedProgress.now
             writers[holder].child.signal(SIGKILL)
-            let status = await writers[holder].child.wait()
+            let status = try await wait(forEndOf: writers[holder].child)
             #expect(status == .signalled(SIGKILL))
             let end = try await wait(
                 for: "the other to sync", read: { writers[other].progress.syncsSince }, until: { $0 > 0 })
@@ -118,7 +118,7 @@ struct TwoProcessTests {
         _ = try await holder(of: writers)
         for writer in writers {
             writer.child.signal(SIGKILL)
-            _ = await writer.child.wait()
+            try await wait(forEndOf: writer.child)
         }
         let verdict = try verdict(in: folder, writers)
         #expect(verdict.problems.isEmpty)
