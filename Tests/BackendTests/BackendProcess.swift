@@ -42,7 +42,7 @@ struct BackendProcess: Sendable {
         defer { close(output) }
         let seconds = TestOptions.deadline.components.seconds
         let patience = String(seconds * 1_000)
-        let process = try ChildProcess.spawn(
+        let process = try ChildProcess.guarded(
             Repository.executable("powersync-backend"), ["start"],
             environment: ProcessInfo.processInfo.environment.merging([
                 // A machine that stands still connects to nothing within the five seconds of production.

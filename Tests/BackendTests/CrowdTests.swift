@@ -70,7 +70,7 @@ struct CrowdTests {
     ) async throws -> [Duration] {
         let folder = try TemporaryDirectory(prefix: "crowd-")
         defer { folder.remove() }
-        let crowd = try ChildProcess.spawn(
+        let crowd = try ChildProcess.guarded(
             "/bin/bash",
             [
                 "-c", Self.crowd, "crowd", String(port), String(Self.count), tokens.joined(separator: " "),

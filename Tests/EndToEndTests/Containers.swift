@@ -115,7 +115,7 @@ final class Containers: Sendable {
         let files = [folder.path + "/\(name).out", folder.path + "/\(name).log"]
         let descriptors = files.map { open($0, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0o600) }
         defer { for descriptor in descriptors { close(descriptor) } }
-        let process = try ChildProcess.spawn(
+        let process = try ChildProcess.guarded(
             Repository.executable(executable), ["start"], environment: environment,
             output: .descriptor(descriptors[0]), error: .descriptor(descriptors[1]))
         running.withLock { $0.append((name, process)) }

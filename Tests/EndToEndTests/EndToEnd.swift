@@ -73,6 +73,9 @@ enum EndToEnd {
     {
         let folder = try TemporaryDirectory(prefix: "powersync-ends-")
         defer { folder.remove() }
+        // Tests that are killed leave it to this shell.
+        let remover = try LifeLine.guardFolder(folder.path)
+        defer { if let line = remover.input { close(line) } }
         chmod(folder.path, 0o755)
         let temporary = folder.path + "/tmp"
         try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)

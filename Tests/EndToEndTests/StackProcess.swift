@@ -54,12 +54,12 @@ final class StackProcess: Sendable {
         all["DATABASE_URI"] = nil
         all.merge(environment) { $1 }
         self.temporary = temporary
-        process = try ChildProcess.spawn(path, arguments, environment: all, output: .pipe, error: .pipe)
+        process = try ChildProcess.guarded(path, arguments, environment: all, output: .pipe, error: .pipe)
         try Self.collect(process.output, into: output, echo: false)
         try Self.collect(process.error, into: errors, echo: all["SHOW_LOG"] != nil)
     }
 
-    /// A test that fails leaves nothing running: the life-lines end the rest.
+    /// A test that fails leaves nothing running, nor do tests that are killed: the life-lines end the rest.
     deinit { process.signal(SIGKILL) }
 
     /// Waits for the end of the program.
@@ -144,7 +144,10 @@ final class StackProcess: Sendable {
     }
 
     /// Waits until no process names the temporary folder any more and the folder is empty.
-    func leavesNothingBehind() async throws {
+    func leavesNothingBehind() async throws { try await Self.nothingIsLeft(in: temporary) }
+
+    /// Waits until no process names a folder any more and the folder is empty.
+    static func nothingIsLeft(in temporary: String) async throws {
         try await wait(
             for: "nothing to be left behind",
             read: {

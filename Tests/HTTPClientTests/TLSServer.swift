@@ -38,7 +38,7 @@ final class TLSServer: Sendable {
                 "-addext", "subjectAltName=\(name)",
             ], timeout: TestOptions.deadline)
         try #require(made.status == .exited(0), "\(made.error)")
-        let process = try ChildProcess.spawn(
+        let process = try ChildProcess.guarded(
             "openssl",
             [
                 "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", folder.path + "/key.pem",

@@ -43,7 +43,7 @@ struct CrashTests {
         var last: Int64 = 0
         for crash in 1...Self.crashes {
             progress.isWriting = false
-            let child = try ChildProcess.spawn(
+            let child = try ChildProcess.guarded(
                 Repository.executable("PowerSyncCrashChild"),
                 [database, endpoint, folder + "/progress", uploads], error: .inherit)
             defer { child.signal(SIGKILL) }

@@ -72,7 +72,7 @@ struct TwoProcessTests {
         }
 
         private static func start(_ arguments: [String]) throws -> ChildProcess {
-            try ChildProcess.spawn(TwoProcessTests.program, arguments, error: .inherit)
+            try ChildProcess.guarded(TwoProcessTests.program, arguments, error: .inherit)
         }
 
         mutating func startAgain() throws {
