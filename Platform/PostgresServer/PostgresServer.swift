@@ -89,7 +89,7 @@ package final class PostgresServer: Sendable {
         return "postgresql://postgres@127.0.0.1:\(port)/\(allowed.joined())"
     }
 
-    /// Stops the server, within five seconds, and removes its temporary folder.
+    /// Stops the server, within nine seconds, and removes its temporary folder.
     ///
     /// Transactions are rolled back. A replication client that stays connected without answering is cut after 2.5 s.
     package func stop() async {

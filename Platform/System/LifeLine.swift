@@ -45,9 +45,10 @@ package enum LifeLine {
     /// A shell outlives us even after SIGKILL, and reads the end of its input when the last holder of the other end
     /// has died: within the moment, whichever thread had started it. It then stops the command by its process id,
     /// first with SIGINT (for Postgres: roll back and stop), after 2.5 seconds with SIGQUIT (stop at once, recover
-    /// at the next start) because a replication client that does not answer holds up the first, after 5 seconds with
-    /// SIGKILL; and removes the folder, unless there was a command and a file `keep` is in the folder. Until then the dead
-    /// process stays a zombie, so its id belongs to nobody else.
+    /// at the next start) because a replication client that does not answer holds up the first, after 8.5 seconds with
+    /// SIGKILL, because Postgres itself kills its children five seconds after SIGQUIT; and removes the folder, unless there
+    /// was a command and a file `keep` is in the folder. What somebody had stopped (SIGSTOP), the command or its children,
+    /// goes on first. Until then the dead process stays a zombie, so its id belongs to nobody else.
     package static let watcherScript = #"""
         folder=$1
         shift
@@ -61,8 +62,12 @@ package enum LifeLine {
         while read -r _; do :; done
         if [ -n "${process-}" ]; then
             kill -INT "$process" 2>/dev/null
+            children=
+            # Only Linux tells them so; elsewhere Postgres kills those that do not go on.
+            { read -r children <"/proc/$process/task/$process/children"; } 2>/dev/null
+            kill -CONT "$process" $children 2>/dev/null
             tries=0
-            while kill -0 "$process" 2>/dev/null && [ "$tries" -lt 100 ]; do
+            while kill -0 "$process" 2>/dev/null && [ "$tries" -lt 170 ]; do
                 sleep 0.05
                 tries=$((tries + 1))
                 [ "$tries" -ne 50 ] || kill -QUIT "$process" 2>/dev/null

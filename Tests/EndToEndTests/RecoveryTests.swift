@@ -96,6 +96,8 @@ struct RecoveryTests {
                 )[0, 0]
                 .flatMap { Int32($0) })
             #expect(kill(sender, SIGSTOP) == 0)
+            // Its postmaster would wait for it.
+            defer { kill(sender, SIGCONT) }
             try await world.a.insertTodos(3, named: "gated")
             let target = "SELECT value FROM ps_kv WHERE key = 'target_checkpoint_request_id'"
             try await wait(

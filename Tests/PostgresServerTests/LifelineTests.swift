@@ -25,6 +25,27 @@ struct LifelineTests {
         }
     }
 
+    /// As a test that is killed leaves it (SIGSTOP): the shell has it go on, or nobody would.
+    @Test(.enabled(if: PostgresServer.canStandStill))
+    func aServerThatStandsStillGoesWithItsProgram() async throws {
+        let result = await #expect(
+            processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
+        ) {
+            let server = try await PostgresServer.start()
+            try await server.standStill()
+            for id in try server.family() { report(id, server.temporaryFolder) }
+            _ = kill(getpid(), SIGKILL)
+            try server.goOn()
+        }
+        let told = result.map { allReported($0.standardOutputContent) } ?? []
+        try #require(told.count > 3, "the postmaster and its children")
+        try await wait(
+            for: "all processes of the server to end",
+            read: { told.filter { Processes.isAlive($0.process) } },
+            until: \.isEmpty)
+        try await wait(for: "its folder to go") { !FileManager.default.fileExists(atPath: told[0].folder) }
+    }
+
     @Test(arguments: [true, false])
     func aKilledProgramStartsAgainInItsDirectory(isServerKilledToo: Bool) async throws {
         let folder = try await TestCluster.folder()
@@ -143,11 +164,12 @@ private func report(_ process: Int32, _ folder: String) {
     FileHandle.standardOutput.write(Data("\nserver \(process) \(folder)\n".utf8))
 }
 
-private func reported(_ output: [UInt8]) -> (process: Int32, folder: String)? {
-    for line in String(decoding: output, as: UTF8.self).split(separator: "\n") where line.hasPrefix("server ")
-    {
+private func reported(_ output: [UInt8]) -> (process: Int32, folder: String)? { allReported(output).first }
+
+private func allReported(_ output: [UInt8]) -> [(process: Int32, folder: String)] {
+    String(decoding: output, as: UTF8.self).split(separator: "\n").compactMap { line in
         let words = line.split(separator: " ")
-        if words.count == 3, let process = Int32(words[1]) { return (process, String(words[2])) }
+        guard words.count == 3, words[0] == "server", let process = Int32(words[1]) else { return nil }
+        return (process, String(words[2]))
     }
-    return nil
 }

@@ -17,7 +17,7 @@ extension PostgresServer {
 
     /// Stops the postmaster and all its children where they are (SIGSTOP): sockets stay open, and nobody answers.
     ///
-    /// `goOn` must follow, or the server cannot be stopped in order.
+    /// `goOn` must follow, also when it throws.
     package func standStill() async throws {
         deliver(SIGSTOP, to: processID)
         // A child may have been made a moment ago; of a postmaster that stands still there come no more.
@@ -37,8 +37,8 @@ extension PostgresServer {
 
     /// Runs a test while the server stands still.
     package func whileStandingStill(_ body: () async throws -> Void) async throws {
-        try await standStill()
         do {
+            try await standStill()
             try await body()
         } catch {
             try goOn()
@@ -62,7 +62,7 @@ extension PostgresServer {
     }
 
     /// The postmaster and its children (proc(5): the parent is the second field behind the name).
-    private func family() throws -> [Int32] {
+    package func family() throws -> [Int32] {
         let ids = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { Int32($0) }
         let children = ids.filter { id in
             guard let status = FileManager.default.contents(atPath: "/proc/\(id)/stat") else { return false }

@@ -140,7 +140,7 @@ struct WatcherScriptTests {
         close(output)
     }
 
-    /// Takes as long as the script gives Postgres, five seconds: a command that sets no handlers of its own ignores
+    /// Takes as long as the script gives Postgres, 8.5 seconds: a command that sets no handlers of its own ignores
     /// SIGINT and SIGQUIT when a shell starts it in the background.
     @Test func theCommandAndTheFolderGoWhenTheLineIsClosed() async throws {
         let (watcher, id, output) = try await start(["sleep", "600"])
