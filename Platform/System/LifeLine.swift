@@ -48,7 +48,8 @@ package enum LifeLine {
     /// at the next start) because a replication client that does not answer holds up the first, after 8.5 seconds with
     /// SIGKILL, because Postgres itself kills its children five seconds after SIGQUIT; and removes the folder, unless there
     /// was a command and a file `keep` is in the folder. What somebody had stopped (SIGSTOP), the command or its children,
-    /// goes on first. Until then the dead process stays a zombie, so its id belongs to nobody else.
+    /// goes on first. Until the input ends a dead command stays a zombie, so its id belongs to nobody else; then its
+    /// signals follow at once the look whether it is there.
     package static let watcherScript = #"""
         folder=$1
         shift
@@ -67,12 +68,14 @@ package enum LifeLine {
             { read -r children <"/proc/$process/task/$process/children"; } 2>/dev/null
             kill -CONT "$process" $children 2>/dev/null
             tries=0
-            while kill -0 "$process" 2>/dev/null && [ "$tries" -lt 170 ]; do
+            while kill -0 "$process" 2>/dev/null; do
+                case $tries in
+                50) kill -QUIT "$process" 2>/dev/null ;;
+                170) kill -KILL "$process" 2>/dev/null && break ;;
+                esac
                 sleep 0.05
                 tries=$((tries + 1))
-                [ "$tries" -ne 50 ] || kill -QUIT "$process" 2>/dev/null
             done
-            kill -KILL "$process" 2>/dev/null
             [ -e "$folder/keep" ] && exit 0
         fi
         tries=0

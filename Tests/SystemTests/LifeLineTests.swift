@@ -114,10 +114,11 @@ struct WatcherScriptTests {
     init() throws { folder = try TemporaryDirectory(prefix: "watcher-") }
 
     /// Starts the script and returns the command's process id, which is its first line.
-    private func start(_ command: [String]) async throws -> (watcher: ChildProcess, id: Int32, output: Int32)
+    private func start(_ command: [String], before: String = "") async throws
+        -> (watcher: ChildProcess, id: Int32, output: Int32)
     {
         let watcher = try ChildProcess.spawn(
-            "/bin/sh", ["-c", LifeLine.watcherScript, "powersync-watcher", folder.path] + command,
+            "/bin/sh", ["-c", before + LifeLine.watcherScript, "powersync-watcher", folder.path] + command,
             input: .pipe, output: .pipe)
         let output = try #require(watcher.output)
         _ = fcntl(output, F_SETFL, O_NONBLOCK)
@@ -148,6 +149,26 @@ struct WatcherScriptTests {
         try await end(watcher, output)
         try await wait(for: "the command to be gone") { !Processes.isAlive(id) }
         #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
+    /// Its number is somebody else's by then: the shell has reaped it beside its `sleep`.
+    @Test func aCommandThatHasEndedIsNotKilled() async throws {
+        let folder = folder.path
+        let log = folder + ".signals"
+        try Data().write(to: URL(filePath: log))
+        defer { unlink(log) }
+        let (watcher, id, output) = try await start(
+            ["sleep", "600"],
+            before: "kill() { echo \"$*\" >>'\(log)'; command kill \"$@\"; }\n")
+        close(try #require(watcher.input))
+        func signals() throws -> [String] {
+            try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
+        }
+        try await wait(for: "the first signal") { try signals().contains("-INT \(id)") }
+        kill(id, SIGKILL)
+        #expect(try await wait(forEndOf: watcher) == .exited(0))
+        close(output)
+        #expect(try !signals().contains { $0.hasPrefix("-KILL") })
     }
 
     @Test func aFolderToKeepStaysWithTheErrorsOfItsCommand() async throws {
