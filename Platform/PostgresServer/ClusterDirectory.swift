@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -17,14 +19,14 @@
 /// none that only looks whole.
 final class ClusterDirectory: Sendable {
     let path: String
-    private let lock: Int32
+    private let lock: FolderLock
 
     var cluster: String { "\(path)/cluster" }
     var stagedCluster: String { "\(path)/cluster.new" }
     var isInitialized: Bool { FileManager.default.fileExists(atPath: "\(cluster)/PG_VERSION") }
 
-    /// Makes the folder if need be and locks it; `directoryInUse` when another program of ours has it.
-    init(_ path: String, for user: ClusterUser) throws(PostgresServerError) {
+    /// Makes the folder if need be; nothing is locked yet.
+    private init(_ path: String, for user: ClusterUser) throws(PostgresServerError) {
         self.path = path
         do {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -40,16 +42,14 @@ final class ClusterDirectory: Sendable {
                 "user \(other.name) cannot enter \(closed): choose a folder elsewhere or run chmod o+x \(closed)"
             )
         }
-        lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-        guard lock >= 0 else {
-            throw PostgresServerError(
-                .unusableFolder, "\(path) cannot be written to: \(String(cString: strerror(errno)))")
+        do {
+            lock = try FolderLock(path, mode: 0o644)
+        } catch {
+            throw PostgresServerError(.unusableFolder, "\(error)")
         }
-        // Everything is initialized: deinit closes the descriptor. Closed twice it could be somebody else's.
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { throw Self.inUse(path, by: nil) }
     }
 
-    /// Makes and locks the folder; the lock of a program that was killed may last for a moment.
+    /// Makes the folder if need be and locks it.
     ///
     /// - Parameters:
     ///   - path: The folder.
@@ -61,28 +61,16 @@ final class ClusterDirectory: Sendable {
     static func locked(
         _ path: String, for user: ClusterUser, patience: Duration, log: (String) -> Void
     ) async throws -> ClusterDirectory {
-        let deadline = ContinuousClock.now + patience
-        var isTold = false
-        while true {
-            do throws(PostgresServerError) {
-                return try ClusterDirectory(path, for: user)
-            } catch {
-                guard error.code == .directoryInUse, .now < deadline else { throw error }
-            }
-            if !isTold { log("waiting for another program to leave \(path)") }
-            isTold = true
-            try await Task.sleep(for: .milliseconds(20))
+        let directory = try ClusterDirectory(path, for: user)
+        let isTaken = try await directory.lock.take(within: patience) {
+            log("waiting for another program to leave \(path)")
         }
+        guard isTaken else { throw inUse(path, by: nil) }
+        return directory
     }
 
     /// Lets others use the folder.
-    func unlock() {
-        flock(lock, LOCK_UN)
-    }
-
-    deinit {
-        close(lock)
-    }
+    func unlock() { lock.release() }
 
     /// Makes room for `initdb`, as the user who runs it.
     func prepareStage(for user: ClusterUser) throws(PostgresServerError) {

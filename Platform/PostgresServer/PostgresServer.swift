@@ -32,7 +32,7 @@ package final class PostgresServer: Sendable {
     /// - Throws: `PostgresServerError`, or `CancellationError`.
     package static func start(
         directory: String? = nil, port: Int = 0, maxReplicationSlots: Int = 64, fsync: Bool? = nil,
-        lockPatience: Duration = .seconds(5), places: PostgresBinaries.Places = .ofThisMachine(),
+        lockPatience: Duration = FolderLock.patience, places: PostgresBinaries.Places = .ofThisMachine(),
         log: @Sendable (String) -> Void = { _ in }
     ) async throws -> PostgresServer {
         let binaries = try await PostgresBinaries.find(in: places)

@@ -68,6 +68,18 @@ struct LifelineTests {
         await server.stop()
     }
 
+    /// As that of a program that was killed may: no start says how long it waits for it.
+    @Test func aStartWaitsForALockThatEndsInAMoment() async throws {
+        let cluster = try await TestCluster.folder()
+        defer { cluster.remove() }
+        let holder = try FolderLock(cluster.path, mode: 0o644)
+        #expect(try await holder.take(within: .zero))
+        let server = try await PostgresServer.start(
+            directory: cluster.path, fsync: false,
+            log: { line in if line.hasPrefix("waiting for another program") { holder.release() } })
+        await server.stop()
+    }
+
     /// It has made its folder, and no Postgres whose shell would remove it.
     @Test func aStartThatIsKilledWhileItWaitsLeavesNoFolder() async throws {
         let cluster = try await TestCluster.folder()
