@@ -39,6 +39,9 @@ package struct OwnedNames: Sendable, Hashable {
     /// What the names of the run's slots begin with.
     package var slotPrefix: String { Self.prefix + token + "_" }
 
+    /// The `application_name` of the connection that makes the run's own database.
+    var makerName: String { applicationName + "/maker" }
+
     /// The `application_name` of the service's connections.
     package var serviceName: String { applicationName + "/service" }
 

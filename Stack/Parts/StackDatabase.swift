@@ -64,8 +64,10 @@ package final class StackDatabase: Sendable {
         case .ownDatabase(let server):
             try await claim(server)
             // Not of template1, in which the user may have tables.
-            _ = try await PostgresConnection.with(server, poller: poller) { maintenance in
-                try await maintenance.script(
+            _ = try await PostgresConnection.with(
+                server, parameters: ["application_name": names.makerName], poller: poller
+            ) { maker in
+                try await maker.script(
                     "CREATE DATABASE \(quoteIdentifier(names.database)) TEMPLATE template0")
             }
         case .namedDatabase(let uri, _): try await claim(uri)
@@ -148,6 +150,10 @@ package final class StackDatabase: Sendable {
 
     /// Ends our sessions in the run's database and drops it; somebody else's session there is not ours to end.
     private func dropDatabase(_ maintenance: PostgresConnection) async throws {
+        // A server that was not reached by our cancellation may still be about to make it.
+        try await Deadline.wait(.seconds(10), for: "the making of \(names.database) to end") {
+            try await endSessions(named: names.makerName, maintenance) ? nil : true
+        }
         let exists = "SELECT 1 FROM pg_database WHERE datname = $1"
         guard try await maintenance.query(exists, [names.database]).rowCount > 0 else { return }
         try await PostgresConnection.with(uri, poller: poller) { try await dropSlots($0) }
@@ -172,9 +178,7 @@ package final class StackDatabase: Sendable {
     private func dropSlots(_ connection: PostgresConnection) async throws {
         // A walsender whose client was killed may need a moment to notice, and may be about to make its slot.
         try await Deadline.wait(.seconds(10), for: "the replication slots of this run to be dropped") {
-            let sessions = try await connection.query(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
-                [names.serviceName])
+            let hasSessions = try await endSessions(named: names.serviceName, connection)
             let slots = try await connection.query(
                 """
                 SELECT slot_name, active_pid, pg_terminate_backend(active_pid) FROM pg_replication_slots
@@ -187,8 +191,15 @@ package final class StackDatabase: Sendable {
                     WHERE slot_name = $1 AND NOT active
                     """, [slots[row, 0]])
             }
-            return sessions.rowCount == 0 && slots.rowCount == 0 ? true : nil
+            return !hasSessions && slots.rowCount == 0 ? true : nil
         }
+    }
+
+    /// Ends the sessions of a name, and returns whether there were any.
+    private func endSessions(named name: String, _ connection: PostgresConnection) async throws -> Bool {
+        try await connection.query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", [name]
+        ).rowCount > 0
     }
 
     private func tellOfKeptSlots(_ uri: String) async throws {

@@ -157,6 +157,41 @@ struct UsersServerTests {
         await users.server.stop()
     }
 
+    /// The server does not hear that the statement which makes the database was given up, and goes on with it.
+    @Test func aDatabaseThatIsMadeInSpiteOfASignalGoes() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let users = try await UsersServer.start(poller)
+        let before = try await users.catalogs()
+        let relay = try PostgresRelay(to: users.server.port, losesCancellations: true)
+        let holder = try await PostgresConnection.connect(users.server.uri(), poller: poller)
+        try await holder.script("BEGIN; LOCK TABLE pg_database IN SHARE MODE")
+        // Within its transaction the holder would see the same sessions again and again.
+        let observer = try await PostgresConnection.connect(users.server.uri(), poller: poller)
+        let making =
+            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE%' AND state = 'active'"
+        try await EndToEnd.withFolder { _, temporary in
+            let uri = EndToEnd.patient("postgresql://somebody@127.0.0.1:\(relay.port)/theirs")
+            let demo = try StackProcess(
+                ["demo", "--json"], environment: ["DATABASE_URI": uri], temporary: temporary)
+            try await wait(
+                for: "the database to be made",
+                read: { try await observer.query(making + " AND wait_event_type = 'Lock'").scalar },
+                until: { $0 == "1" })
+            demo.process.signal(SIGINT)
+            #expect(try await demo.end() == .exited(130))
+            try await demo.leavesNothingBehind()
+        }
+        try await holder.script("COMMIT")
+        try await wait(
+            for: "the server to have made it", read: { try await observer.query(making).scalar },
+            until: { $0 == "0" })
+        await holder.close()
+        await observer.close()
+        #expect(try await users.catalogs() == before)
+        await users.server.stop()
+    }
+
     /// The service is killed while its slot waits for a transaction, and its session, named by the user, does not notice.
     @Test func aSlotThatIsBeingMadeGoesWhateverItsSessionIsCalled() async throws {
         let poller = try Poller()

@@ -52,8 +52,11 @@ package final class PostgresRelay: Sendable {
     /// - Parameters:
     ///   - target: The port of the server.
     ///   - dropped: The parameters of a session that the server does not hear of, such as `options`.
+    ///   - losesCancellations: Whether the server hears of no request to stop a statement.
     /// - Throws: `SystemError`.
-    package init(to target: Int, dropping dropped: Set<String> = []) throws {
+    package init(
+        to target: Int, dropping dropped: Set<String> = [], losesCancellations: Bool = false
+    ) throws {
         (listener, port) = try TCPSocket.listen()
         try DetachedThread.start { [listener, state] in
             while RelayedConnection.wait(listener, POLLIN), let client = try? TCPSocket.accept(listener) {
@@ -65,7 +68,7 @@ package final class PostgresRelay: Sendable {
                 let link = RelayedConnection(client: client, server: server)
                 state.withLock { $0.links[ObjectIdentifier(link)] = link }
                 do {
-                    try DetachedThread.start { Self.serve(link, state, dropped) }
+                    try DetachedThread.start { Self.serve(link, state, dropped, losesCancellations) }
                 } catch {
                     state.withLock { $0.links[ObjectIdentifier(link)] = nil }
                 }
@@ -117,14 +120,17 @@ package final class PostgresRelay: Sendable {
 
     // MARK: One connection
 
-    private static func serve(_ link: RelayedConnection, _ state: Lock<State>, _ dropped: Set<String>) {
+    private static func serve(
+        _ link: RelayedConnection, _ state: Lock<State>, _ dropped: Set<String>, _ losesCancellations: Bool
+    ) {
         defer {
             state.withLock { $0.links[ObjectIdentifier(link)] = nil }
             link.cut()
         }
-        guard let opening = link.opening(), link.send(without(dropped, opening), to: link.server) else {
-            return
-        }
+        guard let opening = link.opening() else { return }
+        // CancelRequest: version 1234.5678.
+        if losesCancellations, opening[4..<8].elementsEqual([0x04, 0xD2, 0x16, 0x2E]) { return }
+        guard link.send(without(dropped, opening), to: link.server) else { return }
         do {
             try DetachedThread.start { answer(link, state) }
         } catch {
