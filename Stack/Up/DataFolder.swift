@@ -15,26 +15,27 @@ import PowerSyncSystem
 final class DataFolder: Sendable {
     /// The absolute path.
     let path: String
-    private let lock: Int32
+    private let lock: FolderLock
 
     /// Makes the folder if need be and locks it until this value goes.
     ///
-    /// - Parameter path: the folder.
-    /// - Throws: `StackError` if it cannot be used, or another run uses it.
-    init(_ path: String) throws(StackError) {
+    /// - Parameters:
+    ///   - path: the folder.
+    ///   - warn: is told if another run takes a moment to leave.
+    /// - Throws: `StackError` if it cannot be used, or another run uses it; `CancellationError`.
+    init(_ path: String, warn: (String) -> Void) async throws {
         let path = TextFile.absolutePath(path)
         try TextFile.makeFolder(path)
-        lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else {
-            throw StackError(.file, "cannot write in \(path): \(String(cString: strerror(errno)))")
-        }
         self.path = path
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+        do {
+            lock = try FolderLock(path, mode: 0o600)
+        } catch {
+            throw StackError(.file, "\(error)")
+        }
+        guard try await lock.take(whenWaiting: { warn("waiting for another run to leave \(path)") }) else {
             throw StackError(.file, "\(path) is in use by another run: stop it, or choose another folder")
         }
     }
-
-    deinit { close(lock) }
 
     /// Returns twelve hexadecimal digits that are this folder's for good, by which its slot on a server is known.
     ///

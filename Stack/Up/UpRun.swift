@@ -48,7 +48,8 @@ package enum UpRun {
         let schema = try options.schema.map { path throws(StackError) in try TextFile.read(path) }
         let syncConfig = try options.syncConfig.map { path throws(StackError) in try yaml(path) }
         let tables = try options.tables.map { path throws(StackError) in try yaml(path) }
-        let data = try options.data.map { path throws(StackError) in try DataFolder(path) }
+        let data: DataFolder? =
+            if let path = options.data { try await DataFolder(path, warn: warn) } else { nil }
         // Closed last: the folder is locked until everything else is closed.
         session.onEnd { withExtendedLifetime(data) {} }
         let folder = try data?.path ?? session.temporaryFolder()
