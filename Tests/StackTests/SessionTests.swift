@@ -88,41 +88,46 @@ struct SessionTests {
         #expect(error?.description == "the service ended")
     }
 
-    @Test func aSecondSignalHurriesClosingOn() async throws {
-        let (closing, hurried) = (Gate(), Gate())
-        let sender = sender
-        let end = Task {
-            // Behind its own limits the session would end this program.
-            try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
-                session.onHurry { hurried.open() }
-                session.onEnd {
-                    await closing.pass()
-                    await hurried.pass()
+    /// Behind its own limits a session ends its program, so this one and the next have a program each.
+    @Test func aSecondSignalHurriesClosingOn() async {
+        await #expect(processExitsWith: .success) {
+            let (signals, sender) = AsyncStream.makeStream(of: Int32.self)
+            let (closing, hurried) = (Gate(), Gate())
+            let end = Task {
+                try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
+                    session.onHurry { hurried.open() }
+                    session.onEnd {
+                        await closing.pass()
+                        await hurried.pass()
+                    }
+                    sender.yield(2)
+                    try await Task.sleep(for: .seconds(3600))
                 }
-                sender.yield(2)
-                try await Task.sleep(for: .seconds(3600))
             }
+            try await wait(for: "closing to begin") { closing.arrivals == 1 }
+            closing.open()
+            try await wait(for: "closing to stand still") { hurried.arrivals == 1 }
+            sender.yield(2)
+            #expect(try await end.value == nil)
         }
-        try await wait(for: "closing to begin") { closing.arrivals == 1 }
-        closing.open()
-        try await wait(for: "closing to stand still") { hurried.arrivals == 1 }
-        sender.yield(2)
-        #expect(try await end.value == nil)
     }
 
     /// The end of the run by itself counts as having asked: the first signal then hurries.
-    @Test func aSignalWhileClosingHurries() async throws {
-        let hurried = Gate()
-        let end = Task {
-            try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
-                session.onEnd { await hurried.pass() }
-                session.onHurry { hurried.open() }
-                return 1
+    @Test func aSignalWhileClosingHurries() async {
+        await #expect(processExitsWith: .success) {
+            let (signals, sender) = AsyncStream.makeStream(of: Int32.self)
+            let hurried = Gate()
+            let end = Task {
+                try await Session.run(until: signals, closingWithin: TestOptions.deadline) { session in
+                    session.onEnd { await hurried.pass() }
+                    session.onHurry { hurried.open() }
+                    return 1
+                }
             }
+            try await wait(for: "closing to stand still") { hurried.arrivals == 1 }
+            sender.yield(15)
+            #expect(try await end.value == 1)
         }
-        try await wait(for: "closing to stand still") { hurried.arrivals == 1 }
-        sender.yield(15)
-        #expect(try await end.value == 1)
     }
 
     @Test func closingHasADeadline() async throws {
