@@ -22,15 +22,24 @@ package final class Session: Sendable {
         var hurries: [@Sendable () -> Void] = []
         /// How often the user has asked; the end of the run by itself counts as once.
         var requests = 0
+        /// What is cancelled when the end is late.
+        var closing: Task<[String], Never>?
+        var end = End.none
     }
 
-    private enum Closing {
-        case running, done, late
+    /// How far the end of the run has come.
+    private enum End {
+        case none, running, late, done
     }
 
     private let state = Lock(State())
+    private let limit: Duration
+    private let grace: Duration
 
-    private init() {}
+    private init(limit: Duration, grace: Duration) {
+        self.limit = limit
+        self.grace = grace
+    }
 
     /// Remembers how to close something; the last is closed first.
     ///
@@ -52,8 +61,9 @@ package final class Session: Sendable {
     ///
     /// - Parameters:
     ///   - signals: the signals that ask to stop.
-    ///   - limit: how long closing may take as a whole; what is closing then is cancelled.
-    ///   - grace: how much longer closing may take that does not heed that; then the program ends.
+    ///   - limit: how long the end may take as a whole, from the first signal or the end of the run; what is closing
+    ///     then is cancelled.
+    ///   - grace: how much longer a run or closing may take that does not heed that; then the program ends.
     ///   - body: the run; it is cancelled when a signal comes.
     /// - Returns: what `body` returns; nil if a signal came first.
     /// - Throws: what `body` throws; `StackError` with `.closing` if something could not be closed, which names what
@@ -63,7 +73,7 @@ package final class Session: Sendable {
         thenWithin grace: Duration = .seconds(10),
         _ body: @escaping @Sendable (Session) async throws -> Result
     ) async throws -> Result? {
-        let session = Session()
+        let session = Session(limit: limit, grace: grace)
         // A task of its own, because a signal cancels it alone; it is awaited below.
         let work = Task { try await body(session) }
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -76,7 +86,7 @@ package final class Session: Sendable {
                 defer { state.requests = max(1, state.requests) }
                 return state.requests > 0
             }
-            let failures = await session.closeAll(within: limit, then: grace)
+            let failures = await session.closeAll()
             guard failures.isEmpty else {
                 var texts = failures
                 if case .failure(let error) = outcome, !wasStopped { texts.insert("\(error)", at: 0) }
@@ -96,43 +106,72 @@ package final class Session: Sendable {
             return (state.requests, state.hurries)
         }
         switch number {
-        case 1: cancel()
+        case 1:
+            cancel()
+            boundEnd()
         case 2: for hurry in hurries { hurry() }
         default: _exit(128 + signal)
         }
     }
 
     /// Closes everything, the last first, and returns what went wrong, in words.
-    private func closeAll(within limit: Duration, then grace: Duration) async -> [String] {
-        let progress = Lock(Closing.running)
+    private func closeAll() async -> [String] {
         // A task of its own: its deadline cancels it alone, whatever became of the run.
         let closing = Task { await self.closeEach() }
+        let isLate = state.withLock { state in
+            state.closing = closing
+            return state.end == .late
+        }
+        if isLate { closing.cancel() } else { boundEnd() }
+        var failures = await closing.value
+        let wasLate = state.withLock { state in
+            defer { state.end = .done }
+            return state.end == .late
+        }
+        if wasLate { failures.append("closing took longer than \(limit)") }
+        return failures
+    }
+
+    /// Gives the end its deadline, the first time that it is called.
+    private func boundEnd() {
+        let isFirst = state.withLock { state in
+            guard state.end == .none else { return false }
+            state.end = .running
+            return true
+        }
+        guard isFirst else { return }
         do {
-            // A thread, so that even closing that blocks all of the pool's threads has an end.
+            // A thread, so that even an end that blocks all of the pool's threads has one.
             try DetachedThread.start {
-                Self.sleepThread(limit)
-                let isLate = progress.withLock { progress in
-                    if progress == .running { progress = .late }
-                    return progress == .late
+                Self.sleepThread(self.limit)
+                let (isLate, closing) = self.state.withLock { state in
+                    if state.end == .running { state.end = .late }
+                    return (state.end == .late, state.closing)
                 }
                 guard isLate else { return }
-                closing.cancel()
-                Self.sleepThread(grace)
-                if progress.withLock({ $0 == .done }) { return }
+                closing?.cancel()
+                Self.sleepThread(self.grace)
+                if self.state.withLock({ $0.end == .done }) { return }
+                Self.giveUp()
+            }
+        } catch {
+            // Without the thread nothing bounds the end but the user's third signal.
+        }
+    }
+
+    /// Ends the program, with a line for whoever reads it within a second.
+    private static func giveUp() -> Never {
+        do {
+            try DetachedThread.start {
                 StandardError.print(
                     "error: closing did not end; what is left on a server goes with the next start")
                 _exit(1)
             }
+            sleepThread(.seconds(1))
         } catch {
-            // Without the thread nothing bounds closing but the user's third signal.
+            // Without a thread for it nothing is told: here it could wait for ever.
         }
-        var failures = await closing.value
-        let wasLate = progress.withLock { progress in
-            defer { progress = .done }
-            return progress == .late
-        }
-        if wasLate { failures.append("closing took longer than \(limit)") }
-        return failures
+        _exit(1)
     }
 
     private func closeEach() async -> [String] {

@@ -3,6 +3,12 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 @Suite(.patient())
 struct SessionTests {
     private struct Failure: Error, CustomStringConvertible {
@@ -168,5 +174,37 @@ struct SessionTests {
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(
             text.contains("error: closing did not end; what is left on a server goes with the next start"))
+    }
+
+    @Test func aRunThatDoesNotHeedTheSignalEndsTheProgram() async {
+        await #expect(processExitsWith: .exitCode(1)) {
+            alarm(UInt32(TestOptions.deadline.components.seconds))
+            let (signals, sender) = AsyncStream.makeStream(of: Int32.self)
+            _ = try await Session.run(
+                until: signals, closingWithin: .milliseconds(1), thenWithin: .milliseconds(1)
+            ) { _ in
+                sender.yield(2)
+                await Gate().pass()
+            }
+        }
+    }
+
+    /// What it would say stays unsaid where nobody empties the pipe.
+    @Test func aFullPipeDoesNotHoldUpTheEndOfTheProgram() async {
+        await #expect(processExitsWith: .exitCode(1)) {
+            alarm(UInt32(TestOptions.deadline.components.seconds))
+            var ends: [Int32] = [0, 0]
+            try #require(pipe(&ends) == 0)
+            try #require(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
+            while write(ends[1], "x", 1) == 1 {}
+            try #require(fcntl(ends[1], F_SETFL, 0) == 0)
+            try #require(dup2(ends[1], 2) == 2)
+            let (signals, _) = AsyncStream.makeStream(of: Int32.self)
+            _ = try await Session.run(
+                until: signals, closingWithin: .milliseconds(1), thenWithin: .milliseconds(1)
+            ) { session in
+                session.onEnd { await Gate().pass() }
+            }
+        }
     }
 }
