@@ -17,7 +17,7 @@ import PowerSyncCrypto
 package struct KeyDirectory: Sendable {
     private let path: String
 
-    /// Names a folder, which need not exist yet.
+    /// Names a folder, which need not exist yet, in one that does.
     package init(path: String) { self.path = path }
 
     /// Reads the keys, the newest first; makes the folder and a first key where there is none.
@@ -27,8 +27,7 @@ package struct KeyDirectory: Sendable {
     /// - Throws: `BackendError` with `.keys`.
     package func keys(creating algorithm: SignatureAlgorithm) throws(BackendError) -> [JSONWebKey] {
         do {
-            try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try makeFolder()
             if try files().isEmpty { try create(algorithm) }
             var keys: [JSONWebKey] = []
             for file in try files() {
@@ -38,6 +37,13 @@ package struct KeyDirectory: Sendable {
         } catch {
             throw BackendError(.keys, "the keys in \(path) cannot be read or made: \(error)", cause: error)
         }
+    }
+
+    /// Makes this folder alone: one above it that is missing was taken away, and must not come back with a key in it.
+    private func makeFolder() throws {
+        guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
+        let number = errno
+        throw POSIXFailure(call: number == ENOENT ? "the folder above it" : "mkdir", number: number)
     }
 
     private func files() throws -> [URL] {

@@ -210,6 +210,17 @@ struct TokenTests {
         #expect(try KeyDirectory(path: folder.path).keys(creating: .ES256).count == 1)
     }
 
+    /// As when the stack that had made it was killed, and its shell has removed it.
+    @Test func aFolderThatWasTakenAwayDoesNotComeBack() throws {
+        let folder = try TemporaryDirectory(prefix: "keys")
+        let directory = KeyDirectory(path: folder.path + "/keys")
+        folder.remove()
+        let error = thrown { try directory.keys(creating: .ES256) } as? BackendError
+        #expect(error?.code == .keys)
+        #expect(error?.message.hasSuffix("the folder above it: No such file or directory") == true)
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+    }
+
     @Test func theNewestKeySignsAndTheOlderStaysPublished() throws {
         let folder = try TemporaryDirectory(prefix: "keys")
         defer { folder.remove() }
