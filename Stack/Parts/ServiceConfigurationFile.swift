@@ -5,7 +5,8 @@ enum ServiceConfigurationFile {
     /// Writes the file of a local stack.
     ///
     /// The service checks certificates unless told otherwise, and a URI without `sslmode` means something else to libpq,
-    /// and so to all other parts: the mode is therefore written out. So is the name of the service's sessions, by which they
+    /// and so to all other parts: the mode is therefore written out. So are the authorities that libpq finds in the user's
+    /// home, for which the service, as the real one, does not look. So is the name of the service's sessions, by which they
     /// are ended (`StackDatabase.close`), since one in the URI would win over that of the environment.
     ///
     /// - Parameters:
@@ -28,13 +29,16 @@ enum ServiceConfigurationFile {
             case .file(let path): object([("path", .string(path))])
             }
         let named = try PostgresURI.adding("application_name", database.serviceName, to: database.uri)
-        let connection = object([
+        var connection: [(String, JSON)] = [
             ("type", .string("postgresql")),
             ("uri", .string(try PostgresURI.adding("sslmode", database.tlsMode, to: named))),
             ("slot_name_prefix", .string(database.slotPrefix)),
-        ])
+        ]
+        if let file = database.ownAuthorities {
+            connection.append(("cacert", .string(try TextFile.read(file))))
+        }
         return object([
-            ("replication", object([("connections", .array([connection]))])),
+            ("replication", object([("connections", .array([object(connection)]))])),
             (
                 "storage",
                 object([

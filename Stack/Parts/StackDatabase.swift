@@ -2,6 +2,19 @@ import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncSystem
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// The Postgres that a run works on: a private cluster, or a server that somebody named.
 ///
 /// Made first, so that `close` is arranged before `open` makes anything.
@@ -21,6 +34,7 @@ package final class StackDatabase: Sendable {
         var server: PostgresServer?
         var claim: ServerClaim?
         var tlsMode = "disable"
+        var ownAuthorities: String?
     }
 
     /// Whose it is.
@@ -78,12 +92,26 @@ package final class StackDatabase: Sendable {
         try await LeftOvers.drop(uri: uri, poller: poller, warn: warn)
         let claim = try await ServerClaim.make(uri, name: names.applicationName, poller: poller)
         state.withLock { $0.claim = claim }
-        let mode = try await PostgresConnection.with(uri, poller: poller) { await $0.option("sslmode") }
-        state.withLock { $0.tlsMode = mode ?? "prefer" }
+        let (mode, named) = try await PostgresConnection.with(uri, poller: poller) {
+            (await $0.option("sslmode"), await $0.option("sslrootcert"))
+        }
+        let home =
+            ProcessInfo.processInfo.environment["HOME"]
+            ?? FileManager.default.homeDirectoryForCurrentUser.path
+        let own = home + "/.postgresql/root.crt"
+        state.withLock {
+            $0.tlsMode = mode ?? "prefer"
+            if mode?.hasPrefix("verify") == true, named == nil, access(own, R_OK) == 0 {
+                $0.ownAuthorities = own
+            }
+        }
     }
 
     /// The `sslmode` that the URI means to libpq, with what stands in the environment and in a service file.
     package var tlsMode: String { state.withLock { $0.tlsMode } }
+
+    /// The file in the user's home by which libpq checks the server's certificate, if it does and nothing names another.
+    package var ownAuthorities: String? { state.withLock { $0.ownAuthorities } }
 
     /// The `application_name` of the service's connections, by which `close` finds those that it left.
     package var serviceName: String { names.serviceName }

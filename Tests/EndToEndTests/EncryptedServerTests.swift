@@ -64,12 +64,14 @@ struct EncryptedServerTests {
 
     /// How a user says what TLS shall be, and what libpq makes of it.
     enum Form: String, CaseIterable, Sendable {
-        case nothing, query, verified, oldQuery, keywords, environment, serviceFile
+        case nothing, query, verified, verifiedFromHome, signedFromHome, oldQuery, keywords, environment,
+            serviceFile
 
         var mode: String {
             switch self {
             case .nothing: "prefer"
-            case .verified: "verify-full"
+            case .verified, .verifiedFromHome: "verify-full"
+            case .signedFromHome: "verify-ca"
             default: "require"
             }
         }
@@ -82,6 +84,14 @@ struct EncryptedServerTests {
             case .verified:
                 return [
                     "DATABASE_URI": users.uri + "&sslmode=verify-full&sslrootcert=\(folder)/server.crt"
+                ]
+            case .verifiedFromHome, .signedFromHome:
+                let own = folder + "/user/.postgresql"
+                try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+                let authorities = try String(contentsOfFile: folder + "/server.crt", encoding: .utf8)
+                try authorities.write(toFile: own + "/root.crt", atomically: true, encoding: .utf8)
+                return [
+                    "DATABASE_URI": users.uri + "&sslmode=" + mode, "HOME": folder + "/user",
                 ]
             case .oldQuery: return ["DATABASE_URI": users.uri + "&ssl=true"]
             case .keywords:
