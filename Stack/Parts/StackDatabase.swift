@@ -223,10 +223,13 @@ package final class StackDatabase: Sendable {
         }
     }
 
-    /// Ends the sessions of a name, and returns whether there were any.
+    /// Ends our sessions of a name, and returns whether there were any; others may have taken the name, too.
     private func endSessions(named name: String, _ connection: PostgresConnection) async throws -> Bool {
         try await connection.query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", [name]
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE application_name = $1 AND usename = current_user
+            """, [name]
         ).rowCount > 0
     }
 
