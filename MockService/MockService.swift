@@ -100,13 +100,7 @@ package final class MockService: Sendable {
         let metrics = ServiceMetrics()
         let health = ServiceHealth(liveness: configuration.linkTimes.liveness)
         let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
-        let server = try HTTPServer(
-            configuration: HTTPServerConfiguration(
-                host: configuration.host, port: configuration.port, name: "the sync service",
-                headerTimeout: configuration.headerTimeout, writeTimeout: configuration.writeTimeout,
-                // The metrics have up to 48 of them, with those who are refused.
-                reservedDescriptors: 128, ownAnswerFields: ServiceRouter.commonFields),
-            poller: poller)
+        let server = try HTTPServer(configuration: configuration.server, poller: poller)
         let metricsServer = try configuration.metricsPort.map { port in
             try HTTPServer(
                 configuration: HTTPServerConfiguration(

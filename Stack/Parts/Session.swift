@@ -32,6 +32,11 @@ package final class Session: Sendable {
         case none, running, late, done
     }
 
+    /// How long the end may take as a whole.
+    package static let patience = Duration.seconds(45)
+    /// How much longer an end may take that was cancelled.
+    package static let grace = Duration.seconds(10)
+
     private let state = Lock(State())
     private let limit: Duration
     private let grace: Duration
@@ -69,8 +74,8 @@ package final class Session: Sendable {
     /// - Throws: what `body` throws; `StackError` with `.closing` if something could not be closed, which names what
     ///   `body` threw, too.
     package static func run<Result: Sendable>(
-        until signals: AsyncStream<Int32>, closingWithin limit: Duration = .seconds(45),
-        thenWithin grace: Duration = .seconds(10),
+        until signals: AsyncStream<Int32>, closingWithin limit: Duration = patience,
+        thenWithin grace: Duration = grace,
         _ body: @escaping @Sendable (Session) async throws -> Result
     ) async throws -> Result? {
         let session = Session(limit: limit, grace: grace)

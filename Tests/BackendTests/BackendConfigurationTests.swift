@@ -1,5 +1,8 @@
-import PowerSyncBackend
+import PowerSyncHTTPServer
+import PowerSyncPostgres
 import Testing
+
+@testable import PowerSyncBackend
 
 struct BackendConfigurationTests {
     private let minimum = [
@@ -30,6 +33,36 @@ struct BackendConfigurationTests {
         #expect(configuration.uploadsPerUser == 1 && configuration.uploadsWaiting == 64)
         #expect(configuration.letters.rows == 10_000 && configuration.letters.bytes == 100_000_000)
         #expect(configuration.letters.kept == .seconds(30 * 86_400))
+    }
+
+    @Test func theTimesOfProductionAreThese() {
+        let times = BackendConfiguration(databaseURI: "postgres://db/app", powersyncURL: "http://x")
+        #expect(times.headerTimeout == .seconds(10) && times.bodyTimeout == .seconds(30))
+        #expect(times.admissionTimeout == .seconds(20) && times.quotaTimeout == .seconds(1))
+        #expect(times.acquireTimeout == .seconds(2) && times.connectTimeout == .seconds(5))
+        #expect(times.probeTimeout == .seconds(1))
+        #expect(times.statementTimeout == .seconds(10) && times.lockTimeout == .seconds(3))
+        #expect(times.grace == .seconds(25) && times.startTimeout == .seconds(15))
+        #expect(times.uploadTimes.request == .seconds(30))
+        #expect(times.uploadTimes.transaction == .seconds(10))
+        #expect(times.uploadTimes.last == .seconds(2))
+    }
+
+    @Test func theServerAndThePoolGetTheirTimes() {
+        var times = BackendConfiguration(databaseURI: "postgres://db/app", powersyncURL: "http://x")
+        times.headerTimeout = .seconds(101)
+        times.bodyTimeout = .seconds(102)
+        times.admissionTimeout = .seconds(103)
+        times.acquireTimeout = .seconds(104)
+        times.connectTimeout = .seconds(105)
+        times.statementTimeout = .seconds(106)
+        let server = times.server(BackendEnvironment())
+        #expect(server.headerTimeout == .seconds(101))
+        #expect(server.bodyTimeout == .seconds(102) && server.bodyGrace == .seconds(17))
+        #expect(server.bodyWait == .seconds(103))
+        #expect(times.poolLimits.acquireTimeout == .seconds(104))
+        #expect(times.poolLimits.connectTimeout == .seconds(105))
+        #expect(times.poolLimits.patience == .milliseconds(106_500))
     }
 
     @Test func everySettingIsRead() throws {

@@ -16,6 +16,33 @@ struct HTTPServerTimeoutTests {
         }
     }
 
+    @Test func theTimesOfProductionAreThese() {
+        let times = HTTPServerConfiguration()
+        #expect(times.headerTimeout == .seconds(10))
+        #expect(times.bodyTimeout == .seconds(30) && times.bodyGrace == .seconds(5))
+        #expect(times.idleTimeout == .seconds(75))
+        #expect(times.hangUpTimeout == .seconds(1))
+        #expect(times.lingerTimeout == .seconds(10))
+        #expect(times.writeTimeout == .seconds(30))
+        #expect(times.peerTimeout == .seconds(60))
+    }
+
+    /// Behind its last answer; it is never silent for long enough to be left for that.
+    @Test func aClientThatGoesOnSendingIsLeft() async throws {
+        let configuration = HTTPServerConfiguration.patient { $0.lingerTimeout = .seconds(1) }
+        try await ServerFixture.with(configuration, echo) { fixture in
+            let client = try fixture.connect()
+            #expect(try await client.get("/", "Connection: close\r\n").status == 200)
+            try await wait(
+                for: "the connection to end",
+                read: {
+                    // Who has been left cannot send.
+                    try? await client.send("x")
+                    return fixture.server.connectionCount
+                }, until: { $0 == 0 })
+        }
+    }
+
     @Test func aSlowHeadIsAnsweredWith408() async throws {
         let configuration = HTTPServerConfiguration.patient { $0.headerTimeout = .milliseconds(100) }
         let heads = ["G", "GET / HTTP/1.1\r\nHost: h\r\nX: "]

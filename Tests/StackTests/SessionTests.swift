@@ -136,6 +136,11 @@ struct SessionTests {
         }
     }
 
+    /// The service alone may take twenty seconds to stop, and what is dropped on a server ten.
+    @Test func theTimesOfProductionAreThese() {
+        #expect(Session.patience == .seconds(45) && Session.grace == .seconds(10))
+    }
+
     @Test func closingHasADeadline() async throws {
         let notes = Notes()
         let error = await #expect(throws: StackError.self) {
