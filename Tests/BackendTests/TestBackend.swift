@@ -72,9 +72,9 @@ struct TestBackend: Sendable {
         configuration.statementTimeout = TestOptions.deadline
         configuration.lockTimeout = TestOptions.deadline
         configuration.retries.budget = TestOptions.deadline
-        // A debug build takes its time with the largest bodies.
-        configuration.uploadTimes.request = TestOptions.deadline * 10
-        configuration.uploadTimes.transaction = TestOptions.deadline * 10
+        // A debug build takes its time with the largest bodies; `send` waits for longer.
+        configuration.uploadTimes.request = TestOptions.deadline * 3
+        configuration.uploadTimes.transaction = TestOptions.deadline * 3
         configuration.uploadTimes.last = TestOptions.deadline
         return configuration
     }
@@ -172,13 +172,28 @@ struct TestBackend: Sendable {
         func collect(limit: Int) async throws(HTTPError) -> [UInt8] { bytes }
     }
 
-    func send(_ method: String, _ target: String, _ body: String? = nil, fields: HTTPFields = [:])
-        async throws -> Answer
-    {
+    /// Sends a request; one that is not answered is told with the last lines of the log, before the suite's time is over.
+    func send(
+        _ method: String, _ target: String, _ body: String? = nil, fields: HTTPFields = [:],
+        within patience: Duration = TestOptions.deadline * 4
+    ) async throws -> Answer {
         var fields = fields
         if body != nil, fields["content-type"] == nil { fields["content-type"] = "application/json" }
         let request = HTTPRequest(method: method, target: target, fields: fields)
-        let response = await backend.answer(request, Body(bytes: Array((body ?? "").utf8)))
+        let isAnswered = Lock(false)
+        let response = await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await wait(
+                    for: "the answer to \(method) \(target)", within: patience,
+                    read: { () -> [String] in lines.withLock { $0.suffix(5) } },
+                    until: { _ in isAnswered.withLock { $0 } })
+            }
+            // Here and not in a task of the group: it ends as its test says, also when that is cancelled.
+            let response = await backend.answer(request, Body(bytes: Array((body ?? "").utf8)))
+            isAnswered.withLock { $0 = true }
+            group.cancelAll()
+            return response
+        }
         var bytes: [UInt8] = []
         if case .bytes(let all) = response.body { bytes = all }
         return Answer(
