@@ -57,6 +57,12 @@ printf '%s\n' "$swift" | tr '\n' '\0' | xargs -0 awk '
     { check(FNR) }
     END { check(1e9); exit failed }' || status=1
 
+# Bounds that only the times of production have are judged by a step of the nightly run.
+while IFS= read -r file; do
+    [ -n "$file" ] || continue
+    grep -qw "$(basename "$file" .swift)" Scripts/nightly.sh || complain "$file: POWERSYNC_REAL_TIMES is set for it by nobody"
+done < <(printf '%s\n' "$swift" | tr '\n' '\0' | xargs -0 grep -lF '"POWERSYNC_REAL_TIMES"' || true)
+
 # Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
 root=$(pwd -P)
 inside_and_there() {

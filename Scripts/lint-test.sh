@@ -97,6 +97,8 @@ notices 'a private key in PEM' $contents 'a private key' docker/key.pem "-----BE
 notices 'a note for later' $contents 'a note to do something later' Wire/New.swift "// $(word TODO): later"
 notices 'an unsafe claim without its reason' $contents 'Wire/New.swift:1: says not' \
     Wire/New.swift 'final class New: @unchecked Sendable {}'
+notices 'a bound that nobody judges' $contents 'New.swift: POWERSYNC_REAL_TIMES is set for it by nobody' \
+    Tests/WireTests/New.swift 'let isReal = TestOptions.number("POWERSYNC_REAL_TIMES", standard: 0) == 1'
 notices 'a package from elsewhere' $contents 'a package from elsewhere' Package.swift \
     "let more = Package.Dependency.$(word package)(url: \"x\", from: \"1.0.0\")"
 

@@ -10,7 +10,7 @@
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
-#   links         dead links to Postgres, 1,000 clients that vanish and a database that says nothing, with the times of
+#   links         dead links to Postgres, 1,000 clients that vanish and databases that say nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
 #                 COMMIT; migrations under load
 #   bounds        100 bodies of 16 MiB at once, and 5,000 connections that get nowhere, against a release build
@@ -65,6 +65,7 @@ links() {
         Scripts/test.sh --filter 'LinkTests|RandomTransactionTests'
     POWERSYNC_ONLY=HTTPServer POWERSYNC_REAL_TIMES=1 Scripts/test.sh --filter AcceptedSocketTests
     # With the patience of the others no time would be judged; a quarter more is what a machine may stand still.
+    POWERSYNC_ONLY=Postgres POWERSYNC_REAL_TIMES=1 POWERSYNC_TEST_PATIENCE=1.25 Scripts/test.sh --filter DeadlineTests
     POWERSYNC_ONLY=Backend POWERSYNC_REAL_TIMES=1 POWERSYNC_TEST_PATIENCE=1.25 Scripts/test.sh --filter SilentDatabaseTests
     POWERSYNC_ONLY=Backend POWERSYNC_LOST_COMMITS="${POWERSYNC_LOST_COMMITS:-500}" \
         POWERSYNC_MIGRATION_ANSWERS="${POWERSYNC_MIGRATION_ANSWERS:-2000}" \
