@@ -44,7 +44,11 @@ struct EraseTests {
             let asked = await desk.run("erase", "--user", "u1")
             #expect(asked.status == 1 && asked.text.contains("Nothing is changed"))
             #expect(try await rows(of: "u1").map(\.count) == [1, 2, 1, 1])
-            let done = await desk.run("erase", "--user", "u1", "--yes", "--json")
+            // The line of README.md.
+            let line = try #require(
+                Repository.text("README.md").firstMatch(of: /`powersync-backend (erase .*?)`/))
+            let words = line.1.split(separator: " ").map { $0 == "SUBJECT" ? "u1" : String($0) }
+            let done = await desk.run(words + ["--json"])
             #expect(done.status == 0)
             let removed = try #require(try done.json["removed"])
             #expect(
@@ -81,7 +85,11 @@ struct EraseTests {
             }
             let rows = try await backend.scalar("SELECT count(*) FROM public.checkpoints")
             _ = try await backend.upload("{\"batch\":[\(OperatorDesk.put("a"))]}")
-            let done = await desk.run("erase", "--user", "u1", "--yes", "--json")
+            // The line of README.md.
+            let line = try #require(
+                Repository.text("README.md").firstMatch(of: /`powersync-backend (erase .*?)`/))
+            let words = line.1.split(separator: " ").map { $0 == "SUBJECT" ? "u1" : String($0) }
+            let done = await desk.run(words + ["--json"])
             #expect(done.status == 0)
             let removed = try #require(try done.json["removed"])
             #expect(removed["psb.dead_letters"] == .integer(1) && removed["public.checkpoints"] == nil)
