@@ -63,6 +63,18 @@ while IFS= read -r file; do
     grep -qw "$(basename "$file" .swift)" Scripts/nightly.sh || complain "$file: POWERSYNC_REAL_TIMES is set for it by nobody"
 done < <(printf '%s\n' "$swift" | tr '\n' '\0' | xargs -0 grep -lF '"POWERSYNC_REAL_TIMES"' || true)
 
+# The commits of reviews are in the history, as far as this is a clone that has it; scripts that are named are there.
+if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] && [ "$(git rev-parse --is-shallow-repository)" = false ]; then
+    while IFS=: read -r file commit; do
+        [ -n "$commit" ] || continue
+        git merge-base --is-ancestor "$commit" HEAD 2>/dev/null || complain "$file: the commit $commit is not in the history"
+    done < <(grep -oHE '\b[0-9a-f]{7}\b' Documentation/*Review.md | sort -u)
+fi
+while IFS=: read -r file script; do
+    [ -n "$script" ] || continue
+    [ -e "$script" ] || complain "$file: there is no $script"
+done < <(grep -roHE 'Scripts/[A-Za-z0-9-]+\.[a-z]+' Documentation | sort -u)
+
 # Links of Markdown files, and paths with ../ in texts and scripts, lead to something inside.
 root=$(pwd -P)
 inside_and_there() {

@@ -99,6 +99,13 @@ notices 'an unsafe claim without its reason' $contents 'Wire/New.swift:1: says n
     Wire/New.swift 'final class New: @unchecked Sendable {}'
 notices 'a bound that nobody judges' $contents 'New.swift: POWERSYNC_REAL_TIMES is set for it by nobody' \
     Tests/WireTests/New.swift 'let isReal = TestOptions.number("POWERSYNC_REAL_TIMES", standard: 0) == 1'
+notices 'a script that is not there' $contents 'there is no Scripts/gone.sh' Documentation/StackReview.md 'Scripts/gone.sh'
+if [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; then
+    printf 'gitdir: %s\n' "$(git rev-parse --absolute-git-dir)" >"$copy/.git"
+    notices 'a commit that is not there' $contents 'the commit 0123456 is not in the history' \
+        Documentation/StackReview.md '0123456'
+    rm "$copy/.git"
+fi
 notices 'a package from elsewhere' $contents 'a package from elsewhere' Package.swift \
     "let more = Package.Dependency.$(word package)(url: \"x\", from: \"1.0.0\")"
 
