@@ -148,6 +148,19 @@ struct ContainerRoleTests {
         }
     }
 
+    /// `docker compose run` puts what it is given behind the entry point of the image.
+    @Test func theHelpThatTheSettingsNameIsThere() async throws {
+        let named = try #require(
+            Repository.text(".env").firstMatch(of: /docker compose run --rm (\S+) ([^)]+)\)/), "no such line")
+        let image = try #require(
+            Repository.text("Dockerfile").split(separator: "\n\n").first { $0.contains(" AS \(named.1)\n") })
+        let entry = try #require(image.firstMatch(of: /ENTRYPOINT \["(\S+)"\]/))
+        let help = try await ChildProcess.run(
+            Repository.executable(String(entry.1)), named.2.split(separator: " ").map(String.init),
+            timeout: TestOptions.deadline)
+        #expect(help.status == .exited(0) && help.output.contains("MAX_BODY_BYTES"), "\(help.error)")
+    }
+
     private func upload(_ operation: String, _ api: JSONClient, _ token: String) async throws -> JSON {
         let answer = try await api.send("POST", "/api/data", "{\"batch\":[\(operation)]}", token: token)
         let json = try answer.json
