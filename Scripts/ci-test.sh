@@ -8,6 +8,7 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/.ci" "$folder/Scripts" "$folder/bin"
 cp .ci/run "$folder/.ci/"
 printf '#!/bin/sh\n' >"$folder/Scripts/setup.sh"
+# shellcheck disable=SC2016 # the target that make is given, then
 printf '#!/bin/sh\nenv >"%s/told-$1"\n' "$folder" >"$folder/bin/make"
 chmod +x "$folder/Scripts/setup.sh" "$folder/bin/make"
 

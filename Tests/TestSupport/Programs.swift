@@ -40,7 +40,9 @@ extension ChildProcess {
         return program
     }
 
-    /// The shell becomes the program. A line says that the program has ended, whose id is then anybody's.
+    /// The shell, which becomes the program.
+    ///
+    /// A line says that the program has ended, whose id is then anybody's.
     private static let guardScript = """
         exec 3<&0 </dev/null
         (
