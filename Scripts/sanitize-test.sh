@@ -14,6 +14,8 @@ says() {
 }
 
 says 0 clean clean
+# A test that holds that a wait which is over is told has a known issue.
+says 0 known clean
 says 1 clean 'failed: status 1'
 says 1 race 'reported: WARNING: ThreadSanitizer: data race'
 # That of a child that was killed.

@@ -14,7 +14,7 @@ if report=$(grep -m 1 -oE '(WARNING|ERROR|FATAL): (Thread|Address|Leak)Sanitizer
     echo "reported: ${report% (pid=*}"
 elif [ "$status" -ne 0 ]; then
     echo "failed: status $status"
-elif [ "$(grep -cE '^✔ Test run with [1-9][0-9]* test.* passed after ' "$file" || true)" -ne 1 ]; then
+elif [ "$(grep -cE '^(✔|━) Test run with [1-9][0-9]* test.* passed after ' "$file" || true)" -ne 1 ]; then
     echo 'failed: no test ran'
 else
     echo clean
