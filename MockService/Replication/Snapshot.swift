@@ -44,38 +44,16 @@ struct Snapshot {
         let isBeginning = !columns.contains(where: \.isIdentity)
         table = try await store.note(
             seen, of: table, until: isApplied ? .zero : position, isBeginning: isBeginning)
-        // Before the rows: those of a layout that comes between are then of one that is over.
-        if let layout = try await catalog.layout(oid: published.description.oid, types) {
-            table = try await store.note(layout, of: table)
-        }
         if isBeginning { _ = try await store.apply([.truncate(table)], context, isAhead: true) }
-        let names = columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
-        let from = quoteIdentifier(published.description.schema, published.description.name)
         if published.hidesRows {
             warn(
                 "[PSYNC_S1145] Row level security hides rows of \(table.qualifiedName) from the role of this service: they "
                     + "are synced only once they change. Give the role BYPASSRLS.")
         }
-        let all = "SELECT \(names) FROM ONLY \(from)"
-        let filter = published.filter.map { ["(\($0))"] } ?? []
-        let key = columns.firstIndex { $0.name == published.key && $0.isIdentity }
-        if let key, columns.count(where: \.isIdentity) == 1 {
-            let name = quoteIdentifier(columns[key].name)
-            var piece = Piece(count: 0, lastKey: table.snapshotKey)
-            repeat {
-                let conditions = filter + (piece.lastKey.map { ["\(name) > \(quoteLiteral($0))"] } ?? [])
-                piece = try await copy(
-                    all + Self.which(conditions) + " ORDER BY \(name) LIMIT \(Self.pieceRows)", to: table,
-                    key: key)
-                // Fields can change while a large table is read.
-                if table.hasComposites {
-                    table = table.described(by: published.description, try await catalog.types())
-                }
-            } while piece.count == Self.pieceRows
-        } else {
-            try await copy(all + Self.which(filter), to: table, key: nil)
-        }
-        var done = table
+        let key = columns.count(where: \.isIdentity) == 1 ? columns.first(where: \.isIdentity)?.name : nil
+        var piece = Piece(table: table, key: key == published.key ? key : nil)
+        repeat { try await read(&piece, of: published) } while piece.isFull
+        var done = piece.table
         done.isSnapshotDone = true
         done.snapshotKey = nil
         try await store.noteSnapshot(done)
@@ -84,49 +62,55 @@ struct Snapshot {
         return done
     }
 
-    private static func which(_ conditions: [String]) -> String {
-        conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
-    }
-
-    /// What one statement has read.
+    /// What one statement reads.
     private struct Piece {
-        var count: Int
-        var lastKey: String?
+        /// The table as it was then, and up to where it has been read.
+        var table: SourceTable
+        /// The column along which rows come, from which reading can go on; nil if there is none.
+        let key: String?
+        var count = 0
+
+        /// Whether there may be more.
+        var isFull: Bool { key != nil && count == Snapshot.pieceRows }
+
+        /// The statement.
+        func select(from table: SourceCatalog.PublishedTable) -> String {
+            let names = table.description.columns.map { quoteIdentifier($0.name) }.joined(separator: ", ")
+            let key = key.map { quoteIdentifier($0) }
+            var conditions = table.filter.map { ["(\($0))"] } ?? []
+            if let key, let last = self.table.snapshotKey {
+                conditions.append("\(key) > \(quoteLiteral(last))")
+            }
+            return "SELECT \(names) FROM ONLY \(table.name)"
+                + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
+                + (key.map { " ORDER BY \($0) LIMIT \(Snapshot.pieceRows)" } ?? "")
+        }
     }
 
-    /// Reads the rows of one statement.
+    /// Reads the next piece of a table.
     ///
     /// - Parameters:
-    ///   - select: The statement.
-    ///   - table: Whose rows they are.
-    ///   - key: The column along which they come, from which reading can go on; nil if there is none.
-    /// - Returns: How many there were, and the last key.
-    /// - Throws: `PostgresError`, `SQLiteError`.
-    @discardableResult
-    private func copy(_ select: String, to table: SourceTable, key: Int?) async throws -> Piece {
-        let read = Lock(Piece(count: 0, lastKey: nil))
+    ///   - piece: The piece before.
+    ///   - published: The table as it was found.
+    /// - Throws: `PostgresError`, `SQLiteError`; `ReplicationError` if the table was altered, which is then read again.
+    private func read(_ piece: inout Piece, of published: SourceCatalog.PublishedTable) async throws {
         let patience = links.now.reading.current
         await connection.setPatience(patience)
-        health.step(before: patience)
         do {
-            try await connection.copyOut("COPY (\(select)) TO STDOUT") { rows in
-                var last: String?
-                let events = rows.map { row in
-                    let fields = PostgresCopyRow.fields(of: row)
-                    if let key, key < fields.count { last = fields[key] }
-                    return ReplicationEvent.change(
-                        table, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
-                }
-                let result = try await store.apply(events, context, isAhead: true)
+            // A statement looks at the database before it waits for the lock of its table, and finds that empty if it was
+            // rewritten meanwhile (manual 13.6). LOCK TABLE needs rights on all columns.
+            for statement in [
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",
+                "SELECT FROM ONLY \(published.name) WHERE false",
+            ] {
                 health.step(before: patience)
-                warnings.take(result.warnings)
-                read.withLock { $0 = Piece(count: $0.count + rows.count, lastKey: last) }
-                if let last {
-                    var progress = table
-                    progress.snapshotKey = last
-                    try await store.noteSnapshot(progress)
-                }
+                try await connection.query(statement)
             }
+            health.step(before: patience)
+            let now = try await lookAgain(at: published, for: &piece.table)
+            health.step(before: patience)
+            try await copy(&piece, of: now, patience)
+            try await connection.query("COMMIT")
         } catch {
             if (error as? PostgresError)?.code == .timedOut { links.note { $0.reading.wasSilent() } }
             throw error
@@ -135,6 +119,58 @@ struct Snapshot {
         // A source that is set back shows by this, and a crash of it takes nothing of this away.
         try await store.holdCheckpoint(
             context.stream, until: try await SourceCatalog(connection).safePosition(), isAhead: true)
-        return read.withLock { $0 }
     }
+
+    /// A table as it is behind its lock: columns and fields can change while a large one is read.
+    private func lookAgain(
+        at published: SourceCatalog.PublishedTable, for table: inout SourceTable
+    ) async throws -> SourceCatalog.PublishedTable {
+        let catalog = SourceCatalog(connection)
+        let types = try await catalog.types()
+        guard let now = try await catalog.table(oid: published.description.oid),
+            now.membership == published.membership, now.key == published.key,
+            now.description.isSameTable(as: published.description)
+        else {
+            throw ReplicationError(
+                .alteredTable, "The table \(table.qualifiedName) was altered while it was read.")
+        }
+        table = table.described(by: now.description, types)
+        // Before the rows: those of a layout that comes between are then of one that is over.
+        if let layout = try await catalog.layout(oid: now.description.oid, types) {
+            table = try await store.note(layout, of: table)
+        }
+        return now
+    }
+
+    /// Reads the rows of a piece.
+    private func copy(
+        _ piece: inout Piece, of published: SourceCatalog.PublishedTable, _ patience: Duration
+    ) async throws {
+        let key = piece.key.flatMap { key in published.description.columns.firstIndex { $0.name == key } }
+        let read = Lock((count: 0, table: piece.table))
+        try await connection.copyOut("COPY (\(piece.select(from: published))) TO STDOUT") {
+            [table = piece.table] rows in
+            var last: String?
+            let events = rows.map { row in
+                let fields = PostgresCopyRow.fields(of: row)
+                if let key, key < fields.count { last = fields[key] }
+                return ReplicationEvent.change(table, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
+            }
+            let result = try await store.apply(events, context, isAhead: true)
+            health.step(before: patience)
+            warnings.take(result.warnings)
+            let progress = read.withLock { read in
+                read.count += rows.count
+                if let last { read.table.snapshotKey = last }
+                return read.table
+            }
+            if last != nil { try await store.noteSnapshot(progress) }
+        }
+        (piece.count, piece.table) = read.withLock { ($0.count, $0.table) }
+    }
+}
+
+extension SourceCatalog.PublishedTable {
+    /// The name in SQL.
+    fileprivate var name: String { quoteIdentifier(description.schema, description.name) }
 }

@@ -129,6 +129,8 @@ package struct ReplicationError: Error, Sendable, Equatable, CustomStringConvert
         package static let standby = Code(rawValue: "standby")
         /// The source is another than the one that the state was made from.
         package static let otherSource = Code(rawValue: "other-source")
+        /// A table was altered while it was read; it is tried again.
+        package static let alteredTable = Code(rawValue: "altered-table")
         /// Two connections lead to different servers; it is tried again.
         package static let otherServer = Code(rawValue: "other-server")
         /// Another configuration has taken the place of this one.

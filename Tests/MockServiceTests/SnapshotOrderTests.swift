@@ -132,6 +132,38 @@ struct SnapshotOrderTests {
         }
     }
 
+    /// A table is empty to whoever looked at the database before it was rewritten (manual 13.6).
+    @Test func aTableThatIsRewrittenWhileItsReadingWaitsIsReadWhole() async throws {
+        let commit = Lock<Task<Void, any Error>?>(nil)
+        let schema = [
+            "CREATE TABLE t(id text PRIMARY KEY, n int)", "INSERT INTO t VALUES ('1', 1), ('2', 2)",
+        ]
+        try await withLateSnapshot(
+            schema, meanwhile: [],
+            before: { service in
+                let writer = try await PostgresConnection.connect(service.uri, poller: service.poller)
+                try await writer.query("BEGIN")
+                try await writer.query("ALTER TABLE t ALTER n TYPE text USING 'n' || n")
+                commit.withLock {
+                    $0 = Task {
+                        try await wait(for: "the reading to wait for the table") {
+                            try await writer.query(
+                                "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND NOT granted "
+                                    + "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+                            ).scalar == "1"
+                        }
+                        try await writer.query("COMMIT")
+                        await writer.close()
+                    }
+                }
+            }
+        ) { service in
+            try await wait(forEndOf: try #require(commit.withLock { $0 }))
+            let held = try await service.open().holds(["t/1", "t/2"])
+            #expect(held.data(of: "t/1") == #"{"id":"1","n":"n1"}"#)
+        }
+    }
+
     /// The process that serves the link to the source; nil without.
     private static func link(_ service: TestService) async throws -> String? {
         try await service.source.query(
