@@ -228,7 +228,8 @@ struct SourceCatalog {
                 coalesce(p.indnkeyatts = 1 AND a.attnum = p.indkey[0]
                     AND a.atttypid IN (20, 21, 23, 25, 1043, 2950), false)
             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-            LEFT JOIN pg_index i ON i.indrelid = c.oid AND CASE c.relreplident
+            -- Postgres identifies rows by no index that is invalid or may be violated until the commit.
+            LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indimmediate AND i.indisvalid AND CASE c.relreplident
                 WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END
             LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary
             WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT \(isGenerated) AND \(isListed)
