@@ -16,7 +16,12 @@ package enum BucketName {
             guard let text = text(value) else { return nil }
             parts.append(text)
         }
-        return source + "[" + parts.joined(separator: ",") + "]"
+        return make(source: source, texts: parts)
+    }
+
+    /// The name of a bucket whose values are texts already.
+    static func make(source: String, texts: [String]) -> String {
+        source + "[" + texts.joined(separator: ",") + "]"
     }
 
     /// A value as it stands in a name; equal texts mean the same bucket.

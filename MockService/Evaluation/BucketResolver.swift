@@ -1,4 +1,3 @@
-import PowerSyncSQLite
 import PowerSyncWire
 
 /// A bucket that a request shall get.
@@ -63,6 +62,8 @@ package struct BucketResolver: Sendable {
         var room = limit
         var places: [ExactText: Int] = [:]
         let connection = ConnectionParameters(request.parameters)
+        let shared = ExpressionEvaluator.request(
+            RequestValues(token: token, connection: connection, subscription: nil))
         let includesDefaults = request.streams?.includeDefaults ?? true
         let subscriptions = Array((request.streams?.subscriptions ?? []).enumerated())
         for stream in config.streams {
@@ -71,12 +72,13 @@ package struct BucketResolver: Sendable {
             guard isDefault || !explicit.isEmpty else { continue }
             var description = StreamDescription(name: stream.name, isDefault: stream.isDefault)
             let index = resolution.streams.count
+            let variants = stream.variants.map { SharedVariant($0, shared) }
             func add(_ parameters: JSON?, _ reason: SubscriptionReason, _ priority: Int, _ subscription: Int?)
             {
                 guard !resolution.isCut else { return }
                 let values = RequestValues(token: token, connection: connection, subscription: parameters)
                 do throws(EvaluationError) {
-                    let found = try names(stream, values, &room)
+                    let found = try names(variants, values, &room)
                     guard room >= 0 else {
                         resolution.isCut = true
                         return
@@ -111,38 +113,17 @@ package struct BucketResolver: Sendable {
 
     /// The names of one subscription's buckets; all or none, also where there is no room for them.
     private func names(
-        _ stream: CompiledStream, _ values: RequestValues, _ room: inout Int
+        _ variants: [SharedVariant], _ values: RequestValues, _ room: inout Int
     ) throws(EvaluationError) -> [String] {
         let evaluator = ExpressionEvaluator.request(values)
         var names: [String] = []
-        for variant in stream.variants {
-            var isOpen = true
-            for gate in variant.gates where try !evaluator.holds(gate) { isOpen = false }
-            guard isOpen, let keys = try keys(variant, evaluator) else { continue }
-            let source = config.sources[variant.source].name
-            guard let name = BucketName.make(source: source, values: keys) else { continue }
+        for variant in variants {
+            guard let values = try variant.values(evaluator) else { continue }
+            let name = BucketName.make(source: config.sources[variant.source].name, texts: values)
             room -= prefix.utf8.count + name.utf8.count
             guard room >= 0 else { return [] }
             names.append(prefix + name)
         }
         return names
-    }
-
-    /// One value for each key; nil if several that must agree do not.
-    private func keys(
-        _ variant: StreamVariant, _ evaluator: ExpressionEvaluator
-    ) throws(EvaluationError) -> [SQLiteValue]? {
-        var keys: [SQLiteValue] = []
-        for alternatives in variant.keys {
-            var texts: Set<ExactText?> = []
-            var last: SQLiteValue = .null
-            for expression in alternatives {
-                last = try evaluator.value(of: expression)
-                texts.insert(BucketName.text(last).map { ExactText($0) })
-            }
-            guard texts.count == 1 else { return nil }
-            keys.append(last)
-        }
-        return keys
     }
 }

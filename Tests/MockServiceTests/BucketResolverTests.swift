@@ -1,4 +1,5 @@
 import PowerSyncMockService
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -162,6 +163,33 @@ struct BucketResolverTests {
         #expect(all.buckets.reduce(0) { $0 + $1.reasons.count } == values.count)
         let cut = resolve(3500)
         #expect(cut.isCut && cut.buckets.reduce(0) { $0 + $1.reasons.count } == 3)
+    }
+
+    /// What all subscriptions share is computed once, whether or not a bucket comes of it.
+    @Test(
+        .patient(),
+        arguments: [
+            "connection.parameter('p') AND y = subscription.parameter('q')",
+            "connection.parameter('p') AND x = subscription.parameter('q')",
+            "connection.parameter('p') AND x = auth.parameter('p') AND y = subscription.parameter('q')",
+            "subscription.parameter('q') AND connection.parameter('p') = auth.parameter('p')",
+            "subscription.parameter('q') AND (NOT connection.parameter('p') = auth.parameter('p') OR subscription.parameter('q') = 1)",
+            "connection.parameter('list') AND y = subscription.parameter('q')",
+        ])
+    func manySubscriptionsDoNotMultiplyALongParameter(condition: String) throws {
+        let config = try SyncConfigReader.compile(
+            "config: {edition: 3}\nstreams:\n  s: {query: \"SELECT * FROM t WHERE x = \(condition)\"}")
+        let resolver = BucketResolver(config: config, streamNumber: 1)
+        expectNoSquare(of: 2_000) { count in
+            let long = JSONMember("p", .string(String(repeating: "x", count: count * 20)))
+            let list = JSONMember("list", .array(Array(repeating: .integer(1), count: count * 5)))
+            let request = SyncStreamRequest(
+                parameters: .object([long, list]),
+                streams: StreamSubscriptions(
+                    subscriptions: Array(
+                        repeating: StreamSubscription(stream: "s", parameters: .object([])), count: count)))
+            #expect(resolver.resolve(request, token: .object([long])).buckets.isEmpty)
+        }
     }
 
     @Test(arguments: [
