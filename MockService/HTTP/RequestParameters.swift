@@ -19,7 +19,16 @@ enum RequestParameters {
     ///
     /// GET and HEAD have no body, whatever their fields say: the official SDK asks for write checkpoints with a
     /// content type and nothing behind it.
-    static func read(_ request: HTTPRequest, _ body: any HTTPRequestBody) async throws(Refusal) -> JSON {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - body: Its body.
+    ///   - names: The members that are wanted; all if nil.
+    /// - Returns: An object.
+    /// - Throws: `Refusal`.
+    static func read(
+        _ request: HTTPRequest, _ body: any HTTPRequestBody, keeping names: Set<String>? = nil
+    ) async throws(Refusal) -> JSON {
         var members = request.query.map { JSONMember($0.name, .string($0.value)) }
         if request.method == "GET" || request.method == "HEAD" { return .object(members) }
         let bytes: [UInt8]
@@ -30,7 +39,7 @@ enum RequestParameters {
             throw Refusal(response: HTTPResponse(status: error.status))
         }
         members += try json(bytes, request.fields["content-type"])?.objectMembers ?? []
-        return .object(members)
+        return .object(members.filter { names?.contains($0.name) ?? true })
     }
 
     private static var tooLarge: Refusal {

@@ -63,7 +63,7 @@ struct ServiceRouter: Sendable {
             }
         case ("POST", "/sync/checkpoint-request"):
             return await authorized(
-                request, body,
+                request, body, keeping: ["client_id", "checkpoint_request_id"],
                 validate: { parameters throws(RequestViolations) in
                     _ = try WriteCheckpoints.requestedID(parameters["checkpoint_request_id"])
                 }
@@ -103,13 +103,21 @@ struct ServiceRouter: Sendable {
     private typealias Handler = (JSON, VerifiedToken) async throws -> HTTPResponse
 
     /// Validates, then authorizes, then answers: the order of the real service.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - body: Its body.
+    ///   - names: The parameters that the handler needs, if it may wait for long; all if nil.
+    ///   - validate: Refuses what is wrong.
+    ///   - handler: Answers.
+    /// - Returns: The answer.
     private func authorized(
-        _ request: HTTPRequest, _ body: any HTTPRequestBody,
+        _ request: HTTPRequest, _ body: any HTTPRequestBody, keeping names: Set<String>? = nil,
         validate: (JSON) throws(RequestViolations) -> Void = { _ throws(RequestViolations) in },
         _ handler: Handler
     ) async -> HTTPResponse {
         do {
-            let parameters = try await RequestParameters.read(request, body)
+            let parameters = try await RequestParameters.read(request, body, keeping: names)
             try validate(parameters)
             if request.path == "/sync/stream" { _ = try SyncStreamRequest(json: parameters) }
             let token = try await authenticator.authenticate(Self.authorization(request))

@@ -56,7 +56,10 @@ struct StreamHandler: Sendable {
             log.warning("no stream was opened: what it begins with could not be read in time")
             throw Refusal(response: ErrorResponse.unexpected("Timeout while waiting for data"))
         }
-        let session = StreamSession(positions: body.buckets, streams: resolution.streams)
+        let names = Set(resolution.buckets.map { ExactText($0.name) })
+        let session = StreamSession(
+            positions: body.buckets.filter { names.contains(ExactText($0.name)) }, streams: resolution.streams
+        )
         // A list may stand in several fields (RFC 9110 5.3).
         func list(_ name: String) -> String? {
             let values = request.fields.values(name)
@@ -68,6 +71,8 @@ struct StreamHandler: Sendable {
         if let compression { fields.append("content-encoding", compression.rawValue) }
         fields.append("x-accel-buffering", "no")
         let client = StreamClient(request: request, body: body, userID: token.userID)
+        // The stream lasts for hours: nothing that it names holds the request, whose room was given back by then.
+        let rawData = body.rawData
         let log = log
         let hub = hub
         let stream: @Sendable (any HTTPBodyWriter) async throws -> Void = { writer in
@@ -75,7 +80,7 @@ struct StreamHandler: Sendable {
             let known = client.logged
             log.info(
                 "Sync stream started", known.merging(["buckets": "\(resolution.buckets.count)"]) { $1 })
-            let encoder = LineEncoder(format: format, rawData: body.rawData, compression: compression)
+            let encoder = LineEncoder(format: format, rawData: rawData, compression: compression)
             var reason = StreamEnd.service
             defer {
                 let totals = loop.totals.current

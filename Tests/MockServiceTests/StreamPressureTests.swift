@@ -1,4 +1,6 @@
+import Foundation
 import PowerSyncHTTP
+import PowerSyncHTTPClient
 import PowerSyncMockService
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -73,6 +75,28 @@ struct StreamPressureTests {
             for stream in streams { try await stream.holds("all rows") { $0.rowNames.count == 200 } }
         }
     }
+
+    #if os(Linux)
+        /// A small body makes a tree of many megabytes, and a stream lasts for hours.
+        @Test func aStreamHoldsNothingOfItsRequest() async throws {
+            func resident() throws -> Int {
+                let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(
+                    separator: " ")
+                return try #require(Int(fields[1])) * Int(getpagesize())
+            }
+            let zeros = String(repeating: "0,", count: 130_000) + "0"
+            let body = Array("{\"parameters\":{\"x\":[\(zeros)]}}".utf8)
+            try await TestService.run(Self.schema) { service in
+                try await service.start(Self.config)
+                var streams = [try await service.openUnread(user: "u1", body: body)]
+                let before = try resident()
+                for _ in 0..<60 { streams.append(try await service.openUnread(user: "u1", body: body)) }
+                // Each tree takes six megabytes; other tests run beside this one.
+                #expect(try resident() - before < 180 << 20)
+                #expect(streams.allSatisfy { $0.status == 200 })
+            }
+        }
+    #endif
 
     /// It takes one byte now and then of four megabytes.
     @Test func aClientThatReadsTooSlowlyIsDroppedAndItsNeighbourIsNot() async throws {
