@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// An expression that has no value for this row or request; the row or subscription is left out.
 package struct EvaluationError: Error, Sendable, Equatable {
@@ -27,7 +28,7 @@ package struct ExpressionEvaluator {
     package func value(of expression: Expression) throws(EvaluationError) -> SQLiteValue {
         switch expression {
         case .literal(let value): return value
-        case .column(let name): return column(name)
+        case .column(let name): return column(name.text)
         case .parameter(let parameter): return self.parameter(parameter)
         case .comparison(let comparison, let left, let right):
             let order = try SQLiteOrder.compare(try value(of: left), try value(of: right))

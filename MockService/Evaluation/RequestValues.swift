@@ -51,11 +51,11 @@ package struct RequestValues: Sendable {
                 value = connection.all
                 break
             }
-            guard let member = connection[name] else { return .null }
+            guard let member = connection[name.text] else { return .null }
             value = member
         }
         for key in path {
-            guard let member = value[key] else { return .null }
+            guard let member = value[key.text] else { return .null }
             value = member
         }
         return Self.sqlite(value, isClaim: parameter.source == .auth)

@@ -35,7 +35,7 @@ package struct RowEvaluator: Sendable {
         var entries: [ExactText: [Entry]] = [:]
         for source in config.sources {
             for processor in source.processors {
-                entries[Self.key(processor.schema, processor.table), default: []].append(
+                entries[Self.key(processor.schema.text, processor.table.text), default: []].append(
                     Entry(bucket: source.name, processor: processor))
             }
         }
@@ -45,7 +45,7 @@ package struct RowEvaluator: Sendable {
     /// The tables that the configuration names, as (schema, name), in stable order.
     package var tables: [(schema: String, name: String)] {
         var seen: Set<ExactText> = []
-        return entries.values.joined().map { ($0.processor.schema, $0.processor.table) }
+        return entries.values.joined().map { ($0.processor.schema.text, $0.processor.table.text) }
             .filter { seen.insert(Self.key($0.0, $0.1)).inserted }
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
             .map { (schema: $0.0, name: $0.1) }
@@ -94,12 +94,13 @@ package struct RowEvaluator: Sendable {
             switch output {
             case .allColumns: columns += zip(row.shape.columns, row.values).map { (name: $0, value: $1) }
             case .column(let expression, let name):
-                columns.append((name, try evaluator.value(of: expression)))
+                columns.append((name.text, try evaluator.value(of: expression)))
             }
         }
         let id = columns.last { $0.name == "id" }?.value ?? .null
         return EvaluatedRow(
-            bucket: bucket, type: entry.processor.outputTable, id: Self.text(id), data: RowText.json(columns))
+            bucket: bucket, type: entry.processor.outputTable.text, id: Self.text(id),
+            data: RowText.json(columns))
     }
 
     /// The id as text; what has none is empty (service 6.4).

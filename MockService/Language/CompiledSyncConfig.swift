@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// A sync configuration that was read, checked and compiled.
 package struct CompiledSyncConfig: Sendable {
     /// The streams in the order of the text.
@@ -45,15 +47,15 @@ package struct RowProcessor: Sendable, Hashable {
         /// All columns of the row.
         case allColumns
         /// One value under a name.
-        case column(Expression, name: String)
+        case column(Expression, name: ExactText)
     }
 
     /// The schema of the table.
-    package let schema: String
+    package let schema: ExactText
     /// The table.
-    package let table: String
+    package let table: ExactText
     /// What the client's table is called.
-    package let outputTable: String
+    package let outputTable: ExactText
     /// The client's columns.
     package let outputs: [Output]
     /// What must hold for a row.

@@ -1,11 +1,13 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
-/// An expression with its names looked up, without places: equal ones mean the same.
+/// An expression with its names looked up, without places: equal ones mean the same, so texts and names are compared by
+/// their bytes.
 package indirect enum Expression: Sendable, Hashable {
     /// A constant.
     case literal(SQLiteValue)
     /// A column of the row that is being replicated.
-    case column(String)
+    case column(ExactText)
     /// A value of the request that is being answered.
     case parameter(RequestParameter)
     /// A comparison; NULL if a side is NULL.
@@ -59,16 +61,17 @@ package struct RequestParameter: Sendable, Hashable {
     /// Where it comes from.
     package let source: Source
     /// The keys that lead to it.
-    package let path: [String]
+    package let path: [ExactText]
 
     /// Reads the argument of `parameter(…)`: a path if it begins with `$`, else one key (service 2.4).
     package init(_ source: Source, argument: String) {
         self.source = source
         if argument.hasPrefix("$") {
-            path = argument.split(separator: ".", omittingEmptySubsequences: false).dropFirst().map(
-                String.init)
+            path = argument.split(separator: ".", omittingEmptySubsequences: false).dropFirst().map {
+                ExactText(String($0))
+            }
         } else {
-            path = [argument]
+            path = [ExactText(argument)]
         }
     }
 

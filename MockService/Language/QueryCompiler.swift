@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// A query with its names looked up and its conditions sorted by what they depend on (service 6.9).
 struct CompiledQuery {
@@ -50,14 +51,15 @@ struct QueryCompiler {
         keys.sort { Self.name($0.key) > Self.name($1.key) }
         return CompiledQuery(
             processor: RowProcessor(
-                schema: schema, table: source.table, outputTable: source.alias ?? source.table,
+                schema: ExactText(schema), table: ExactText(source.table),
+                outputTable: ExactText(source.alias ?? source.table),
                 outputs: outputs,
                 filters: filters, partitionKeys: keys.map(\.key)),
             gates: gates, keys: keys.map(\.values))
     }
 
     private static func name(_ expression: Expression) -> String {
-        if case .column(let name) = expression { name } else { "" }
+        if case .column(let name) = expression { name.text } else { "" }
     }
 
     private func output(_ item: SelectSyntax.Item) throws(QueryError) -> RowProcessor.Output {
@@ -73,7 +75,7 @@ struct QueryCompiler {
                         "This attempts to sync a connection parameter. Only values from the source database "
                         + "can be synced.", offset: item.offset)
             }
-            if let alias { return .column(expression, name: alias) }
+            if let alias { return .column(expression, name: ExactText(alias)) }
             guard case .column(let name) = expression else {
                 throw QueryError(
                     message: "The name of this column is unspecified, consider adding an alias.",
@@ -110,7 +112,7 @@ struct QueryCompiler {
         case .literal(let value): return .literal(value)
         case .column(let qualifier, let name):
             if let qualifier { try check(qualifier, syntax.offset) }
-            return .column(name)
+            return .column(ExactText(name))
         case .call(let schema, let name, let arguments):
             return .parameter(try parameter(schema, name, arguments, syntax.offset))
         case .comparison(let comparison, let left, let right):

@@ -1,5 +1,5 @@
-/// A value as SQLite stores it.
-package enum SQLiteValue: Sendable, Equatable, Hashable {
+/// A value as SQLite stores it; texts are equal if they have the same bytes, as in SQLite.
+package enum SQLiteValue: Sendable, Hashable {
     /// SQL NULL.
     case null
     /// A signed 64-bit integer.
@@ -10,6 +10,29 @@ package enum SQLiteValue: Sendable, Equatable, Hashable {
     case text(String)
     /// Bytes.
     case blob([UInt8])
+
+    /// Compares kind and value.
+    package static func == (left: SQLiteValue, right: SQLiteValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.integer(let left), .integer(let right)): left == right
+        case (.real(let left), .real(let right)): left == right
+        case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.blob(let left), .blob(let right)): left == right
+        default: false
+        }
+    }
+
+    /// Hashes kind and value.
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .integer(let value): hasher.combine(value)
+        case .real(let value): hasher.combine(value)
+        case .text(var text): text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        case .blob(let bytes): hasher.combine(bytes)
+        }
+    }
 }
 
 extension SQLiteValue: ExpressibleByNilLiteral, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral,

@@ -125,6 +125,43 @@ struct BucketResolverTests {
         #expect(buckets("e\u{301}", "\u{e9}").isEmpty)
     }
 
+    /// Whose condition shares a bucket with another's gets the rows of both.
+    @Test(arguments: [
+        (
+            "SELECT * FROM t WHERE auth.parameter('p') = '\u{e9}'",
+            "SELECT * FROM t WHERE auth.parameter('p') = 'e\u{301}'"
+        ),
+        (
+            "SELECT * FROM t WHERE auth.parameter('\u{e9}') = 1",
+            "SELECT * FROM t WHERE auth.parameter('e\u{301}') = 1"
+        ),
+        ("SELECT * FROM t WHERE x = '\u{e9}'", "SELECT * FROM t WHERE x = 'e\u{301}'"),
+        ("SELECT * FROM t WHERE \u{e9} = 1", "SELECT * FROM t WHERE e\u{301} = 1"),
+        ("SELECT * FROM t WHERE \u{e9} = auth.user_id()", "SELECT * FROM t WHERE e\u{301} = auth.user_id()"),
+        ("SELECT id AS \u{e9} FROM t", "SELECT id AS e\u{301} FROM t"),
+        ("SELECT * FROM \u{e9}", "SELECT * FROM e\u{301}"),
+        ("SELECT * FROM \u{e9}.t", "SELECT * FROM e\u{301}.t"),
+        ("SELECT * FROM t AS \u{e9}", "SELECT * FROM t AS e\u{301}"),
+    ])
+    func queriesThatAreOnlySpelledAlikeShareNothing(one: String, other: String) throws {
+        let config = try SyncConfigReader.compile(
+            "config: {edition: 3}\nstreams:\n  a: {query: \"\(one)\"}\n  b: {query: \"\(other)\"}\n"
+                + "  same: {query: \"\(one)\"}")
+        #expect(Set(config.streams.flatMap(\.variants)).count == 2)
+    }
+
+    /// What one column has to be says nothing of another one.
+    @Test func columnsThatAreOnlySpelledAlikeAreAKeyEach() throws {
+        let config = try SyncConfigReader.compile(
+            """
+            config: {edition: 3}
+            streams:
+              s:
+                query: SELECT * FROM t WHERE \u{e9} = auth.parameter('p') AND e\u{301} = auth.parameter('p')
+            """)
+        #expect(config.streams.first?.variants.first?.keys.count == 2)
+    }
+
     @Test func subscriptionsThatAreOnlySpelledAlikeGetABucketEach() throws {
         let config = try SyncConfigReader.compile(
             "config: {edition: 3}\nstreams:\n  s: {query: \"SELECT * FROM t WHERE x = subscription.parameter('p')\"}"

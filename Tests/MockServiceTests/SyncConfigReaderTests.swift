@@ -162,13 +162,16 @@ struct SyncConfigReaderTests {
                     .equal, .parameter(RequestParameter(.auth, argument: "$.app.role")), .literal("admin"))
             ])
         let processor = try #require(config.sources.first?.processors.first)
-        #expect(processor.schema == "app" && processor.table == "t" && processor.outputTable == "t")
-        #expect(processor.partitionKeys == [.column("x"), .column("owner")])
+        #expect(processor.schema.text == "app" && processor.table.text == "t")
+        #expect(processor.outputTable.text == "t")
+        func column(_ name: String) -> Expression { .column(ExactText(name)) }
+        #expect(processor.partitionKeys == [column("x"), column("owner")])
         #expect(processor.filters.count == 4)
         #expect(
             processor.outputs == [
-                .column(.column("id"), name: "id"), .column(.column("Name"), name: "name"),
-                .column(.literal(5), name: "five"),
+                .column(column("id"), name: ExactText("id")),
+                .column(column("Name"), name: ExactText("name")),
+                .column(.literal(5), name: ExactText("five")),
             ])
     }
 
