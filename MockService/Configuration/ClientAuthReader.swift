@@ -35,7 +35,9 @@ struct ClientAuthReader {
         service.audience = try texts(node["audience"])
         if let jwks = try reader.map(node["jwks"]) {
             try reader.refuseOthers(than: ["keys"], in: jwks, of: "'client_auth.jwks'")
-            for key in try reader.list(jwks["keys"]) { service.keys.append(try self.key(key)) }
+            for node in try reader.list(jwks["keys"]) {
+                if let key = try key(node) { service.keys.append(key) }
+            }
         }
         service.rejectedKeyAddresses = try reader.ranges(node["jwks_reject_ip_ranges"])
         // The former name of `local`.
@@ -79,18 +81,20 @@ struct ClientAuthReader {
         return texts
     }
 
-    private func key(_ node: YAMLNode) throws(YAMLError) -> JSONWebKey {
+    /// Reads a key; nil if it is there for something else than to verify tokens.
+    private func key(_ node: YAMLNode) throws(YAMLError) -> JSONWebKey? {
         guard let pairs = node.pairs else { throw node.error("a key is a map") }
         var fields: [String: String] = [:]
         var operations: [String]?
         for (name, value) in pairs {
             guard let name = name.string else { continue }
             if name == "key_ops" {
-                operations = try texts(value)
+                operations = value.isNull ? nil : try texts(value)
             } else {
                 fields[name] = try reader.text(value)
             }
         }
+        guard (fields["use"] ?? "sig") == "sig", operations?.contains("verify") ?? true else { return nil }
         // Without them the key would stand for any name, or for every algorithm of its type (service 2.3).
         let needed = ["RSA": ["kid", "alg"], "oct": ["alg"]][fields["kty"] ?? ""] ?? []
         for name in needed where fields[name] == nil { throw node.error("the key needs '\(name)'") }

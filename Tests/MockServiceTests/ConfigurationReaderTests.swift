@@ -246,6 +246,17 @@ struct ConfigurationReaderTests {
         }
     }
 
+    /// A key that is there for something else signs no token, be it fetched or written here (service 2.3).
+    @Test(arguments: ["use: enc", "use: SIG", "key_ops: [deriveKey, sign]", "key_ops: []"])
+    func keysForSomethingElseVerifyNoToken(member: String) throws {
+        let key = "kty: oct, alg: HS256, k: c2VjcmV0"
+        let keys = try auth(
+            "jwks: {keys: [{\(key), kid: other, \(member)}, {\(key), kid: plain, use: null, key_ops: null}, "
+                + "{\(key), kid: whole, use: sig, key_ops: [sign, verify]}]}"
+        ).keys
+        #expect(keys.map(\.kid) == ["plain", "whole"])
+    }
+
     @Test func aSupabaseProjectIsKnownByTheHostOfTheSource() throws {
         let published = "https://abc.supabase.co/auth/v1/.well-known/jwks.json"
         let uri = "postgresql://postgres:p@db.abc.supabase.co/postgres"
