@@ -97,6 +97,9 @@ private enum RequestReader {
         }
         if let priority = value["override_priority"], !priority.isNull {
             guard let number = priority.int64Value else { throw wrong("\(path)/override_priority", "number") }
+            guard (0...3).contains(number) else {
+                throw RequestViolations(messages: ["\(path)/override_priority: must be a number from 0 to 3"])
+            }
             subscription.overridePriority = Int(number)
         }
         return subscription

@@ -45,6 +45,14 @@ import Testing
             "{\"streams\":{\"subscriptions\":[{\"stream\":1}]}}",
             "/streams/subscriptions/0 must have required property 'override_priority'"
         ),
+        (
+            "{\"streams\":{\"subscriptions\":[{\"stream\":\"a\",\"parameters\":null,\"override_priority\":4}]}}",
+            "/streams/subscriptions/0/override_priority: must be a number from 0 to 3"
+        ),
+        (
+            "{\"streams\":{\"subscriptions\":[{\"stream\":\"a\",\"parameters\":null,\"override_priority\":-1}]}}",
+            "/streams/subscriptions/0/override_priority: must be a number from 0 to 3"
+        ),
     ])
     func saysWhatIsWrongInTheServicesWords(text: String, message: String) throws {
         let json = try JSON.parse(text)
