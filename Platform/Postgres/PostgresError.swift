@@ -1,7 +1,7 @@
 /// What went wrong with a connection, a statement or a message of Postgres.
 ///
-/// `message` and `description` may reach a log: for errors of the server they hold the primary message alone. DETAIL
-/// quotes whole rows and is only in `debugDescription` (backend 3.1).
+/// `description` may reach a log, and `message` may unless it is of class 22: for errors of the server they hold the primary
+/// message alone. DETAIL quotes whole rows and is only in `debugDescription` (backend 3.1).
 package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible,
     CustomDebugStringConvertible
 {
@@ -103,14 +103,18 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
         }
     }
 
-    /// The message with its SQLSTATE.
+    /// The message with its SQLSTATE; of class 22, whose messages quote the value that was refused, without the message.
     package var description: String {
-        sqlstate.map { "\(message) (SQLSTATE \($0))" } ?? message
+        guard let sqlstate else { return message }
+        let isQuoting = code == .server && sqlstate.hasPrefix("22")
+        return "\(isQuoting ? "a value was refused" : message) (SQLSTATE \(sqlstate))"
     }
 
     /// Everything, for tests and debuggers alone: it may quote rows.
     package var debugDescription: String {
-        var parts = ["PostgresError(\(code.rawValue)) \(description)"]
+        var parts = [
+            "PostgresError(\(code.rawValue)) \(message)\(sqlstate.map { " (SQLSTATE \($0))" } ?? "")"
+        ]
         if let table { parts.append("table \(table)") }
         if let column { parts.append("column \(column)") }
         if let constraint { parts.append("constraint \(constraint)") }

@@ -108,6 +108,25 @@ struct IsolationTests {
         }
     }
 
+    /// Postgres quotes a value that it cannot read.
+    @Test func theLogQuotesNoValueThatPostgresRefuses() async throws {
+        let schema = [
+            "CREATE TABLE notes(id text PRIMARY KEY, n int)", "INSERT INTO notes VALUES ('1', 4711)",
+        ]
+        try await TestService.run(schema, publication: "FOR TABLE notes WHERE (make_date(n, 99, 1) IS NULL)")
+        { service in
+            let config =
+                "config: {edition: 3}\nstreams: {s: {auto_subscribe: true, query: SELECT * FROM notes}}"
+            let start = Task { try await service.start(config) }
+            try await wait(for: "the reading to fail") {
+                service.log.contains { $0.contains("a value was refused (SQLSTATE 22008)") }
+            }
+            #expect(!service.log.joined().contains("4711-99"))
+            try await service.tx("TRUNCATE notes")
+            try await start.value
+        }
+    }
+
     /// Names that look the same, or mean the same characters, are those of different users if their bytes differ.
     @Test func usersWhoseNamesAreOnlySpelledAlikeAreNotOne() async throws {
         // One letter or two; the letter K and the sign for kelvin.

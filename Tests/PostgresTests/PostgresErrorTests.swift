@@ -35,4 +35,12 @@ struct PostgresErrorTests {
         #expect(error.debugDescription.contains("b@example.com"))
         #expect(error.debugDescription.contains("constraint users_email_key"))
     }
+
+    @Test func keepsAValueThatWasRefusedOutOfItsDescription() {
+        let error = PostgresError(
+            .server, "invalid input syntax for type integer: \"secret\"", sqlstate: "22P02")
+        #expect("\(error)" == "a value was refused (SQLSTATE 22P02)")
+        #expect(error.debugDescription.contains("SQLSTATE 22P02"))
+        #expect(error.message.contains("secret"))
+    }
 }
