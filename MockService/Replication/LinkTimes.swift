@@ -72,7 +72,7 @@ final class LinkMemory: Sendable {
         var hasToldOfStandby = false
         /// Slots that were named because nobody uses them.
         var strays = RepeatedFailures()
-        /// Tables of the configuration that were said to be missing.
+        /// Why tables of the configuration were said to be left out.
         var missing: [String: RepeatedFailures] = [:]
     }
 

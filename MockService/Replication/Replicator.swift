@@ -302,12 +302,14 @@ struct Replicator {
         let snapshot = self.snapshot(connection, context, links)
         for (schema, name) in context.evaluator.tables {
             guard let published = try await catalog.table(schema: schema, name: name) else {
-                let missing = "\(schema).\(name)"
-                if links.note({ $0.missing[missing, default: RepeatedFailures()].isNew(missing, at: .now) }) {
-                    log.warning(
-                        "a table of the configuration does not exist, is no ordinary table or is not published",
-                        ["replication.table": missing])
-                }
+                leaveOut(
+                    "\(schema).\(name)",
+                    "a table of the configuration does not exist, is no ordinary table or is not published",
+                    links)
+                continue
+            }
+            guard !published.lacksIdentity else {
+                leaveOut(published, links)
                 continue
             }
             let types = try await catalog.types()
@@ -325,6 +327,21 @@ struct Replicator {
         try await store.holdCheckpoint(
             context.stream, until: try await catalog.safePosition(), isSnapshotDone: true)
         log.info("the snapshot is complete", ["replication.stream": "\(context.stream)"])
+    }
+
+    /// Tells of a table whose rows cannot be told from each other.
+    func leaveOut(_ table: SourceCatalog.PublishedTable, _ links: LinkMemory) {
+        leaveOut(
+            "\(table.description.schema).\(table.description.name)",
+            "a table is left out because a column of its replica identity is not published; publish it, or let the table "
+                + "have another identity", links)
+    }
+
+    private func leaveOut(_ table: String, _ reason: String, _ links: LinkMemory) {
+        guard links.note({ $0.missing[table, default: RepeatedFailures()].isNew(reason, at: .now) }) else {
+            return
+        }
+        log.warning(reason, ["replication.table": table])
     }
 
     func snapshot(

@@ -157,6 +157,8 @@ struct SourceCatalog {
         let filter: String?
         /// Whether Postgres hides rows from our role, which the stream sends all the same.
         let hidesRows: Bool
+        /// Whether rows are identified by a column, too, that is not published: then it cannot be said which row is meant.
+        let lacksIdentity: Bool
         /// The only column of the primary key, if rows can be read along it.
         let key: String?
         /// By what it is published: the entries of the publication and, for a partition, its places.
@@ -213,7 +215,7 @@ struct SourceCatalog {
         }
         // What the publication leaves out of the stream is not read either; until 18 that is every generated column.
         let isGenerated = await connection.serverVersion >= 180_000 ? "false" : "a.attgenerated <> ''"
-        let isListed =
+        let isInList =
             hasLists
             ? "a.attname = ANY((SELECT p.attnames FROM pg_publication_tables p WHERE p.pubname = $2 "
                 + "AND p.schemaname = $3 AND p.tablename = $4)::name[])"
@@ -221,24 +223,30 @@ struct SourceCatalog {
         let columns = try await connection.query(
             """
             SELECT a.attname, a.atttypid,
-                CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false
+                CASE c.relreplident WHEN 'f' THEN of.published WHEN 'n' THEN false
                     -- Behind the key lie the columns of INCLUDE, which identify nothing.
                     ELSE coalesce(a.attnum = ANY(
                         (string_to_array(i.indkey::text, ' ')::int2[])[1:i.indnkeyatts]), false) END,
                 coalesce(p.indnkeyatts = 1 AND a.attnum = p.indkey[0]
-                    AND a.atttypid IN (20, 21, 23, 25, 1043, 2950), false)
+                    AND a.atttypid IN (20, 21, 23, 25, 1043, 2950), false), of.published
             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+            CROSS JOIN LATERAL (SELECT NOT \(isGenerated) AND \(isInList)) of(published)
             -- Postgres identifies rows by no index that is invalid or may be violated until the commit.
             LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indimmediate AND i.indisvalid AND CASE c.relreplident
                 WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END
             LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary
-            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT \(isGenerated) AND \(isListed)
+            WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY a.attnum
             """, [oid, SourceDatabase.publication, schema, name])
         var key: String?
         var described: [SourceColumn] = []
+        var lacksIdentity = false
         for row in 0..<columns.rowCount {
             let name = columns[row, 0] ?? ""
+            guard columns[row, 4] == "t" else {
+                if columns[row, 2] == "t" { lacksIdentity = true }
+                continue
+            }
             if columns[row, 3] == "t" { key = name }
             described.append(
                 SourceColumn(
@@ -247,7 +255,8 @@ struct SourceCatalog {
         }
         return PublishedTable(
             description: TableDescription(oid: Self.oid(oid), schema: schema, name: name, columns: described),
-            filter: found[0, 3], hidesRows: found[0, 4] == "t", key: key, membership: found[0, 5] ?? "",
+            filter: found[0, 3], hidesRows: found[0, 4] == "t", lacksIdentity: lacksIdentity, key: key,
+            membership: found[0, 5] ?? "",
             isListed: found[0, 5] != "all")
     }
 

@@ -30,6 +30,11 @@ struct TableLookup {
                 SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: $0.isKey)
             })
         let published = try await used(told.oid)
+        if let published, published.lacksIdentity {
+            replicator.leaveOut(published, links)
+            try await store.forget(oid: told.oid, context)
+            return nil
+        }
         if let published, !published.description.isSameTable(as: told),
             let known = try await known(published, types), known.wasRead(transaction, committedAt: lsn)
         {
@@ -77,7 +82,7 @@ struct TableLookup {
     /// - Throws: `PostgresError`, `SQLiteError`.
     @discardableResult
     func readAnew(oid: UInt32, told: TableDescription? = nil) async throws -> SourceTable? {
-        guard let published = try await used(oid) else {
+        guard let published = try await used(oid), !published.lacksIdentity else {
             try await store.forget(oid: oid, context)
             // The transaction that took it away has yet to be told.
             try await holdUntilNow()
@@ -89,7 +94,7 @@ struct TableLookup {
     /// Reads what was missing when the link was lost.
     func readMissing() async throws {
         for table in try await store.incompleteTables(context) {
-            guard !table.isAnew, let published = try await used(table.oid) else {
+            guard !table.isAnew, let published = try await used(table.oid), !published.lacksIdentity else {
                 try await readAnew(oid: table.oid)
                 continue
             }
