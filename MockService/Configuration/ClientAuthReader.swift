@@ -81,6 +81,11 @@ struct ClientAuthReader {
         return texts
     }
 
+    private static let members: Set<String> = [
+        "kty", "kid", "alg", "use", "key_ops", "crv", "n", "e", "d", "p", "q", "dp", "dq", "qi", "x", "y",
+        "k",
+    ]
+
     /// Reads a key; nil if it is there for something else than to verify tokens.
     private func key(_ node: YAMLNode) throws(YAMLError) -> JSONWebKey? {
         guard let pairs = node.pairs else { throw node.error("a key is a map") }
@@ -88,6 +93,8 @@ struct ClientAuthReader {
         var operations: [String]?
         for (name, value) in pairs {
             guard let name = name.string else { continue }
+            // What nobody knows is ignored (RFC 7517 4): providers publish certificates beside their keys.
+            guard Self.members.contains(name) else { continue }
             if name == "key_ops" {
                 operations = value.isNull ? nil : try texts(value)
             } else {

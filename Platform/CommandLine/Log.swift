@@ -17,11 +17,11 @@ package enum LogLevel: String, Sendable, Comparable, CaseIterable {
     /// What failed.
     case error
 
-    /// Reads a level as the official parts spell it too: `silly`, `verbose`, `warn`.
+    /// Reads a level as the official parts spell it too: `silly`, `verbose`, `http`, `warn`.
     package init?(name: String) {
         switch name.lowercased() {
         case "silly", "trace": self = .trace
-        case "verbose", "debug": self = .debug
+        case "verbose", "http", "debug": self = .debug
         case "warn", "warning": self = .warning
         case let name:
             guard let level = LogLevel(rawValue: name) else { return nil }

@@ -257,6 +257,24 @@ struct ConfigurationReaderTests {
         #expect(keys.map(\.kid) == ["plain", "whole"])
     }
 
+    /// Sets of keys are written here as providers publish them.
+    @Test func whatOtherwiseStandsInAKeyIsIgnored() throws {
+        let keys = try auth(
+            "jwks: {keys: [{kty: RSA, use: enc, alg: RSA-OAEP, kid: enc, n: AQAB, e: AQAB}, "
+                + "{kty: oct, alg: HS256, k: c2VjcmV0, kid: sig, x5c: [MIIB], x5t: abc, issuer: {name: a}}]}"
+        ).keys
+        #expect(keys.map(\.kid) == ["sig"])
+    }
+
+    /// As the official parts spell levels.
+    @Test(arguments: [("silly", LogLevel.trace), ("http", .debug), ("warn", .warning)])
+    func levelsOfTheLogAreRead(name: String, level: LogLevel) throws {
+        #expect(
+            try read(
+                "\(Self.minimal)\nsystem: {logging: {level: \(name)}}", ["PS_DATA_URI": "postgresql://u@h/d"]
+            ).logLevel == level)
+    }
+
     @Test func aSupabaseProjectIsKnownByTheHostOfTheSource() throws {
         let published = "https://abc.supabase.co/auth/v1/.well-known/jwks.json"
         let uri = "postgresql://postgres:p@db.abc.supabase.co/postgres"
