@@ -96,7 +96,6 @@ struct ReplicationRun {
                 silence = .zero
                 if !isHeard {
                     replicator.health.isHeard()
-                    replicator.health.step(before: replicator.times.statement)
                     // From its first word on the source knows what this link is to those who commit.
                     try await standbyState()
                 }
@@ -108,8 +107,6 @@ struct ReplicationRun {
                 unseen.note(message)
                 replicator.metrics.count { $0.note(message, bytes: payload.count, of: replicator.configHash) }
                 while case .table(let relation)? = assembler.handle(message, at: position) {
-                    // Each statement of a look-up has this patience; reading a table steps by itself.
-                    replicator.health.step(before: replicator.times.statement)
                     try await write(&assembler, &unseen, reporter)
                     try await wait(for: &unseen, reporter)
                     let table = try await lookup.table(
@@ -147,15 +144,12 @@ struct ReplicationRun {
                 nextLook = .now + replicator.times.status
             }
             if ContinuousClock.now >= nextHeartbeat {
-                replicator.health.step(before: replicator.times.statement)
                 // From version 18 on Postgres only warns where a publication is missing, and leaves out what was changed. Up
                 // to 17 it cannot go on behind such a change.
                 guard try await SourceCatalog(connection).checkPublication() == publication else {
                     throw ReplicationError(.publication, "The publication was altered or made again.")
                 }
-                replicator.health.step(before: replicator.times.statement)
                 try await standbyState()
-                replicator.health.step(before: replicator.times.statement)
                 try await SourceCatalog.ping(connection)
                 nextHeartbeat = .now + replicator.heartbeat
             }
@@ -232,7 +226,6 @@ struct ReplicationRun {
         }
         for table in result.over { try await readAnew(table) }
         for row in result.incomplete where !anew.contains(row.table.description.oid) {
-            replicator.health.step(before: replicator.times.statement)
             switch try await reselection.read(row) {
             case .gone: continue
             case .row(var table, let tuple):

@@ -89,8 +89,7 @@ struct Replicator {
         health.step(before: source.connectTimeout)
         let connection = try await connect()
         await connection.setPatience(times.statement)
-        // Few statements follow, each of which has this patience.
-        health.step(before: times.statement)
+        await connection.setWatcher { [health] in health.step(before: $0) }
         return connection
     }
 
@@ -107,7 +106,6 @@ struct Replicator {
                         .otherSource,
                         "The state was made from another database, or from one before it was restored.")
                 }
-                health.step(before: times.statement)
                 try await work(connection, replication, links)
             }
             await connection.close()
@@ -143,20 +141,17 @@ struct Replicator {
         guard let stream = try await preparedStream(connection, replication, links, publication) else {
             return
         }
-        health.step(before: times.statement)
         let context = EvaluationContext(stream: stream.number, config: config) { [health] in health.step() }
         if !stream.isSnapshotDone {
             try await snapshot(connection, catalog, context, links, slot: stream.slot)
         }
         try await SourceCatalog.ping(connection)
-        health.step(before: times.statement)
         let run = ReplicationRun(
             replicator: self, connection: connection, replication: replication, context: context,
             slot: stream.slot, publication: publication, links: links)
         try await ReplicationSlots.endSession(of: stream.slot, connection)
         let session = await replication.backendProcessID
         links.note { $0.session = session }
-        health.step(before: times.statement)
         try await run.stream(from: try await store.stream(stream.number))
     }
 

@@ -97,18 +97,11 @@ struct Snapshot {
         let patience = links.now.reading.current
         await connection.setPatience(patience)
         do {
+            try await connection.query("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
             // A statement looks at the database before it waits for the lock of its table, and finds that empty if it was
             // rewritten meanwhile (manual 13.6). LOCK TABLE needs rights on all columns.
-            for statement in [
-                "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",
-                "SELECT FROM ONLY \(published.name) WHERE false",
-            ] {
-                health.step(before: patience)
-                try await connection.query(statement)
-            }
-            health.step(before: patience)
+            try await connection.query("SELECT FROM ONLY \(published.name) WHERE false")
             let now = try await lookAgain(at: published, for: &piece.table)
-            health.step(before: patience)
             try await copy(&piece, of: now, patience)
             try await connection.query("COMMIT")
         } catch {

@@ -138,7 +138,6 @@ struct TableLookup {
     func tablesWithoutWriters() async throws -> [UInt32] {
         var ended: [UInt32] = []
         for (oid, writers) in try await store.tablesWithWriters(context) {
-            replicator.health.step(before: replicator.times.statement)
             if try await !catalog.isOpen(writers) { ended.append(oid) }
         }
         return ended

@@ -40,6 +40,7 @@ package actor PostgresConnection {
     private var isInUse = false
     private var patience: Duration?
     private var recoveryTime: Duration?
+    private var watcher: (@Sendable (Duration) -> Void)?
 
     init(_ handle: ConnectionHandle, _ poller: Poller) {
         self.handle = handle
@@ -82,6 +83,9 @@ package actor PostgresConnection {
     /// own, nor for a call that is given a deadline.
     package func setPatience(_ patience: Duration?) { self.patience = patience }
 
+    /// Who is told before each call for how long the server may say nothing; not of calls that may take for ever.
+    package func setWatcher(_ watcher: (@Sendable (Duration) -> Void)?) { self.watcher = watcher }
+
     /// How long the server may take to stop what a call left behind, before the connection is closed.
     ///
     /// Nil, as at first, is a second after a wait that was over, and five after a cancellation.
@@ -121,6 +125,7 @@ package actor PostgresConnection {
         if let deadline, deadline <= .now {
             throw PostgresError(.timedOut, "the time was over before anything was sent")
         }
+        if let watcher, let end = end(of: deadline) { watcher(end - .now) }
         isInUse = true
         defer { isInUse = false }
         do {

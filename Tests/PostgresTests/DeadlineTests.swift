@@ -45,6 +45,25 @@ struct DeadlineTests {
         }
     }
 
+    /// So a probe can tell a call that takes its time from a program that stands still.
+    @Test func aWatcherKnowsBeforeEachCallHowLongItMayTake() async throws {
+        let connection = try await PostgresConnection.connect(
+            try await TestPostgres.database(poller), poller: poller)
+        let told = Lock<[Duration]>([])
+        await connection.setWatcher { time in told.withLock { $0.append(time) } }
+        try await connection.query("SELECT 1")
+        #expect(told.withLock { $0 } == [], "it may take for ever")
+        await connection.setPatience(TestOptions.deadline)
+        try await connection.query("SELECT 1")
+        try await connection.script("SELECT 1")
+        try await connection.copyOut("COPY (SELECT 1) TO STDOUT") { _ in }
+        try await connection.query("SELECT 1", until: .now + TestOptions.deadline * 3)
+        let times = told.withLock { $0 }
+        #expect(times.count == 4 && times.prefix(3).allSatisfy { $0 > .zero && $0 <= TestOptions.deadline })
+        #expect(times[3] > TestOptions.deadline)
+        await connection.close()
+    }
+
     @Test func aStatementIsStoppedAndTheSessionGoesOn() async throws {
         let uri = try await TestPostgres.database(poller)
         let gate = try await DatabaseGate(uri, poller)
