@@ -9,7 +9,7 @@ final class LinkedServers: Sendable {
     /// When the server of each link was started: no two were at the same microsecond.
     private let starts = Lock<[String: String]>([:])
 
-    /// Begins a link if both of its connections lead to the same run of the same server.
+    /// Begins a link if both of its connections lead to the same run of the same server, as those of the other links do.
     ///
     /// - Parameters:
     ///   - link: Its name.
@@ -22,7 +22,12 @@ final class LinkedServers: Sendable {
         guard let start = try await connection.script(Self.question).first?.scalar,
             try await replication.script(Self.question).first?.scalar == start
         else { throw Self.otherServer }
-        starts.withLock { $0[link] = start }
+        let isSame = starts.withLock { starts in
+            guard starts.allSatisfy({ $0.key == link || $0.value == start }) else { return false }
+            starts[link] = start
+            return true
+        }
+        guard isSame else { throw Self.otherServer }
     }
 
     /// Ends a link: until it begins again any server may be asked.
@@ -46,7 +51,8 @@ final class LinkedServers: Sendable {
 
     private static let question = "SELECT pg_postmaster_start_time()"
 
-    private static let otherServer = ReplicationError(
+    /// The address leads to another server than it did.
+    static let otherServer = ReplicationError(
         .otherServer,
         "The address of the source leads to different servers, or to one that has just been started again. Of several "
             + "primaries one alone may answer.")

@@ -10,7 +10,8 @@ struct SourceCheck {
     ///
     /// - Parameter replication: A connection for replication.
     /// - Returns: Whether the state is one of this source.
-    /// - Throws: `ReplicationError` of `.standby`, which says nothing of the state; `PostgresError`, `SQLiteError`.
+    /// - Throws: `ReplicationError` of `.standby` or `.otherServer`, which say nothing of the state; `PostgresError`,
+    ///   `SQLiteError`.
     func isOurs(_ replication: PostgresConnection) async throws -> Bool {
         // Before the position of now, which then lies behind them if both are of one log: a former configuration that is
         // served meanwhile stores on.
@@ -28,7 +29,10 @@ struct SourceCheck {
             history = found?[0, "content"] ?? ""
         }
         if now.continues(known, upTo: furthest, position: position, history: history) {
-            try await store.note(now, hasCrashed: now.countersSince != known.countersSince)
+            // Another link may have found a promoted server meanwhile.
+            guard try await store.note(now, hasCrashed: now.countersSince != known.countersSince) else {
+                throw LinkedServers.otherServer
+            }
             if head > position { try await store.lowerHeads(upTo: head, to: position) }
             return true
         }

@@ -99,12 +99,16 @@ extension ServiceStore {
     ///   - hasCrashed: Whether it has crashed since it was noted last: what was read of a table that is not finished may
     ///     never have been, so the table is read anew.
     ///   - isOther: Whether it is another one, and the slots of the state are none of it.
+    /// - Returns: Whether it was noted; one that goes on is not if a later timeline of it is known.
     /// - Throws: `SQLiteError`.
+    @discardableResult
     package func note(
         _ source: SourceIdentity, hasCrashed: Bool = false, isOther: Bool = false
-    ) async throws {
+    ) async throws -> Bool {
         try await pool.write { connection in
             try connection.transaction {
+                let known = try connection.one("SELECT timeline FROM source") { $0.int64(0) }
+                guard isOther || known ?? 0 <= source.timeline else { return false }
                 if hasCrashed {
                     // No table has this identity.
                     try connection.run(
@@ -119,6 +123,7 @@ extension ServiceStore {
                         .text(source.systemID), .integer(source.timeline), .integer(source.databaseOID),
                         .text(source.address), .text(source.countersSince),
                     ])
+                return true
             }
         }
     }

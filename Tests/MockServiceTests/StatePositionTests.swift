@@ -301,6 +301,41 @@ struct StatePositionTests {
         #expect(continues == goesOn)
     }
 
+    /// Another link may have found a promoted server since the state was asked.
+    @Test func anEarlierTimelineIsNotNotedBehindALaterOne() async throws {
+        let store = try await ServiceStore.open(path: ":memory:", readers: 0)
+        func source(_ timeline: Int64, of system: String = "7") -> SourceIdentity {
+            SourceIdentity(systemID: system, timeline: timeline, databaseOID: 5, address: "")
+        }
+        #expect(try await store.note(source(2)))
+        #expect(try await !store.note(source(1)))
+        #expect(try await store.source() == source(2))
+        #expect(try await store.note(source(3)))
+        #expect(try await store.note(source(1, of: "8"), isOther: true))
+        await store.close()
+    }
+
+    /// There are two links while one configuration takes the other's place.
+    @Test func noLinkLeadsToAnotherServerThanTheOthers() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let shared = try await TestPostgres.database(poller)
+        try await TestCluster.withServer { server in
+            let one = try await PostgresConnection.connect(shared, poller: poller)
+            let other = try await PostgresConnection.connect(server.uri(), poller: poller)
+            let servers = LinkedServers()
+            try await servers.begin("a", one, one)
+            await #expect(throws: ReplicationError.self) { try await servers.begin("b", other, other) }
+            try await servers.begin("b", one, one)
+            servers.end("b")
+            // Its own former connections do not count.
+            try await servers.begin("a", other, other)
+            try await servers.begin("b", other, other)
+            await one.close()
+            await other.close()
+        }
+    }
+
     /// While a former configuration is served its state grows, and the source is asked for the next one meanwhile.
     @Test func aStateThatGrowsWhileItsSourceIsAskedIsItsOwn() async throws {
         try await TestService.run(Self.schema) { service in
