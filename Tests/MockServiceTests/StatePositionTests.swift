@@ -469,6 +469,43 @@ struct StatePositionTests {
         return scalar
     }
 
+    /// What was read of a table that is not finished may never have been: the source is asked since when it counts.
+    @Test func aTableThatIsNotFinishedIsReadAnewBehindACrashOfTheSource() async throws {
+        try await TestCluster.withServer { server in
+            let schema = [
+                "CREATE TABLE t(id text PRIMARY KEY)", "INSERT INTO t VALUES ('1')",
+                "CREATE ROLE replicator LOGIN REPLICATION",
+            ]
+            try await TestService.run(schema, uri: server.uri()) { service in
+                func record() async throws -> String? {
+                    try await service.store?.pool.read { connection in
+                        try connection.one("SELECT uuid FROM source_table WHERE is_replaced = 0") {
+                            $0.string(0)
+                        }
+                    }
+                }
+                let start = Task {
+                    try await service.start(
+                        "config: {edition: 3}\nstreams: {t: {auto_subscribe: true, query: SELECT * FROM t}}"
+                    ) {
+                        $0.source = .patient(service.uri, parameters: ["user": "replicator"])
+                    }
+                }
+                try await wait(for: "an attempt to read it") {
+                    service.log.contains { $0.contains("permission denied for table t") }
+                }
+                let former = try #require(try await record())
+                server.kill()
+                try await wait(for: "all processes of the server to end") { !server.isRunning }
+                try await server.restart()
+                try await wait(for: "another record") { try await record() != former }
+                try await Self.query(service, "GRANT SELECT ON t TO replicator")
+                try await wait(forEndOf: start)
+                try await service.open().holds(["t/1"])
+            }
+        }
+    }
+
     // MARK: States that are set aside
 
     /// A device waits for what it was told before; nobody tells it again but the new state.
