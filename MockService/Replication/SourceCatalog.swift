@@ -180,46 +180,56 @@ struct SourceCatalog {
     }
 
     private func published(where condition: String, _ values: [String]) async throws -> PublishedTable? {
-        let hasLists = await connection.serverVersion >= 150_000
+        let version = await connection.serverVersion
+        let hasLists = version >= 150_000
+        // From version 16 on the view pg_publication_tables opens every table that is published: one that somebody has locked
+        // would hold up all others.
         let schemas =
             hasLists
             ? """
             UNION ALL SELECT 's' || s.oid::text FROM up JOIN pg_class r ON r.oid = up.relid
             JOIN pg_publication_namespace s ON s.pnnspid = r.relnamespace WHERE s.pnpubid = u.oid
             """ : ""
+        // An entry of its own has a filter and a list of columns, unless the table is published by its schema, too.
+        let entry =
+            hasLists
+            ? """
+            LEFT JOIN pg_publication_rel e ON e.prpubid = u.oid AND e.prrelid = c.oid AND NOT EXISTS (
+                SELECT FROM pg_publication_namespace s WHERE s.pnpubid = u.oid AND s.pnnspid = c.relnamespace)
+            """ : ""
         // The entry of a table covers its partitions, of which only xmin tells whether they were away for a while.
         let found = try await connection.query(
             """
-            SELECT c.oid, n.nspname, c.relname, \(hasLists ? "p.rowfilter" : "NULL"), row_security_active(c.oid),
-                CASE WHEN u.puballtables THEN 'all' ELSE (
+            SELECT c.oid, n.nspname, c.relname, \(hasLists ? "pg_get_expr(e.prqual, e.prrelid)" : "NULL"),
+                row_security_active(c.oid), m.membership, \(hasLists ? "e.prattrs::text" : "NULL"),
+                \(version >= 180_000 ? "u.pubgencols" : "'n'")
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            JOIN pg_publication u ON u.pubname = $1 \(entry)
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN u.puballtables THEN 'all' ELSE (
                     WITH RECURSIVE up(relid, via) AS (
                         SELECT c.oid, '' UNION ALL
                         SELECT i.inhparent, 'i' || i.inhparent::text || '.' || i.xmin::text
                         FROM up JOIN pg_inherits i ON i.inhrelid = up.relid
                         JOIN pg_class r ON r.oid = i.inhparent AND r.relkind = 'p'
                     )
-                    SELECT string_agg(part, ' ' ORDER BY part) FROM (
+                    SELECT CASE WHEN bool_or(part NOT LIKE 'i%') THEN string_agg(part, ' ' ORDER BY part) END FROM (
                         SELECT via FROM up WHERE via <> ''
                         UNION ALL SELECT 't' || t.oid::text FROM up JOIN pg_publication_rel t ON t.prrelid = up.relid
                         WHERE t.prpubid = u.oid \(schemas)
                     ) parts(part)
                 ) END
-            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-            JOIN pg_publication_tables p ON p.schemaname = n.nspname AND p.tablename = c.relname
-            JOIN pg_publication u ON u.pubname = p.pubname
-            WHERE p.pubname = $1 AND c.relkind = 'r' AND \(condition)
+            ) m(membership)
+            -- Postgres publishes no tables of its own, and none that are unlogged or temporary.
+            WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.oid >= 16384 AND m.membership IS NOT NULL
+                AND \(condition)
             """, [SourceDatabase.publication] + values)
         guard found.rowCount > 0, let oid = found[0, 0], let schema = found[0, 1], let name = found[0, 2]
         else {
             return nil
         }
-        // What the publication leaves out of the stream is not read either; until 18 that is every generated column.
-        let isGenerated = await connection.serverVersion >= 180_000 ? "false" : "a.attgenerated <> ''"
-        let isInList =
-            hasLists
-            ? "a.attname = ANY((SELECT p.attnames FROM pg_publication_tables p WHERE p.pubname = $2 "
-                + "AND p.schemaname = $3 AND p.tablename = $4)::name[])"
-            : "($2::text, $3::text, $4::text) IS NOT NULL"
+        // What the publication leaves out of the stream is not read either: until 18 every generated column, then those that
+        // are in no list, unless it publishes the stored ones.
         let columns = try await connection.query(
             """
             SELECT a.attname, a.atttypid,
@@ -230,14 +240,15 @@ struct SourceCatalog {
                 coalesce(p.indnkeyatts = 1 AND a.attnum = p.indkey[0]
                     AND a.atttypid IN (20, 21, 23, 25, 1043, 2950), false), of.published
             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-            CROSS JOIN LATERAL (SELECT NOT \(isGenerated) AND \(isInList)) of(published)
+            CROSS JOIN LATERAL (SELECT CASE WHEN $2::text IS NULL THEN a.attgenerated IN ('', $3::"char")
+                ELSE a.attnum::text = ANY(string_to_array($2::text, ' ')) END) of(published)
             -- Postgres identifies rows by no index that is invalid or may be violated until the commit.
             LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indimmediate AND i.indisvalid AND CASE c.relreplident
                 WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END
             LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary
             WHERE c.oid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY a.attnum
-            """, [oid, SourceDatabase.publication, schema, name])
+            """, [oid, found[0, 6], found[0, 7]])
         var key: String?
         var described: [SourceColumn] = []
         var lacksIdentity = false

@@ -75,6 +75,21 @@ struct PublicationTests {
         }
     }
 
+    /// What Postgres knows of a publication is asked for one table, not read from a view that opens all of them.
+    @Test func aTableThatSomebodyHasLockedHoldsUpNoOther() async throws {
+        try await TestService.run(["CREATE TABLE locked(id text PRIMARY KEY)"] + Self.schema) { service in
+            try await service.start(Self.config)
+            let stream = try await service.open()
+            try await stream.holds(["t/1", "t/2", "t/3"])
+            let writer = try await PostgresConnection.connect(service.uri, poller: service.poller)
+            try await writer.query("BEGIN")
+            try await writer.query("LOCK TABLE locked")
+            try await service.tx("INSERT INTO u VALUES ('1', 0)")
+            try await stream.holds(["t/1", "t/2", "t/3", "u/1"])
+            await writer.close()
+        }
+    }
+
     /// Of a table that had left the publication when the stream told of it, no more is known than it told.
     @Test func aTableOfWhichTheStreamToldBeforeIsReadOnceItIsPublished() async throws {
         let publication = "FOR TABLE t"
