@@ -32,14 +32,17 @@ struct HTTPServerTimeoutTests {
         let configuration = HTTPServerConfiguration.patient { $0.lingerTimeout = .seconds(1) }
         try await ServerFixture.with(configuration, echo) { fixture in
             let client = try fixture.connect()
-            #expect(try await client.get("/", "Connection: close\r\n").status == 200)
-            try await wait(
-                for: "the connection to end",
-                read: {
-                    // Who has been left cannot send.
-                    try? await client.send("x")
-                    return fixture.server.connectionCount
-                }, until: { $0 == 0 })
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n")
+            #expect(try await client.response().status == 400)
+            // A connection that lingers is counted no more; who has been left cannot send.
+            try await wait(for: "the connection to end") {
+                do {
+                    try await client.send("x")
+                    return false
+                } catch is RawClient.Failure {
+                    return true
+                }
+            }
         }
     }
 
