@@ -80,7 +80,7 @@ let targets: [Target] = [
     // Compositions.
     library(
         "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "System", "Wire"],
-        exclude: ["Database/LIFECYCLE.md", "Stream/SPEC.md"]),
+        exclude: ["Database/LIFECYCLE.md", "Sync/SPEC.md"]),
     library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
     library(
         "Backend", "Backend",

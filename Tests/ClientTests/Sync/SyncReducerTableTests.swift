@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-/// The table of Client/Stream/SPEC.md: every event in every state, each cell compared with what the reducer does.
+/// The table of Client/Sync/SPEC.md: every event in every state, each cell compared with what the reducer does.
 ///
 /// A pair cannot be left out: the page has a cell for each state, an event of `rows` without a row of the page fails
 /// and the other way round, a kind of event that is not in `rows` fails, and an event without a kind does not compile.
@@ -137,7 +137,7 @@ import Testing
 
     /// The cells of the page by row and state; a cell `as X` is that of the state X.
     private static func page() throws -> [(name: String, cells: [Phase: String])] {
-        let lines = try Repository.text("Client/Stream/SPEC.md").split(separator: "\n")
+        let lines = try Repository.text("Client/Sync/SPEC.md").split(separator: "\n")
         let start = try #require(lines.firstIndex { $0.hasPrefix("| event |") })
         #expect(lines[start] == "| event | \(Phase.allCases.map(\.rawValue).joined(separator: " | ")) |")
         return try lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in

@@ -2,7 +2,7 @@ import PowerSyncWire
 
 @testable import PowerSync
 
-/// The example on which every cell of the table of Client/Stream/SPEC.md is tried; the page describes it.
+/// The example on which every cell of the table of Client/Sync/SPEC.md is tried; the page describes it.
 enum SyncReducerExample {
     /// The states of the page.
     enum Phase: String, CaseIterable { case idle, before, tracking, blocked }

@@ -4,7 +4,7 @@ import Testing
 
 /// What the table of SyncReducerTableTests does not say.
 @Suite struct SyncReducerTests {
-    /// The states of Client/Stream/SPEC.md; `blocked` is tracking with a checkpoint that waits for local changes.
+    /// The states of Client/Sync/SPEC.md; `blocked` is tracking with a checkpoint that waits for local changes.
     enum Phase: String, CaseIterable { case idle, before, tracking, blocked }
 
     /// A state in which the status has been told and the stream is connected.
