@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncWire
 
 /// The SQL functions of sync (client-core 4, 6.1).

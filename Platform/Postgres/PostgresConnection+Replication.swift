@@ -1,12 +1,5 @@
 import CPowerSyncPQ
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+import PowerSyncSystem
 
 /// A logical slot that was just made.
 package struct ReplicationSlot: Sendable, Equatable {
@@ -155,8 +148,6 @@ extension PostgresConnection {
 
     /// The server only shows it in `pg_stat_replication`.
     private static func microsecondsSince2000() -> Int64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return (Int64(now.tv_sec) - 946_684_800) * 1_000_000 + Int64(now.tv_nsec) / 1000
+        WallClock.microseconds() - 946_684_800_000_000
     }
 }

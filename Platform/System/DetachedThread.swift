@@ -26,4 +26,10 @@ package enum DetachedThread {
         context.release()
         throw SystemError(.process, "cannot start a thread", errno: -status)
     }
+
+    /// Blocks the thread that calls it, one of those above.
+    package static func sleep(for duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        powersync_sleep(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
 }

@@ -1,17 +1,9 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Glibc
-#endif
+import CPowerSyncSystem
 
 /// The system's clock.
 package enum WallClock {
     /// Returns microseconds since 1970 (UTC).
-    package static func microseconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-    }
+    ///
+    /// By way of C: the members of `timespec` are not to be had in a program that has Swift's libraries inside.
+    package static func microseconds() -> Int64 { powersync_wall_clock() }
 }

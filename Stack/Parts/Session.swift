@@ -148,14 +148,14 @@ package final class Session: Sendable {
         do {
             // A thread, so that even an end that blocks all of the pool's threads has one.
             try DetachedThread.start {
-                Self.sleepThread(self.limit)
+                DetachedThread.sleep(for: self.limit)
                 let (isLate, closing) = self.state.withLock { state in
                     if state.end == .running { state.end = .late }
                     return (state.end == .late, state.closing)
                 }
                 guard isLate else { return }
                 closing?.cancel()
-                Self.sleepThread(self.grace)
+                DetachedThread.sleep(for: self.grace)
                 if self.state.withLock({ $0.end == .done }) { return }
                 Self.giveUp()
             }
@@ -172,7 +172,7 @@ package final class Session: Sendable {
                     "error: closing did not end; what is left on a server goes with the next start")
                 _exit(1)
             }
-            sleepThread(.seconds(1))
+            DetachedThread.sleep(for: .seconds(1))
         } catch {
             // Without a thread for it nothing is told: here it could wait for ever.
         }
@@ -191,13 +191,6 @@ package final class Session: Sendable {
             }
         }
         return failures
-    }
-
-    private static func sleepThread(_ limit: Duration) {
-        let (seconds, attoseconds) = limit.components
-        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        // Every signal is blocked in this thread, so nothing interrupts it.
-        nanosleep(&time, nil)
     }
 }
 

@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 /// Time and chance, which tests move by hand.
 package struct SyncEnvironment: Sendable {
     /// Returns microseconds since 1970 (UTC), for what is stored.

@@ -64,6 +64,14 @@ int powersync_listen(const char *host, int *port, int backlog);
 // limit, walk through all there could be. Returns how many that is.
 long powersync_raise_descriptor_limit(void);
 
+// MARK: Time
+
+// Microseconds since 1970 (UTC).
+int64_t powersync_wall_clock(void);
+
+// Blocks the thread; a signal that it handles ends that early.
+void powersync_sleep(int64_t nanoseconds);
+
 // MARK: Memory
 
 // Gives memory that has been freed back to the system where the C library would keep it; nothing elsewhere.
