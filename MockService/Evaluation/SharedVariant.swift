@@ -114,6 +114,7 @@ extension ExpressionEvaluator {
     /// The same of a condition: of a value only counts whether it is true.
     fileprivate func sharedCondition(_ expression: Expression) -> Expression {
         let result = shared(expression)
+        // It never throws: a literal has a value.
         guard case .literal = result, let holds = try? holds(result) else { return result }
         return .literal(holds ? 1 : 0)
     }
