@@ -208,7 +208,9 @@ final class CoordinatorSession {
         let text = try DatabaseText.readWithRaw(reader)
         var kept: [[PossibleState]] = []
         for states in possible {
-            guard let index = states.firstIndex(where: { $0.text == text }) else { continue }
+            guard var index = states.firstIndex(where: { $0.text == text }) else { continue }
+            // A line that stores nothing is as good as stored.
+            while index + 1 < states.count, states[index + 1].text == text { index += 1 }
             let rest = Array(states[index...])
             // Others of the same length and the same rest to do are the same.
             let isKnown = kept.contains {
