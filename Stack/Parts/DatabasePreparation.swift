@@ -17,8 +17,22 @@ enum DatabasePreparation {
     static func prepare(
         uri: String, schema: String?, poller: Poller, warn: (String) -> Void
     ) async throws -> [PublishedTable] {
-        try await PostgresConnection.with(uri, poller: poller) { connection in
+        try await checkReplication(uri, poller)
+        return try await PostgresConnection.with(uri, poller: poller) { connection in
             try await prepare(connection, schema: schema, warn: warn)
+        }
+    }
+
+    /// Opens a connection as the service opens its own, which only tries again when its role may not.
+    private static func checkReplication(_ uri: String, _ poller: Poller) async throws {
+        do {
+            try await PostgresConnection.with(
+                uri, parameters: ["replication": "database"], poller: poller
+            ) { _ in }
+        } catch let error as PostgresError where error.sqlstate == insufficientPrivilege {
+            throw StackError(
+                .database,
+                "the role may not replicate (\(error)): as a superuser run ALTER ROLE … REPLICATION")
         }
     }
 

@@ -30,10 +30,11 @@ struct UsersServerTests {
         for ending in command == "demo" ? Ending.allCases : Ending.ofUp {
             try await EndToEnd.withFolder { _, temporary in
                 if command == "demo" {
-                    // Without REPLICATION the service cannot make its slot, when all the rest is there.
+                    // Without REPLICATION a start fails when the demo's database is there already.
                     let uri = ending == .failedStart ? users.uri(role: "unable") : users.uri
                     try await Run.demo(
-                        environment: ["DATABASE_URI": uri], temporary: temporary, ending: ending)
+                        environment: ["DATABASE_URI": uri], temporary: temporary, ending: ending,
+                        error: "the role may not replicate")
                 } else {
                     try await Run.up(
                         environment: environment, temporary: temporary, ending: ending, rows: ["first"])
