@@ -112,7 +112,9 @@ extension DatabaseGroup {
             }
         case .stopSync: loop.withLock { $0.sync }?.stop.raise()
         case .discardSync: forgetSync()
-        case .showElsewhere: showElsewhere(true)
+        case .showElsewhere:
+            showElsewhere(true)
+            keepSubscriptions(in: &tasks)
         case .release:
             lock?.release()
             showElsewhere(false)
@@ -172,7 +174,28 @@ extension DatabaseGroup {
     private static let cleared =
         "Another process has cleared the database, and this one does not sync any more until it connects again"
 
+    /// Renews what is held here, until this process syncs or gives up.
+    private func keepSubscriptions(in tasks: inout DiscardingTaskGroup) {
+        let keeping = SubscriptionKeeping()
+        let (former, database, pool) = loop.withLock { loop in
+            let former = loop.keeping
+            loop.keeping = keeping
+            return (former, loop.connected?.request.database, loop.connections?.pool)
+        }
+        former?.end.raise()
+        guard let database, let pool else { return }
+        tasks.addTask {
+            await withCancellation(by: keeping.end) {
+                await database.keepSubscriptions(pool, after: keeping.subscribed)
+            }
+        }
+    }
+
+    /// Tells of a stored subscription whose handle may be the first.
+    func subscribed() { loop.withLock { $0.keeping }?.subscribed.raise() }
+
     private func showElsewhere(_ isElsewhere: Bool) {
+        if !isElsewhere { loop.withLock { $0.keeping.take() }?.end.raise() }
         status.update { snapshot in
             let before = snapshot
             snapshot.isSyncedElsewhere = isElsewhere

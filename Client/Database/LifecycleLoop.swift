@@ -16,6 +16,8 @@ struct LifecycleLoop: Sendable {
     var connections: OpenConnections?
     /// How to end the pause before another try to take over.
     var pause: Signal?
+    /// The renewing of subscriptions while another process syncs.
+    var keeping: SubscriptionKeeping?
     /// How to cancel the opening that is under way.
     var opening: Signal?
     var sync: RunningSync?
@@ -61,6 +63,12 @@ struct ConnectedInstance: Sendable {
 struct RunningSync: Sendable {
     let coordinator: SyncCoordinator
     let stop = Signal()
+}
+
+/// The renewing of what is held while another process syncs, how to end it, and how to tell it of the first handle.
+struct SubscriptionKeeping: Sendable {
+    let end = Signal()
+    let subscribed = Signal()
 }
 
 /// A call of the connector, and what runs in it.

@@ -95,9 +95,12 @@ extension LocalDatabase {
             // Before it is stored: one that nobody holds and that has no time to live would go at once.
             let handle = group.streams.retain(key, wish: wish, of: number)
             do {
+                let isSyncedElsewhere = currentStatus.isSyncedElsewhere
                 try await write(pool) {
                     try $0.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
+                    if isSyncedElsewhere { try $0.lease([key]) }
                 }
+                group.subscribed()
                 try await subscriptionsChanged(pool)
             } catch {
                 // Nobody gets the handle.
@@ -124,8 +127,29 @@ extension LocalDatabase {
         if !group.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
     }
 
-    /// Stores again what handles of the app hold and clearing has removed.
-    private func restoreSubscriptions(_ pool: SQLitePool) async throws {
+    /// Renews what handles of the app hold, again and again until it is cancelled, while another process syncs.
+    func keepSubscriptions(_ pool: SQLitePool, after subscribed: Signal) async {
+        do {
+            while true {
+                guard !group.streams.active.isEmpty else {
+                    try await subscribed.wait()
+                    continue
+                }
+                do {
+                    try await restoreSubscriptions(pool, leasing: true)
+                } catch {
+                    if Task.isCancelled { return }
+                    logger.warning("Could not renew subscriptions: \(error)", tag: LogTag.sync)
+                }
+                try await environment.sleep(SyncStore.leasePause)
+            }
+        } catch {
+            // Cancelled: this process syncs now, or does not wait for that any more.
+        }
+    }
+
+    /// Stores again what handles of the app hold and clearing has removed, or the process that syncs has dropped.
+    private func restoreSubscriptions(_ pool: SQLitePool, leasing: Bool = false) async throws {
         let wishes = group.streams.wishes
         guard !wishes.isEmpty else { return }
         try await write(pool) { store in
@@ -140,6 +164,7 @@ extension LocalDatabase {
                     try store.subscribe(key, timeToLive: wish.timeToLive, priority: wish.priority)
                 }
             }
+            if leasing { try store.lease(wishes.map(\.key)) }
         }
     }
 

@@ -50,6 +50,30 @@ extension SyncStore {
         }
     }
 
+    /// How long a subscription at least lasts that is held where another process syncs, until it is renewed: seconds.
+    static let leaseTime: Int64 = 90
+    /// How often it is looked whether one has to be renewed.
+    static let leasePause = Duration.seconds(30)
+
+    /// Lets subscriptions last that are held here while another process syncs, which does not know of the handles.
+    ///
+    /// Each renewal is a commit of which all processes hear, so long ones are renewed seldom: when a twenty-fourth of
+    /// their time is over.
+    func lease(_ streams: [StreamKey]) throws {
+        for stream in streams {
+            try connection.run(
+                """
+                UPDATE ps_stream_subscriptions SET expires_at = ?1 + max(ttl, ?2) * 1000000
+                WHERE stream_name = ?3 AND local_params = ?4
+                    AND expires_at < ?1 + max(ttl - ttl / 24, ?2 - 15) * 1000000
+                """,
+                [
+                    .integer(now), .integer(Self.leaseTime), .text(stream.name),
+                    .text(stream.storedParameters),
+                ])
+        }
+    }
+
     /// Drops subscriptions that ended and returns the others in the order of their rows (client-core 7.2).
     ///
     /// A row that was unsubscribed keeps its time of expiry, which then means nothing: it stays as long as the

@@ -243,6 +243,41 @@ struct ElsewhereTests {
         try await b.database.close()
     }
 
+    /// The process that syncs drops what has ended; it does not know of handles of another one.
+    @Test(.enabled(if: Platform.tellsOfFiles), arguments: [0, 3600])
+    func whatIsHeldElsewhereLasts(timeToLive: Int) async throws {
+        let clock = SteppedClock()
+        let folder = try TemporaryDirectory()
+        let a = try ConnectedBench(folder: folder, groups: DatabaseGroups(), environment: clock.environment)
+        let b = try ConnectedBench(folder: folder, groups: DatabaseGroups(), environment: clock.environment)
+        try await a.connect()
+        _ = try await a.stream()
+        // Each waits anew for its turn.
+        for _ in 0..<3 { try await b.connect() }
+        let handle = try await b.database.syncStream(name: "s", params: nil)
+            .subscribe(ttl: TimeInterval(timeToLive), priority: nil)
+        let stream = try await a.stream(1)
+        let isStored = { @Sendable in
+            try await a.database.get("SELECT count(*) FROM ps_stream_subscriptions") {
+                try $0.getInt(index: 0)
+            }
+        }
+        for _ in 0..<240 {
+            try await wait(for: "the next look at what is held") { clock.waiting.contains(.seconds(30)) }
+            clock.advance(by: .seconds(30))
+            stream.send(SyncLines.tokenExpires(in: 3600))
+            try await wait(for: "the keepalive to be read") { stream.isIdle || stream.isCancelled }
+        }
+        #expect(try await isStored() == 1)
+        #expect(a.transport.streams.count == 2, "it was requested without a break")
+        try await handle.unsubscribe()
+        clock.advance(by: .seconds(7200))
+        stream.send(SyncLines.tokenExpires(in: 3600))
+        try await wait(for: "it to end", read: isStored, until: { $0 == 0 })
+        try await a.database.close()
+        try await b.database.close()
+    }
+
     @Test func aWatchFollowsASchemaThatAnotherProcessBrings() async throws {
         let folder = try TemporaryDirectory()
         let users = { Schema(Table(name: "users", columns: [.text("name")], localOnly: $0)) }
