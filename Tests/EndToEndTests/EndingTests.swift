@@ -42,10 +42,11 @@ enum Ending: String, CaseIterable, Sendable {
 
 /// However `demo` and `up` end, no process and no folder of theirs stays.
 ///
-/// One after another: four stacks that start at once on two cores beside others starve each other for minutes.
-@Suite(.enabled(if: TestOptions.hasDatabase), .patient(), .serialized)
+/// Each command one ending after another: four stacks that start at once on two cores beside others starve each other for
+/// minutes.
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct EndingTests {
-    @Test(arguments: Ending.ofUp)
+    @Test(.serialized, arguments: Ending.ofUp)
     func upLeavesNoProcessAndNoFolder(ending: Ending) async throws {
         try await EndToEnd.withFolder { folder, temporary in
             let schema = folder + "/schema.sql"
@@ -55,7 +56,7 @@ struct EndingTests {
         }
     }
 
-    @Test(arguments: Ending.allCases)
+    @Test(.serialized, arguments: Ending.allCases)
     func demoLeavesNoProcessAndNoFolder(ending: Ending) async throws {
         try await EndToEnd.withFolder { folder, temporary in
             guard ending == .failedStart else {
