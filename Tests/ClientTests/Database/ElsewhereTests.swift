@@ -142,8 +142,9 @@ struct ElsewhereTests {
         let (a, b) = try await connectedPair()
         _ = try await a.stream()
         try await a.database.disconnectAndClear()
-        try await wait(for: "the other to give up") { b.lifecycle.phase == .open }
-        #expect(!b.status.isSyncedElsewhere)
+        try await wait(for: "the other to give up") {
+            b.lifecycle.phase == .open && !b.status.isSyncedElsewhere
+        }
         let error = try #require(b.status.downloadError as? PowerSyncError)
         #expect(error.code == .invalidState)
         #expect(error.errorDescription?.hasPrefix("Another process has cleared the database") == true)
