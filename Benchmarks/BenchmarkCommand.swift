@@ -27,7 +27,7 @@ enum BenchmarkCommand {
         standard: "what ships")
     private static let without = Option(
         "--without", "WHAT,…",
-        help: "For first-sync: measured once more without the walk that publishes.")
+        help: "For first-sync: measured once more without the scan that applies.")
 
     private static let command = Command(
         "PowerSyncBenchmarks",
@@ -41,7 +41,7 @@ enum BenchmarkCommand {
                            indexes, insert the rows, commit
              busy-sync     the same from memory through the whole client, while the app writes every 100 ms:
                            how long its writes take, and what they cost the sync
-             publish       the transaction that makes a checkpoint visible, beside a bare INSERT of its rows
+             apply       the transaction that makes a checkpoint visible, beside a bare INSERT of its rows
              one-change    diff, data and complete line for one row on top of a synced database
              local-writes  INSERT, UPDATE and DELETE through the view, beside a typed table and a queue
              semicolons    an INSERT of a literal of 500 KB with 10,000 of them, beside one with commas
@@ -60,7 +60,7 @@ enum BenchmarkCommand {
              make bench ARGS="first-sync --rows 100000"
              make bench ARGS="local-writes index-reads --pairs 3"
              make bench ARGS="busy-sync --hold 50,100,250,500"
-             make bench ARGS="first-sync --without walk"
+             make bench ARGS="first-sync --without scan"
             """,
         options: [rows, pairs, writes, holds, without], arguments: Part.allCases.map { _ in "[PART]" },
         run: run)
@@ -131,7 +131,7 @@ enum BenchmarkCommand {
     private enum Part: String, CaseIterable {
         case firstSync = "first-sync"
         case busySync = "busy-sync"
-        case publish = "publish"
+        case apply
         case oneChange = "one-change"
         case localWrites = "local-writes"
         case semicolons
@@ -149,9 +149,9 @@ enum BenchmarkCommand {
                 try await plan.sizes(or: [1_000_000]).asyncMap {
                     try await BusySyncBenchmark.run(rows: $0, holds: plan.holds)
                 }.flatMap { $0 }
-            case .publish:
+            case .apply:
                 try plan.sizes(or: [100_000, 1_000_000]).map {
-                    try PublishBenchmark.run(rows: $0, pairs: plan.pairs(at: $0))
+                    try ApplyBenchmark.run(rows: $0, pairs: plan.pairs(at: $0))
                 }
             case .oneChange:
                 try plan.sizes(or: [100_000, 1_000_000]).map { try OneChangeBenchmark.run(rows: $0) }

@@ -66,13 +66,13 @@ final class BenchmarkDatabase {
 /// Takes in a stream by the way that ships, without a network.
 struct BenchmarkSync {
     private let connection: SQLiteConnection
-    private let tuning: SyncTuning
+    private let tuning: StorageTuning
     private var iteration = SyncState()
     private var waiting: [StorableLine] = []
     private var bytes = 0
 
     /// Begins an iteration.
-    init(_ connection: SQLiteConnection, tuning: SyncTuning = .standard) throws {
+    init(_ connection: SQLiteConnection, tuning: StorageTuning = .standard) throws {
         self.connection = connection
         self.tuning = tuning
         try feed(.start(SyncStart()))

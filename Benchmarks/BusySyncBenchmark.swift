@@ -23,7 +23,7 @@ enum BusySyncBenchmark {
         times.add(ours: quiet.time, limit: try FirstSyncBenchmark.bareLoop(rows, byID))
         BenchmarkReport.progress("busy sync of \(count) rows: without writes \(times.last)")
         var report = [times.row("first sync without writes, \(count) rows", goal: "≤ 1.7 ×")]
-        for hold in holds.isEmpty ? [SyncTuning.standard.hold] : holds {
+        for hold in holds.isEmpty ? [StorageTuning.standard.hold] : holds {
             let limit = try FirstSyncBenchmark.bareLoop(rows, byID)
             let outcome = try await measure(lines, count, writes: true, hold: hold)
             var times = PairedTimes()
@@ -104,9 +104,9 @@ private final class BusySync: Sendable {
     private let writes: Bool
     private let hold: Duration?
     private let state = Lock(State())
-    private let downloaded = Signal()
-    private let quiet = Signal()
-    private let complete = Signal()
+    private let downloaded = AsyncFlag()
+    private let quiet = AsyncFlag()
+    private let complete = AsyncFlag()
 
     init(_ pool: SQLitePool, _ lines: [[UInt8]], _ lastOp: Int, writes: Bool, hold: Duration?) {
         self.pool = pool
@@ -148,7 +148,7 @@ private final class BusySync: Sendable {
                 group.addTask {
                     try await self.writeByTheClock(from: start)
                     self.quiet.raise()
-                    // What it wrote may go now, and the checkpoint be published.
+                    // What it wrote may go now, and the checkpoint be applied.
                     coordinator.triggerUpload()
                     try await Task.sleep(for: .seconds(86_400))
                 }

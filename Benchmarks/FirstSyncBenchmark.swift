@@ -8,12 +8,12 @@ import PowerSyncSQLite
 enum FirstSyncBenchmark {
     /// What the way that ships may do without, to see what it is worth.
     enum Part: String, CaseIterable {
-        /// Publishing by one walk along an index.
-        case walk
+        /// Applying by one scan along an index.
+        case scan
 
-        fileprivate func remove(from tuning: inout SyncTuning) {
+        fileprivate func remove(from tuning: inout StorageTuning) {
             switch self {
-            case .walk: tuning.walkedRows = .max
+            case .scan: tuning.scannedRows = .max
             }
         }
     }
@@ -30,7 +30,7 @@ enum FirstSyncBenchmark {
         for pair in 1...pairs {
             let limit = try bareLoop(rows, byID)
             for (index, way) in ways.enumerated() {
-                var tuning = SyncTuning.standard
+                var tuning = StorageTuning.standard
                 way?.remove(from: &tuning)
                 times[index].add(ours: try sync(lines, tuning, expecting: count), limit: limit)
                 BenchmarkReport.progress(
@@ -94,7 +94,7 @@ enum FirstSyncBenchmark {
     }
 
     private static func sync(
-        _ lines: [[UInt8]], _ tuning: SyncTuning, expecting count: Int
+        _ lines: [[UInt8]], _ tuning: StorageTuning, expecting count: Int
     ) throws -> Duration {
         let database = try BenchmarkDatabase()
         defer { database.close() }

@@ -10,7 +10,7 @@ package final class TranscriptReplayer {
     private let connection: SQLiteConnection
     private let transcript: Transcript
     private let way: TranscriptWay
-    private let tuning: SyncTuning
+    private let tuning: StorageTuning
     private let performTask: Perform
     private var schema: JSON?
     private var iteration = SyncState()
@@ -50,7 +50,7 @@ package final class TranscriptReplayer {
     ///   - perform: does the tasks, unless steps go through `powersync_control`.
     package init(
         _ transcript: Transcript, on connection: SQLiteConnection, way: TranscriptWay = .batches,
-        tuning: SyncTuning = .standard, perform: @escaping Perform = { try $0.perform($1) }
+        tuning: StorageTuning = .standard, perform: @escaping Perform = { try $0.perform($1) }
     ) {
         self.transcript = transcript
         self.connection = connection

@@ -31,7 +31,7 @@ package struct TranscriptRun: Sendable {
     /// - Throws: `SQLiteError` if the database cannot be opened or read.
     package init(
         _ transcript: Transcript, path: String, way: TranscriptWay = .batches,
-        tuning: SyncTuning = .standard,
+        tuning: StorageTuning = .standard,
         perform: @escaping TranscriptReplayer.Perform = { try $0.perform($1) }
     ) throws {
         let connection = try SQLiteConnection(path: path)

@@ -20,7 +20,7 @@ final class ConnectorCall: Sendable {
     let group: DatabaseGroup
     let environment: SyncEnvironment
     /// Raised when the SDK cancels the call.
-    let cancellation = Signal()
+    let cancellation = AsyncFlag()
     private let logger: any LoggerProtocol
     private let state = Lock(State())
 

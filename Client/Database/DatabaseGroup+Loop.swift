@@ -95,7 +95,7 @@ extension DatabaseGroup {
     private func perform(_ effect: LifecycleEffect, in tasks: inout DiscardingTaskGroup) {
         switch effect {
         case .work(.open(let ticket)):
-            let cancellation = Signal()
+            let cancellation = AsyncFlag()
             loop.withLock { $0.opening = cancellation }
             tasks.addTask {
                 await withCancellation(by: cancellation) { await self.work(.open(ticket: ticket)) }
@@ -123,7 +123,7 @@ extension DatabaseGroup {
         case .tellFailure(let error): tell(error)
         case .startPause(let number):
             guard let database = loop.withLock({ $0.connected?.request.database }) else { return }
-            let end = Signal()
+            let end = AsyncFlag()
             loop.withLock { $0.pause = end }
             let (sleep, delay) = (database.environment.sleep, SyncOptions().retryDelay)
             tasks.addTask {
@@ -137,7 +137,7 @@ extension DatabaseGroup {
         case .startCall(let id): startCall(id, in: &tasks)
         case .startPatience(let id, let number):
             guard let call = loop.withLock({ $0.calls[id]?.call }) else { return }
-            let end = Signal()
+            let end = AsyncFlag()
             loop.withLock { $0.patience[id] = end }
             tasks.addTask {
                 await withCancellation(by: end) {

@@ -14,7 +14,7 @@ final class DatabaseGroup: Sendable {
     /// The life cycle; see `DatabaseGroup+Loop`.
     let loop = Lock(LifecycleLoop())
     /// Raised when the loop may have something to do.
-    let arrived = Signal()
+    let arrived = AsyncFlag()
     private let state = Lock(State())
 
     private struct State {
@@ -23,7 +23,7 @@ final class DatabaseGroup: Sendable {
     }
 
     private struct WeakMember {
-        weak var value: DatabaseMember?
+        weak var value: DatabaseInstance?
     }
 
     /// Makes the group of a place; `watcher` tells of changes of its files.
@@ -38,7 +38,7 @@ final class DatabaseGroup: Sendable {
     // MARK: Members
 
     /// Adds an instance; returns its number, and whether there are others.
-    func join(_ member: DatabaseMember) -> (number: Int, hasOthers: Bool) {
+    func join(_ member: DatabaseInstance) -> (number: Int, hasOthers: Bool) {
         let (number, hasOthers) = state.withLock { state in
             let hasOthers = !state.members.isEmpty
             state.lastNumber += 1

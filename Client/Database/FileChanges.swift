@@ -5,7 +5,7 @@ final class FileChanges: Sendable {
     /// How often there may have been a change where the system does not tell.
     static let interval = Duration.seconds(1)
 
-    private let changed: Signal
+    private let changed: AsyncFlag
     private let watch: FileWatcher.Watch?
     private let sleep: @Sendable (Duration) async throws -> Void
 
@@ -21,7 +21,7 @@ final class FileChanges: Sendable {
         of names: Set<String>, in folder: String, _ watcher: FileWatcher, environment: SyncEnvironment,
         refused: (SystemError) -> Void
     ) {
-        let changed = Signal()
+        let changed = AsyncFlag()
         self.changed = changed
         sleep = environment.waitForFiles
         do throws(SystemError) {

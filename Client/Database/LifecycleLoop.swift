@@ -12,14 +12,14 @@ struct LifecycleLoop: Sendable {
     var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
     var calls: [Int: RunningCall] = [:]
     /// How to end the time that a call is given.
-    var patience: [Int: Signal] = [:]
+    var patience: [Int: AsyncFlag] = [:]
     var connections: OpenConnections?
     /// How to end the pause before another try to take over.
-    var pause: Signal?
+    var pause: AsyncFlag?
     /// The renewing of subscriptions while another process syncs.
     var keeping: SubscriptionKeeping?
     /// How to cancel the opening that is under way.
-    var opening: Signal?
+    var opening: AsyncFlag?
     var sync: RunningSync?
     /// What is connected, from the claim of the right to sync to its release.
     var connected: ConnectedInstance?
@@ -62,13 +62,13 @@ struct ConnectedInstance: Sendable {
 /// What syncs, and how to end it.
 struct RunningSync: Sendable {
     let coordinator: SyncCoordinator
-    let stop = Signal()
+    let stop = AsyncFlag()
 }
 
 /// The renewing of what is held while another process syncs, how to end it, and how to tell it of the first handle.
 struct SubscriptionKeeping: Sendable {
-    let end = Signal()
-    let subscribed = Signal()
+    let end = AsyncFlag()
+    let subscribed = AsyncFlag()
 }
 
 /// A call of the connector, and what runs in it.
@@ -79,7 +79,7 @@ struct RunningCall: Sendable {
 }
 
 /// Runs a body to its end, and cancels it when a signal is raised.
-func withCancellation(by signal: Signal, _ body: @escaping @Sendable () async -> Void) async {
+func withCancellation(by signal: AsyncFlag, _ body: @escaping @Sendable () async -> Void) async {
     await withTaskGroup(of: Void.self) { tasks in
         tasks.addTask { await body() }
         tasks.addTask {

@@ -128,7 +128,7 @@ extension LocalDatabase {
     }
 
     /// Renews what handles of the app hold, again and again until it is cancelled, while another process syncs.
-    func keepSubscriptions(_ pool: SQLitePool, after subscribed: Signal) async {
+    func keepSubscriptions(_ pool: SQLitePool, after subscribed: AsyncFlag) async {
         do {
             while true {
                 guard !group.streams.active.isEmpty else {

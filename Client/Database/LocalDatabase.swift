@@ -7,7 +7,7 @@ import PowerSyncWire
 final class LocalDatabase: PowerSyncDatabaseProtocol {
     let logger: any LoggerProtocol
     let group: DatabaseGroup
-    let member: DatabaseMember
+    let member: DatabaseInstance
     /// The number under which the group knows this instance.
     let number: Int
     let environment: SyncEnvironment
@@ -35,7 +35,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         // Of no use to anybody: every call throws.
         case .failure: group = DatabaseGroup(location: .memory)
         }
-        let member = DatabaseMember(of: group)
+        let member = DatabaseInstance(of: group)
         let (number, hasOthers) = group.join(member)
         self.group = group
         self.member = member

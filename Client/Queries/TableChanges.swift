@@ -67,7 +67,7 @@ final class TableChangeMailbox: Sendable {
 
     private let state = Lock(State())
     /// Raised when no more names come.
-    let ended = Signal()
+    let ended = AsyncFlag()
 
     /// Whether no more names come.
     var isFinished: Bool { state.withLock { $0.isFinished } }

@@ -4,7 +4,7 @@
 /// was given up must not be taken for one of the next.
 package final class SyncStatusHub: Sendable {
     /// Raised when a stream is lost.
-    let disconnected = Signal()
+    let disconnected = AsyncFlag()
     private let shared: SharedStatus
     private let session: Int
 

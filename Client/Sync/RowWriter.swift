@@ -43,8 +43,8 @@ struct RowWriter {
     /// - Throws: `SQLiteError`, also for a row that a raw table refuses.
     mutating func write(type: Text, id: Text, data: Text?) throws {
         let destination = try destination(of: type)
-        if let data, RowJSON.mayHoldBareWord(data) {
-            var text = RowJSON.repaired(String(decoding: data, as: UTF8.self))
+        if let data, RowJSONRepair.mayHoldBareWord(data) {
+            var text = RowJSONRepair.repaired(String(decoding: data, as: UTF8.self))
             return try text.withUTF8 { try Self.write(destination, type, id, $0) }
         }
         try Self.write(destination, type, id, data)

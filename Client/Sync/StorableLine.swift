@@ -12,7 +12,7 @@ package struct StorableLine: Sendable {
     /// - Parameters:
     ///   - line: the line.
     ///   - size: its bytes as received.
-    /// - Throws: `SyncError` for a PUT without type or id, a row that nobody could publish or take away.
+    /// - Throws: `SyncError` for a PUT without type or id, a row that nobody could apply or take away.
     package init(_ line: DataLine, size: Int) throws(SyncError) {
         guard line.operations.entries.allSatisfy(\.namesItsRow) else { throw .rowWithoutName }
         self.line = line

@@ -50,7 +50,7 @@ package enum SyncTask: Sendable {
     case track(TrackedCheckpoint, dropping: [String])
     /// Store operations. Outcome: `saved`.
     case save([StorableLine])
-    /// Validate and publish. Outcome: `applied`.
+    /// Validate and apply. Outcome: `applied`.
     case apply(ApplyRequest)
     /// Prolong the subscriptions in use. No outcome.
     case prolong([StreamKey])
@@ -99,7 +99,7 @@ extension BucketChecksum {
     var effectivePriority: Int { priority ?? 3 }
 }
 
-/// A checkpoint to validate and publish.
+/// A checkpoint to validate and apply.
 package struct ApplyRequest: Sendable {
     /// What made it due.
     package enum Cause: Sendable {

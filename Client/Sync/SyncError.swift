@@ -62,7 +62,7 @@ extension Error {
 }
 
 extension SyncError {
-    /// A row that nobody could publish or take away (client-core 10, Q4).
+    /// A row that nobody could apply or take away (client-core 10, Q4).
     static let rowWithoutName = SyncError(
         .protocolViolation, "A PUT operation lacks its object_type or object_id")
 }

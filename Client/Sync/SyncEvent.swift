@@ -181,7 +181,7 @@ package struct BucketCounters: Sendable, Hashable {
 
 /// How trying to apply a checkpoint ended.
 package enum ApplyOutcome: Sendable, Hashable {
-    /// Rows were published at this time, in microseconds since 1970.
+    /// Rows were applied at this time, in microseconds since 1970.
     case applied(at: Int64)
     /// Local changes have not made their way through the service yet.
     case blocked

@@ -1,7 +1,7 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// Validating and publishing checkpoints (client-core 6.7).
+/// Validating and applying checkpoints (client-core 6.7).
 extension SyncStore {
     /// client-core 6.5, 6.10, 7.3: what a new checkpoint changes before any of its data.
     func track(_ checkpoint: TrackedCheckpoint, dropping names: [String]) throws -> TrackOutcome {
@@ -35,7 +35,7 @@ extension SyncStore {
         return counters
     }
 
-    /// Validates a checkpoint and publishes its rows if no local change stands in the way.
+    /// Validates a checkpoint and applies its rows if no local change stands in the way.
     ///
     /// - Throws: `SQLiteError`, and `SyncError` for a row that a raw table refuses.
     package func apply(_ request: ApplyRequest) throws -> ApplyOutcome {
@@ -57,7 +57,7 @@ extension SyncStore {
         if isComplete, let id = request.checkpoint.writeCheckpoint { try setKey(.lastSeen, to: id) }
         if request.priority != 0, try isBlocked() { return .blocked }
 
-        try publishRows(inBuckets: isComplete ? nil : names)
+        try applyRows(inBuckets: isComplete ? nil : names)
         if isComplete {
             try connection.run(
                 "UPDATE ps_buckets SET last_applied_op = last_op WHERE last_applied_op <> last_op")

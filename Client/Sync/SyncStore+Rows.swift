@@ -3,21 +3,21 @@ import PowerSyncWire
 
 /// Writing changed rows where the app sees them (client-core 6.7 steps 5 and 6).
 extension SyncStore {
-    /// Publishes the rows that changed since they were last published.
+    /// Applies the rows that changed since they were last applied.
     ///
     /// The outer loop runs over buckets into `ps_oplog_opid`; what it finds is sorted once, for grouping; the winner
     /// of each row is one look into `ps_oplog_row`. The grouping also fixes the set of rows before the first write.
     ///
     /// - Parameter names: a JSON array of bucket names for a partial checkpoint; nil for a complete one.
     /// - Throws: `SQLiteError`, and `SyncError` for a row that a raw table refuses.
-    func publishRows(inBuckets names: String?) throws {
+    func applyRows(inBuckets names: String?) throws {
         let core = try CoreExtension.of(connection)
         var writer = try RowWriter(connection, rawTables: core.syncedRawTables)
         defer { writer.end() }
         try core.applyingSync {
             let hasRawTables = !core.syncedRawTables.isEmpty
-            if let walk = try RowWalk(connection, tuning, names: names, hasRawTables: hasRawTables) {
-                return try walk.publish(&writer)
+            if let scan = try RowScan(connection, tuning, names: names, hasRawTables: hasRawTables) {
+                return try scan.apply(&writer)
             }
             try connection.forEach(
                 names == nil ? Self.changedRows : Self.changedRowsOfScope, names.map { [.text($0)] } ?? []

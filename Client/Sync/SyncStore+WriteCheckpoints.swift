@@ -27,7 +27,7 @@ extension SyncStore {
             """, [.text(key.rawValue), .integer(value)])
     }
 
-    /// Returns the write checkpoint that must be seen before rows are published; nil when none is awaited.
+    /// Returns the write checkpoint that must be seen before rows are applied; nil when none is awaited.
     package func target() throws -> Int64? { try key(.target) }
 
     /// Sets the target.

@@ -9,16 +9,16 @@ package struct SyncStore {
     package let connection: SQLiteConnection
     /// The time of this command.
     package let now: Int64
-    /// By which way rows are stored and published.
-    package let tuning: SyncTuning
+    /// By which way rows are stored and applied.
+    package let tuning: StorageTuning
 
     /// Makes a store for one command.
     ///
     /// - Parameters:
     ///   - connection: a connection with the core installed, in a transaction; the writing one, but for what only reads.
     ///   - now: microseconds since 1970.
-    ///   - tuning: by which way rows are stored and published; what comes of it is the same.
-    package init(connection: SQLiteConnection, now: Int64, tuning: SyncTuning = .standard) {
+    ///   - tuning: by which way rows are stored and applied; what comes of it is the same.
+    package init(connection: SQLiteConnection, now: Int64, tuning: StorageTuning = .standard) {
         self.connection = connection
         self.now = now
         self.tuning = tuning

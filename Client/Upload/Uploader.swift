@@ -11,7 +11,7 @@ struct Uploader: Sendable {
     let environment: SyncEnvironment
     let log: SyncLog
     /// Raised when there may be something to do.
-    let trigger: Signal
+    let trigger: AsyncFlag
     /// Called after each round.
     let roundEnded: @Sendable () -> Void
 

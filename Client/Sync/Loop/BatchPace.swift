@@ -4,7 +4,7 @@ struct BatchPace: Sendable {
     /// Less is not worth a transaction of its own, however long that takes.
     static let fewestBytes = 64 << 10
 
-    private let tuning: SyncTuning
+    private let tuning: StorageTuning
     /// When the app was last seen to write.
     private var lastWrite: Duration?
     /// How many bytes share a transaction while the app writes.
@@ -12,7 +12,7 @@ struct BatchPace: Sendable {
     /// How many bytes share a transaction while it does not.
     private var longBytes: Int
 
-    init(_ tuning: SyncTuning) {
+    init(_ tuning: StorageTuning) {
         self.tuning = tuning
         shortBytes = min(tuning.firstBytes, tuning.batchBytes)
         longBytes = tuning.batchBytes

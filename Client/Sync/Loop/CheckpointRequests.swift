@@ -15,7 +15,7 @@ struct CheckpointRequests: Sendable {
     /// Whether ids may be allocated: only after the service has answered the request of the open stream.
     let seed = CheckpointSeed()
     /// Raised when a request was sent whose checkpoint is to be waited for.
-    let sent = Signal()
+    let sent = AsyncFlag()
 
     /// Sends the request that a stream begins with, and later ones again until they are applied.
     ///
@@ -88,7 +88,7 @@ final class CheckpointSeed: Sendable {
     }
 
     private let phase = Lock(Phase.closed)
-    private let changed = Signal()
+    private let changed = AsyncFlag()
 
     /// Never blocks.
     func set(_ phase: Phase) {

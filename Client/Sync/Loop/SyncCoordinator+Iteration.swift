@@ -46,9 +46,9 @@ extension SyncCoordinator {
         guard let (request, checkpoint) = opening else {
             throw SyncError(.invalidState, "The iteration did not begin")
         }
-        let prefetch = Signal()
+        let prefetch = AsyncFlag()
         let earliest = nextRefresh
-        let waiting = Signal()
+        let waiting = AsyncFlag()
         let inlet = mailbox.open()
         defer { mailbox.close() }
         return try await withThrowingTaskGroup(of: Void.self) { group in
@@ -69,7 +69,7 @@ extension SyncCoordinator {
 
     /// Handles what arrives until the reducer closes the stream.
     private func handle(
-        _ inlet: SyncMailbox.Inlet, prefetch: Signal, waiting: Signal
+        _ inlet: SyncMailbox.Inlet, prefetch: AsyncFlag, waiting: AsyncFlag
     ) async throws -> SyncCloseReason {
         var lines = SyncLineReader(.json, limit: options.lineLimit)
         while true {
@@ -104,7 +104,7 @@ extension SyncCoordinator {
             case .control(.subscriptionsChanged):
                 effects = try await step(.subscriptionsChanged(active: activeStreams()))
             case .control(.uploadCompleted): effects = try await step(.uploadCompleted)
-            case .control(.lull):
+            case .control(.batchPauseEnded):
                 if batch.isEmpty { continue }
                 guard batch.isDue(now: environment.uptime(), cost: storingTime) else {
                     waiting.raise()
@@ -119,7 +119,7 @@ extension SyncCoordinator {
     }
 
     /// Does what is left of a step; returns the reason if it closes the stream.
-    func perform(_ effects: [SyncEffect], _ prefetch: Signal) async -> SyncCloseReason? {
+    func perform(_ effects: [SyncEffect], _ prefetch: AsyncFlag) async -> SyncCloseReason? {
         for effect in effects {
             switch effect {
             case .perform, .open, .status, .log, .completed, .diagnostics: continue
@@ -134,12 +134,12 @@ extension SyncCoordinator {
     // MARK: Children of an iteration
 
     /// Says from time to time, while lines wait, that they may have waited enough.
-    private nonisolated func watchLines(_ waiting: Signal) async {
+    private nonisolated func watchLines(_ waiting: AsyncFlag) async {
         do {
             while true {
                 try await waiting.wait()
-                try await environment.lull()
-                mailbox.post(.lull)
+                try await environment.batchPause()
+                mailbox.post(.batchPauseEnded)
             }
         } catch {
             // Cancelled: the iteration is over.
@@ -178,7 +178,7 @@ extension SyncCoordinator {
     }
 
     /// Fetches credentials ahead of their end; the stream goes on meanwhile.
-    private nonisolated func prefetchCredentials(on wanted: Signal, notBefore earliest: Duration) async {
+    private nonisolated func prefetchCredentials(on wanted: AsyncFlag, notBefore earliest: Duration) async {
         var earliest = earliest
         while true {
             do {

@@ -4,7 +4,7 @@ import PowerSyncWire
 extension SyncCoordinator {
     /// Handles all whole lines that are there; data lines may only be kept to be stored with others.
     func handleLines(
-        _ lines: inout SyncLineReader, _ prefetch: Signal
+        _ lines: inout SyncLineReader, _ prefetch: AsyncFlag
     ) async throws -> SyncCloseReason? {
         while let event = try await nextLine(&lines) {
             if case .data(let data) = event {

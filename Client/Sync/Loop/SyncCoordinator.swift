@@ -13,7 +13,7 @@ package actor SyncCoordinator {
     nonisolated let http: SyncHTTP
     nonisolated let checkpointRequests: CheckpointRequests
     nonisolated let mailbox = SyncMailbox()
-    nonisolated let uploads = Signal()
+    nonisolated let uploads = AsyncFlag()
     nonisolated let activeStreams: @Sendable () -> [StreamKey]
     nonisolated private let backend: SyncBackend
     var iteration = SyncState()

@@ -52,7 +52,7 @@ package struct SyncDatabase: Sendable {
     ///
     /// - Returns: the iteration after it, what is left to do, and how long others were kept from writing.
     /// - Throws: as ``SyncTransaction/run(_:from:on:)``; nothing is stored then, and the iteration must be given up.
-    func step(_ event: SyncEvent, _ iteration: SyncState, tuning: SyncTuning) async throws -> (
+    func step(_ event: SyncEvent, _ iteration: SyncState, tuning: StorageTuning) async throws -> (
         iteration: SyncState, effects: [SyncEffect], hold: Duration
     ) {
         let environment = environment

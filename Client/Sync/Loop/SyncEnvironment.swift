@@ -13,7 +13,7 @@ package struct SyncEnvironment: Sendable {
     /// Waits for the moment after which a stream that brought nothing counts as quiet; throws `CancellationError`.
     ///
     /// Lines wait that long for others to be stored with; nothing that is stored or told depends on it.
-    package var lull: @Sendable () async throws -> Void
+    package var batchPause: @Sendable () async throws -> Void
     /// How long and how often opening is tried while another process holds the file.
     var opening = OpenRetryPolicy()
     /// Where the tasks of sync run that are nobody's children; nil for the system's threads.
@@ -27,7 +27,7 @@ package struct SyncEnvironment: Sendable {
     package init(
         now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async throws -> Void, random: @escaping @Sendable () -> Double,
-        lull: @escaping @Sendable () async throws -> Void = {
+        batchPause: @escaping @Sendable () async throws -> Void = {
             try await ContinuousClock().sleep(for: .milliseconds(10))
         }
     ) {
@@ -35,7 +35,7 @@ package struct SyncEnvironment: Sendable {
         self.uptime = uptime
         self.sleep = sleep
         self.random = random
-        self.lull = lull
+        self.batchPause = batchPause
     }
 
     /// The system's clocks and random numbers.

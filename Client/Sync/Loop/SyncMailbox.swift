@@ -29,7 +29,7 @@ final class SyncMailbox: Sendable {
         /// A pause is over.
         case pauseEnded
         /// Lines wait since a moment ago.
-        case lull
+        case batchPauseEnded
     }
 
     enum Item: Sendable {
@@ -40,7 +40,7 @@ final class SyncMailbox: Sendable {
     /// The reader's side of one stream; what a reader of an earlier stream still brings is dropped.
     final class Inlet: Sendable {
         private let mailbox: SyncMailbox
-        fileprivate let handled = Signal()
+        fileprivate let handled = AsyncFlag()
 
         fileprivate init(_ mailbox: SyncMailbox) { self.mailbox = mailbox }
 
@@ -73,7 +73,7 @@ final class SyncMailbox: Sendable {
     }
 
     private let state = Lock(State())
-    private let arrived = Signal()
+    private let arrived = AsyncFlag()
 
     /// Begins a stream and forgets what belongs to earlier ones.
     func open() -> Inlet {
@@ -82,7 +82,7 @@ final class SyncMailbox: Sendable {
             state.inlet = inlet
             state.input = nil
             state.failure = nil
-            state.controls.subtract([.tokenRefreshed, .pauseEnded, .lull])
+            state.controls.subtract([.tokenRefreshed, .pauseEnded, .batchPauseEnded])
         }
         return inlet
     }

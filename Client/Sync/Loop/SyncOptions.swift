@@ -15,7 +15,7 @@ package struct SyncOptions: Sendable {
     /// Whether the service is asked for lines in BSON; what it answers is taken either way.
     package var prefersBinaryLines = false
     /// How much of what comes is stored at once.
-    package var tuning = SyncTuning.standard
+    package var tuning = StorageTuning.standard
     /// Who we say we are.
     package var userAgent = UserAgent.current()
 

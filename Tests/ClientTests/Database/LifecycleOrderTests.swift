@@ -267,7 +267,7 @@ struct LifecycleOrderTests {
     @Test func anInstanceThatJoinsShowsTheNewestStatus() async throws {
         for _ in 0..<200 {
             let group = DatabaseGroup(location: .memory)
-            let first = DatabaseMember(of: group)
+            let first = DatabaseInstance(of: group)
             async let updating: Void = Self.update(group.status)
             async let joining = Self.join(group)
             let member = await joining
@@ -287,8 +287,8 @@ struct LifecycleOrderTests {
         }
     }
 
-    private static func join(_ group: DatabaseGroup) async -> DatabaseMember {
-        let member = DatabaseMember(of: group)
+    private static func join(_ group: DatabaseGroup) async -> DatabaseInstance {
+        let member = DatabaseInstance(of: group)
         _ = group.join(member)
         return member
     }

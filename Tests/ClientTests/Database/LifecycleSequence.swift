@@ -105,7 +105,7 @@ final class LifecycleSequence: Sendable {
     private static let environment: SyncEnvironment = {
         var environment = SyncEnvironment.system()
         environment.sleep = { try await ContinuousClock().sleep(for: $0 / 200) }
-        environment.lull = { try await ContinuousClock().sleep(for: .microseconds(10)) }
+        environment.batchPause = { try await ContinuousClock().sleep(for: .microseconds(10)) }
         environment.waitForFiles = { try await ContinuousClock().sleep(for: $0 / 200) }
         return environment
     }()

@@ -56,7 +56,7 @@ extension ClientModel {
         }
     }
 
-    /// The row is looked at again once the service has the change, and until then nothing is published.
+    /// The row is looked at again once the service has the change, and until then nothing is applied.
     private mutating func touch(_ row: ModelRow) {
         updated.insert(row)
         target = Self.unknown

@@ -164,7 +164,7 @@ struct ClientModel {
         }
         if priority == nil, let id = tracked.writeCheckpoint { seen = id }
         if priority != 0, !queue.isEmpty || (target.map { $0 > seen ?? 0 } ?? false) { return nil }
-        publish(scope, isComplete: priority == nil)
+        apply(scope, isComplete: priority == nil)
         synced = synced.filter { $0.key >= priority ?? Self.full }
         synced[priority ?? Self.full] = now
         stamp(priority, now)
@@ -179,7 +179,7 @@ struct ClientModel {
         return .completed(tracked.writeCheckpoint, truth: tracked.truth)
     }
 
-    private mutating func publish(_ scope: Set<String>, isComplete: Bool) {
+    private mutating func apply(_ scope: Set<String>, isComplete: Bool) {
         var rows = isComplete ? updated : []
         var newest: [ModelRow: Operation] = [:]
         for bucket in buckets where isComplete || scope.contains(bucket.name) {

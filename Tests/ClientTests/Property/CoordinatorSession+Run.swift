@@ -68,7 +68,7 @@ extension CoordinatorSession {
         options.start.checkpointMode = usesRequests ? .requests : .legacy
         var environment = clock.environment
         environment.executor = executor
-        environment.lull = { [sleep = environment.sleep] in try await sleep(.milliseconds(10)) }
+        environment.batchPause = { [sleep = environment.sleep] in try await sleep(.milliseconds(10)) }
         let stored = try SyncStore(connection: reader, now: now).offlineStatus()
         let status = SharedStatus(SyncStatusSnapshot(iteration: stored))
         status.observe(includingCurrent: false) { [shown] snapshot in

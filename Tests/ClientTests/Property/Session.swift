@@ -10,7 +10,7 @@ import PowerSyncWire
 final class Session {
     let client: ClientUnderTest
     var random: SeededRandom
-    private let tuning: SyncTuning
+    private let tuning: StorageTuning
     /// With how many bytes data lines are one event; 0 for each line by itself.
     let batchBytes: Int
     var iteration = SyncState()
@@ -48,11 +48,11 @@ final class Session {
     }
 
     /// Lines together and lines alone get the same share; half of the former takes what else needs many rows.
-    private static func way(_ seed: Int) -> (tuning: SyncTuning, batchBytes: Int) {
-        var tuning = SyncTuning.standard
+    private static func way(_ seed: Int) -> (tuning: StorageTuning, batchBytes: Int) {
+        var tuning = StorageTuning.standard
         if seed % 2 != 0 { return (tuning, 0) }
         if seed % 4 == 0 { return (tuning, tuning.batchBytes) }
-        tuning.walkedRows = 1
+        tuning.scannedRows = 1
         return (tuning, 1500)
     }
 

@@ -4,8 +4,8 @@ import Testing
 
 /// How much is stored at once while the app writes, and while it does not (SPEC.md, "Batches").
 @Suite struct BatchPaceTests {
-    private static let tuning: SyncTuning = {
-        var tuning = SyncTuning.standard
+    private static let tuning: StorageTuning = {
+        var tuning = StorageTuning.standard
         tuning.hold = .milliseconds(100)
         return tuning
     }()
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func aTuningOfSingleLinesStays() {
-        var tuning = SyncTuning.standard
+        var tuning = StorageTuning.standard
         tuning.batchBytes = 1
         var pace = BatchPace(tuning)
         for now in [Duration.zero, .seconds(3)] {

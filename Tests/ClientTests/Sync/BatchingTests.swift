@@ -34,8 +34,8 @@ import Testing
     }
 
     @Test func linesOfSeveralChunksWaitOutsideATransactionUntilTheStreamIsQuiet() async throws {
-        let moment = Signal()
-        try await SyncRig.run(try await SyncRig(lull: { try await moment.wait() })) { rig in
+        let moment = AsyncFlag()
+        try await SyncRig.run(try await SyncRig(batchPause: { try await moment.wait() })) { rig in
             let stream = try await begin(rig)
             try await send([data(1), data(2)], to: stream)
             #expect(try await stored(rig).isEmpty)
@@ -54,8 +54,8 @@ import Testing
     }
 
     @Test func linesOfAStreamThatGoesOnAreStoredAfterTheirTime() async throws {
-        let moment = Signal()
-        try await SyncRig.run(try await SyncRig(lull: { try await moment.wait() })) { rig in
+        let moment = AsyncFlag()
+        try await SyncRig.run(try await SyncRig(batchPause: { try await moment.wait() })) { rig in
             let stream = try await begin(rig)
             try await send([data(1)], to: stream)
             // The longest that any line waits, whatever storing cost before.
@@ -68,8 +68,8 @@ import Testing
 
     @Test func theEndOfAStreamStoresWhatWaits() async throws {
         for isCut in [false, true] {
-            let never = Signal()
-            try await SyncRig.run(try await SyncRig(lull: { try await never.wait() })) { rig in
+            let never = AsyncFlag()
+            try await SyncRig.run(try await SyncRig(batchPause: { try await never.wait() })) { rig in
                 let stream = try await begin(rig)
                 try await send([data(1)], to: stream)
                 if isCut { stream.cut() } else { stream.end() }
@@ -80,10 +80,10 @@ import Testing
     }
 
     @Test func linesAreStoredAtTheLimitOfBytes() async throws {
-        let never = Signal()
+        let never = AsyncFlag()
         let limit = data(1).utf8.count + 1
         let rig = try await SyncRig(
-            options: { $0.tuning.batchBytes = limit }, lull: { try await never.wait() })
+            options: { $0.tuning.batchBytes = limit }, batchPause: { try await never.wait() })
         try await SyncRig.run(rig) { rig in
             let stream = try await begin(rig)
             try await send([data(1)], to: stream)
@@ -105,8 +105,8 @@ import Testing
 
     /// Each of 10,000 lines told a status of its own, and all of them were kept until the commit.
     @Test func manyLinesAreToldTogether() async throws {
-        let never = Signal()
-        try await SyncRig.run(try await SyncRig(lull: { try await never.wait() })) { rig in
+        let never = AsyncFlag()
+        try await SyncRig.run(try await SyncRig(batchPause: { try await never.wait() })) { rig in
             let stream = try await rig.stream(0)
             let count = 10_000
             let checksum = Int64(count * (count + 1) / 2)
@@ -121,11 +121,11 @@ import Testing
     }
 
     @Test func batchesAreShortWhileTheAppWritesAndLongAgainAfterAWhile() async throws {
-        let never = Signal()
+        let never = AsyncFlag()
         // All lines are of one size; one of them is enough at first.
         let size = data(1).utf8.count
         let rig = try await SyncRig(
-            options: { $0.tuning.firstBytes = size }, lull: { try await never.wait() })
+            options: { $0.tuning.firstBytes = size }, batchPause: { try await never.wait() })
         try await SyncRig.run(rig) { rig in
             let stream = try await begin(rig)
             try await rig.pool.write(isCounted: true) {
@@ -149,13 +149,13 @@ import Testing
     }
 
     @Test func anAppThatWritesComesBetweenTwoBatches() async throws {
-        let never = Signal()
+        let never = AsyncFlag()
         let size = data(1).utf8.count
         let rig = try await SyncRig(
             options: {
                 $0.tuning.batchBytes = 2 * size
                 $0.tuning.firstBytes = size
-            }, lull: { try await never.wait() })
+            }, batchPause: { try await never.wait() })
         try await SyncRig.run(rig) { rig in
             let stream = try await begin(rig)
             let release = BlockingGate()
@@ -180,8 +180,8 @@ import Testing
     }
 
     @Test func linesThatWaitWhenTheClientStopsAreAskedForAgain() async throws {
-        let never = Signal()
-        let rig = try await SyncRig(lull: { try await never.wait() })
+        let never = AsyncFlag()
+        let rig = try await SyncRig(batchPause: { try await never.wait() })
         try await SyncRig.run(rig) { rig in
             let stream = try await begin(rig)
             try await send([data(1)], to: stream)

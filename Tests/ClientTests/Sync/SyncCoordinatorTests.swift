@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func aTokenThatExpiresSoonIsReplacedWhileTheStreamGoesOn() async throws {
-        let gate = Signal()
+        let gate = AsyncFlag()
         let rig = try await SyncRig(fetch: { number in
             if number == 2 { try await gate.wait() }
             return SyncCredentials(endpoint: "https://service.test", token: "token-\(number)")
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func aHangingPrefetchDoesNotHoldUpTheNextStream() async throws {
-        let never = Signal()
+        let never = AsyncFlag()
         let rig = try await SyncRig(fetch: { number in
             // An app that does not notice cancellation.
             if number == 2 { await Task { try? await never.wait() }.value }

@@ -15,9 +15,9 @@ import Testing
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 99) }
 
-    enum Way: CaseIterable { case asShipped, lineByLine, walking, functions, plain }
+    enum Way: CaseIterable { case asShipped, lineByLine, scanning, functions, plain }
 
-    /// With data lines stored together and each by itself, with a walk for the smallest change, through
+    /// With data lines stored together and each by itself, with a scan for the smallest change, through
     /// `powersync_control`, and by the store to which ours is compared elsewhere.
     @Test(arguments: files, Way.allCases)
     func answersAsTheOfficialCoreDoes(_ file: String, _ way: Way) throws {
@@ -30,9 +30,9 @@ import Testing
         switch way {
         case .asShipped: run = try TranscriptRun(transcript, path: path)
         case .lineByLine: run = try TranscriptRun(transcript, path: path, way: .lines)
-        case .walking:
-            var tuning = SyncTuning.standard
-            tuning.walkedRows = 1
+        case .scanning:
+            var tuning = StorageTuning.standard
+            tuning.scannedRows = 1
             run = try TranscriptRun(transcript, path: path, tuning: tuning)
         case .functions: run = try TranscriptRun(transcript, path: ":memory:", way: .functions)
         case .plain:

@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func anUploadThatEndsBeforeTheSeedWaitsForIt() async throws {
-        let release = Signal()
+        let release = AsyncFlag()
         let isFirst = Lock(true)
         let rig = try await rig(.checkpointRequest(7), .checkpointRequest(8)) {
             if isFirst.withLock({ first in

@@ -54,8 +54,8 @@ import Testing
     }
 
     @Test func theCheckpointThatCameDuringTheUploadIsAppliedWhenTheRoundEnds() async throws {
-        let uploading = Signal()
-        let release = Signal()
+        let uploading = AsyncFlag()
+        let release = AsyncFlag()
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(7)),
             upload: { _, pool in
@@ -383,10 +383,10 @@ import Testing
     }
 
     @Test func stoppingEndsTheUploadAndShowsNoError() async throws {
-        let uploading = Signal()
+        let uploading = AsyncFlag()
         let rig = try await SyncRig(upload: { _, _ in
             uploading.raise()
-            try await Signal().wait()
+            try await AsyncFlag().wait()
         })
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in

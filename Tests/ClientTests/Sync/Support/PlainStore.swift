@@ -2,7 +2,7 @@ import PowerSync
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// Stores one operation after the other and publishes without a walk: what it leaves is what the store has to leave
+/// Stores one operation after the other and applies without a scan: what it leaves is what the store has to leave
 /// (client-core 6.6).
 struct PlainStore {
     private let store: SyncStore
@@ -10,7 +10,7 @@ struct PlainStore {
 
     init(_ store: SyncStore) {
         var tuning = store.tuning
-        tuning.walkedRows = .max
+        tuning.scannedRows = .max
         self.store = SyncStore(connection: store.connection, now: store.now, tuning: tuning)
     }
 

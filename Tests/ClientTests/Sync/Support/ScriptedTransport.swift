@@ -85,7 +85,7 @@ final class ScriptedStream: SyncResponseStream {
     let status: Int
     let headers: [SyncHTTPHeader]
     private let state = Lock(State())
-    private let arrived = Signal()
+    private let arrived = AsyncFlag()
 
     init(status: Int, headers: [SyncHTTPHeader]) {
         self.status = status

@@ -28,8 +28,8 @@ final class SyncRig: Sendable {
     }
 
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
-    // and uploading empties the queue. `report` gets each status at the moment it is delivered. `lull` waits for the
-    // moment after which a stream counts as quiet.
+    // and uploading empties the queue. `report` gets each status at the moment it is delivered. `batchPause` waits for
+    // the moment after which a stream counts as quiet.
     init(
         schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
@@ -37,13 +37,13 @@ final class SyncRig: Sendable {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
         upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
-        path: String = ":memory:", readers: Int = 0, lull: (@Sendable () async throws -> Void)? = nil,
+        path: String = ":memory:", readers: Int = 0, batchPause: (@Sendable () async throws -> Void)? = nil,
         report: @escaping @Sendable (SyncStatusSnapshot) -> Void = { _ in }
     ) async throws {
         let shared = Shared()
         state = shared
         var environment = clock.environment
-        if let lull { environment.lull = lull }
+        if let batchPause { environment.batchPause = batchPause }
         self.transport = transport
         let pool = try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
             guard isWriter else {

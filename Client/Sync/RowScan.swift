@@ -1,18 +1,18 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// Publishes very many rows by one walk along `ps_oplog_row`, without a sorter and without a search for each row.
+/// Applies very many rows by one scan along `ps_oplog_row`, without a sorter and without a search for each row.
 ///
-/// The index has rows in the order in which they are published, all operations on a row side by side.
-struct RowWalk {
+/// The index has rows in the order in which they are applied, all operations on a row side by side.
+struct RowScan {
     private let connection: SQLiteConnection
-    /// For each bucket whose rows count: the operation up to which they are published.
+    /// For each bucket whose rows count: the operation up to which they are applied.
     private let applied: [Int64: OperationID]
     private let isComplete: Bool
     /// Whether `ps_updated_rows` names rows too.
     private let hasQueue: Bool
 
-    /// Plans a walk; nil if so little changed that single searches are cheaper.
+    /// Plans a scan; nil if so little changed that single searches are cheaper.
     ///
     /// - Parameters:
     ///   - connection: the writer, in a transaction.
@@ -20,14 +20,15 @@ struct RowWalk {
     ///   - names: a JSON array of bucket names for a partial checkpoint; nil for a complete one.
     ///   - hasRawTables: whether rows may go to statements of the app, which see the order of rows.
     /// - Throws: `SQLiteError`.
-    init?(_ connection: SQLiteConnection, _ tuning: SyncTuning, names: String?, hasRawTables: Bool) throws {
+    init?(_ connection: SQLiteConnection, _ tuning: StorageTuning, names: String?, hasRawTables: Bool) throws
+    {
         self.connection = connection
         isComplete = names == nil
         var applied: [Int64: OperationID] = [:]
         var changed: Int64 = 0
         let scope = names == nil ? "" : "WHERE name IN (SELECT value FROM json_each(?1))"
         let total = try connection.one("SELECT max(rowid) FROM ps_oplog") { $0.int64(0) } ?? 0
-        guard total >= Int64(tuning.walkedRows) else { return nil }
+        guard total >= Int64(tuning.scannedRows) else { return nil }
         try connection.forEach(
             "SELECT id, last_applied_op, last_op FROM ps_buckets \(scope)", names.map { [.text($0)] } ?? []
         ) { row in
@@ -40,10 +41,10 @@ struct RowWalk {
                 ) { $0.int64(0) } ?? 0
         }
         // Row ids grow with every operation stored, so that there are at most as many.
-        guard changed >= Int64(tuning.walkedRows), changed >= total / 4 else { return nil }
+        guard changed >= Int64(tuning.scannedRows), changed >= total / 4 else { return nil }
         hasQueue =
             try isComplete && connection.one("SELECT 1 FROM ps_updated_rows LIMIT 1") { _ in true } == true
-        // Rows of the queue without operations are taken away before the walk, not in between.
+        // Rows of the queue without operations are taken away before the scan, not in between.
         if hasQueue, hasRawTables { return nil }
         self.applied = applied
     }
@@ -51,7 +52,7 @@ struct RowWalk {
     /// Writes all rows that changed.
     ///
     /// - Throws: as ``RowWriter/write(type:id:data:)``.
-    func publish(_ writer: inout RowWriter) throws {
+    func apply(_ writer: inout RowWriter) throws {
         if hasQueue {
             try connection.forEach(Self.queuedWithoutOperations) { row in
                 try row.withText(0) { type in

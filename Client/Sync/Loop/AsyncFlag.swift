@@ -1,7 +1,7 @@
 import PowerSyncSystem
 
 /// A flag that one task waits for; raising it twice before it was seen counts once.
-package final class Signal: Sendable {
+package final class AsyncFlag: Sendable {
     private struct State {
         var isRaised = false
         var waiter: CheckedContinuation<Void, any Error>?

@@ -3,10 +3,10 @@ import PowerSyncSQLite
 /// Making a checkpoint visible whose data is stored, beside a bare INSERT of the same rows in the order of their ids.
 ///
 /// It is one transaction, for which everybody waits who wants to write.
-enum PublishBenchmark {
+enum ApplyBenchmark {
     /// Measures a number of rows.
     static func run(rows count: Int, pairs: Int) throws -> BenchmarkReport.Row {
-        BenchmarkReport.progress("publishing \(count) rows: making them")
+        BenchmarkReport.progress("applying \(count) rows: making them")
         let rows = BenchmarkRows(count: count)
         let byID = rows.inOrderOfIDs
         var lines: [[UInt8]] = []
@@ -14,10 +14,10 @@ enum PublishBenchmark {
         var times = PairedTimes()
         for pair in 1...pairs {
             let limit = try insert(rows, byID)
-            times.add(ours: try publish(lines, expecting: count), limit: limit)
-            BenchmarkReport.progress("publishing \(count) rows: pair \(pair) of \(pairs): \(times.last)")
+            times.add(ours: try apply(lines, expecting: count), limit: limit)
+            BenchmarkReport.progress("applying \(count) rows: pair \(pair) of \(pairs): \(times.last)")
         }
-        return times.row("publishing a checkpoint of \(count) rows", goal: "≤ 1.5 ×")
+        return times.row("applying a checkpoint of \(count) rows", goal: "≤ 1.5 ×")
     }
 
     private static func insert(_ rows: BenchmarkRows, _ byID: [Int]) throws -> Duration {
@@ -40,7 +40,7 @@ enum PublishBenchmark {
         }
     }
 
-    private static func publish(_ lines: [[UInt8]], expecting count: Int) throws -> Duration {
+    private static func apply(_ lines: [[UInt8]], expecting count: Int) throws -> Duration {
         let database = try BenchmarkDatabase()
         defer { database.close() }
         try database.install(BenchmarkRows.table)

@@ -2,7 +2,7 @@ import PowerSyncSQLite
 import PowerSyncSystem
 
 /// One instance as its group knows it.
-final class DatabaseMember: Sendable {
+final class DatabaseInstance: Sendable {
     private struct State {
         /// The connections, once they are ready for this instance.
         var pool: SQLitePool?

@@ -1,5 +1,5 @@
 /// How much of what comes is stored at once, and by which way; what is stored in the end is the same.
-package struct SyncTuning: Sendable {
+package struct StorageTuning: Sendable {
     /// The most bytes of data lines that share a transaction.
     package var batchBytes = 32 << 20
     /// How long storing data lines may keep the app from writing, while it writes.
@@ -14,12 +14,12 @@ package struct SyncTuning: Sendable {
     package var quiet = Duration.seconds(2)
     /// How many bytes share a transaction while the app writes, before it is known how long storing them takes.
     package var firstBytes = 1 << 20
-    /// From how many changed rows on they may be published by one walk over all operations; `.max` for never.
-    package var walkedRows = 1000
+    /// From how many changed rows on they may be applied by one scan over all operations; `.max` for never.
+    package var scannedRows = 1000
 
     /// Makes the tuning that ships.
     package init() {}
 
     /// What ships.
-    package static let standard = SyncTuning()
+    package static let standard = StorageTuning()
 }

@@ -4,15 +4,15 @@ import Testing
 
 @testable import PowerSync
 
-/// Vector of client-core 9.16: what publishing costs, counted in steps of SQLite's machine and not in time.
-struct PublishingVectorTests {
-    /// What is waiting to be published.
+/// Vector of client-core 9.16: what applying costs, counted in steps of SQLite's machine and not in time.
+struct ApplyingVectorTests {
+    /// What is waiting to be applied.
     enum Shape: String, CaseIterable {
         case rowsOfTheirOwn, oneRowAgainAndAgain, rowsToLookAtAgain
     }
 
     @Test(
-        "148: publishing costs twice as much for twice as many operations",
+        "148: applying costs twice as much for twice as many operations",
         arguments: Shape.allCases, [nil, 1])
     func growsWithTheNumberOfOperations(_ shape: Shape, priority: Int?) throws {
         let single = try cost(of: 2000, shape, priority: priority)
@@ -20,10 +20,10 @@ struct PublishingVectorTests {
         #expect(double < single * 5 / 2, "\(single) and \(double) hundred steps")
     }
 
-    @Test("148: publishing sorts once, for grouping, and builds no index of its own", arguments: [200, 1500])
+    @Test("148: applying sorts once, for grouping, and builds no index of its own", arguments: [200, 1500])
     func buildsNothingLarge(_ count: Int) throws {
         for (shape, priority) in Shape.allCases.flatMap({ [($0, nil), ($0, 1)] }) {
-            let (bench, statements) = try publish(count, shape, priority: priority)
+            let (bench, statements) = try apply(count, shape, priority: priority)
             let queries = statements.filter { $0.contains("ps_oplog") && !$0.hasPrefix("--") }
             #expect(!queries.isEmpty)
             for sql in queries {
@@ -45,7 +45,7 @@ struct PublishingVectorTests {
         return lines
     }
 
-    /// Publishes `count` operations and counts hundreds of steps.
+    /// Applies `count` operations and counts hundreds of steps.
     private func cost(of count: Int, _ shape: Shape, priority: Int?) throws -> Int {
         let bench = try prepared(count, shape, priority: priority)
         final class Counter { var steps = 0 }
@@ -61,8 +61,8 @@ struct PublishingVectorTests {
         return counter.steps
     }
 
-    /// Publishes `count` operations and returns the statements that ran.
-    private func publish(
+    /// Applies `count` operations and returns the statements that ran.
+    private func apply(
         _ count: Int, _ shape: Shape, priority: Int?
     ) throws -> (bench: SyncBench, statements: Set<String>) {
         let bench = try prepared(count, shape, priority: priority)

@@ -7,7 +7,7 @@
 #endif
 
 /// The row JSON that the service sends, made fit for SQLite.
-package enum RowJSON {
+package enum RowJSONRepair {
     /// Returns the row with `null` for a bare NaN and `±9e999` for an infinity (client-core 1.7).
     ///
     /// The real service writes both for Postgres floats. SQLite before 3.42 answers `malformed JSON` to every read of

@@ -4,25 +4,25 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// Seeded sessions: however lines are stored and published, the tables are those of ``PlainStore`` in the end.
-@Suite(.patient()) struct SyncTuningTests {
+/// Seeded sessions: however lines are stored and applied, the tables are those of ``PlainStore`` in the end.
+@Suite(.patient()) struct StorageTuningTests {
     /// How a session is played.
     private struct Way {
         /// With how many bytes data lines are one event; 0 for each line by itself.
         var bytes = Int.max
-        var walkedRows = SyncTuning.standard.walkedRows
+        var scannedRows = StorageTuning.standard.scannedRows
 
-        var tuning: SyncTuning {
-            var tuning = SyncTuning.standard
-            tuning.walkedRows = walkedRows
+        var tuning: StorageTuning {
+            var tuning = StorageTuning.standard
+            tuning.scannedRows = scannedRows
             return tuning
         }
     }
 
     private static let ways: [String: Way] = [
-        "as shipped": Way(), "walking": Way(walkedRows: 1), "small batches": Way(bytes: 700, walkedRows: 1),
-        "line by line": Way(bytes: 0), "line by line, walking": Way(bytes: 0, walkedRows: 1),
-        "never walking": Way(walkedRows: .max),
+        "as shipped": Way(), "walking": Way(scannedRows: 1), "small batches": Way(bytes: 700, scannedRows: 1),
+        "line by line": Way(bytes: 0), "line by line, walking": Way(bytes: 0, scannedRows: 1),
+        "never walking": Way(scannedRows: .max),
     ]
 
     @Test(arguments: 1...24) func leavesTheSameTablesHoweverLinesAreStored(_ seed: Int) throws {
