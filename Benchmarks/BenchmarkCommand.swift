@@ -41,7 +41,7 @@ enum BenchmarkCommand {
                            indexes, insert the rows, commit
              busy-sync     the same from memory through the whole client, while the app writes every 100 ms:
                            how long its writes take, and what they cost the sync
-             apply       the transaction that makes a checkpoint visible, beside a bare INSERT of its rows
+             apply         the transaction that makes a checkpoint visible, beside a bare INSERT of its rows
              one-change    diff, data and complete line for one row on top of a synced database
              local-writes  INSERT, UPDATE and DELETE through the view, beside a typed table and a queue
              semicolons    an INSERT of a literal of 500 KB with 10,000 of them, beside one with commas
