@@ -32,11 +32,18 @@ enum DatabaseRemoval {
             // SQLite gives the log up only if no other connection has the file open, and from then on the lock counts.
             try connection.execute("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE")
             return connection
-        } catch  where error.code == .busy || error.code == .locked {
-            throw PowerSyncError(.invalidState, "Cannot delete a database that another process has open")
         } catch {
-            // What is no database, or a damaged one, is of use to nobody.
-            return nil
+            switch error.code {
+            case .busy, .locked:
+                throw PowerSyncError(
+                    .invalidState, "Cannot delete a database that another process has open")
+            // Nobody writes into it, or can use it.
+            case .readOnly, .notADatabase, .corrupt: return nil
+            default:
+                throw PowerSyncError(
+                    .fileAccess, "Could not remove \(path)",
+                    detail: "whether another process has it open cannot be told, \(error.message)")
+            }
         }
     }
 }

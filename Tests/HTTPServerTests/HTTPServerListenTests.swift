@@ -4,14 +4,6 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Glibc
-#endif
-
 struct HTTPServerListenTests {
     private func server(_ host: String, port: Int = 0, poller: Poller) throws -> HTTPServer {
         try HTTPServer(
@@ -81,9 +73,8 @@ struct DescriptorLimitTests {
         await #expect(processExitsWith: .success) {
             // Beside the three there are 32 that are leaving.
             for reserved in [64, 40] {
-                let most = rlim_t(reserved + 32 + 3)
-                var limit = rlimit(rlim_cur: most, rlim_max: most)
-                try #require(setrlimit(HardLimit.resource, &limit) == 0)
+                let most = reserved + 32 + 3
+                try DescriptorLimit.set(most, hard: most)
                 let gate = Gate()
                 let configuration = HTTPServerConfiguration.patient { $0.reservedDescriptors = reserved }
                 try await ServerFixture.with(configuration, echo(heldAt: gate)) { fixture in
@@ -97,30 +88,15 @@ struct DescriptorLimitTests {
     }
 
     /// In a process of its own, as above.
-    @Test(.enabled("needs a hard limit of 4,096 descriptors") { HardLimit.value >= 4096 })
+    @Test(.enabled("needs a hard limit of 4,096 descriptors") { DescriptorLimit.hard >= 4096 })
     func theSoftLimitIsRaisedToTheHardOne() async {
         await #expect(processExitsWith: .success) {
-            var limit = rlimit(rlim_cur: 1024, rlim_max: 4096)
-            try #require(setrlimit(HardLimit.resource, &limit) == 0)
+            try DescriptorLimit.set(1024, hard: 4096)
             try await ServerFixture.with(echo) { fixture in
                 let clients = try (0..<1200).map { _ in try fixture.connect() }
                 for client in clients { #expect(try await client.get("/").status == 200) }
                 #expect(fixture.server.connectionCount == 1200)
             }
         }
-    }
-}
-
-/// The limit of descriptors that only root may raise.
-private enum HardLimit {
-    #if canImport(Glibc)
-        static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    #else
-        static let resource = RLIMIT_NOFILE
-    #endif
-
-    static var value: rlim_t {
-        var limit = rlimit()
-        return getrlimit(resource, &limit) == 0 ? limit.rlim_max : 0
     }
 }

@@ -99,13 +99,7 @@ struct TCPSocketTests {
             #expect(openSockets() == before)
             let client = try TCPSocket.connect(port: port)
             defer { close(client) }
-            var limit = rlimit(rlim_cur: rlim_t(client + 64), rlim_max: rlim_t(client + 64))
-            #if canImport(Glibc)
-                let status = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            #else
-                let status = setrlimit(RLIMIT_NOFILE, &limit)
-            #endif
-            try #require(status == 0)
+            try DescriptorLimit.set(Int(client) + 64)
             while dup(client) >= 0 {}
             let error = #expect(throws: SystemError.self) {
                 while try TCPSocket.accept(listener) == nil {}

@@ -244,6 +244,33 @@ struct LifecycleTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    @Test(arguments: ["", "no database", "SQLite format 3\0 and nothing of one"])
+    func deletingRemovesAFileThatIsNoDatabase(content: String) async throws {
+        let folder = try TemporaryDirectory()
+        let text = content.padding(toLength: content.isEmpty ? 0 : 8192, withPad: "x", startingAt: 0)
+        try text.write(toFile: folder.file(), atomically: true, encoding: .utf8)
+        try await TestDatabase(folder: folder).database.close(deleteDatabase: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    /// Another process may have it open, nobody could tell.
+    ///
+    /// In a process of its own, for the limit of descriptors.
+    @Test func aFileThatCannotBeLookedAtIsNotDeleted() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryDirectory()
+            let test = try TestDatabase(folder: folder)
+            try await test.insertUser("A")
+            try await test.database.close()
+            let location = try DatabaseLocation(named: folder.file())
+            let before = DescriptorLimit.soft
+            try DescriptorLimit.set(0)
+            #expect(throws: PowerSyncError.self) { try DatabaseRemoval.removeFiles(at: location) }
+            try DescriptorLimit.set(before)
+            #expect(try await TestDatabase(folder: folder).count("users") == 1)
+        }
+    }
+
     @Test(.enabled(if: Processes.areOpenFilesKnown))
     func droppingTheLastReferenceLetsGoOfTheFile() async throws {
         let folder = try TemporaryDirectory()
