@@ -33,6 +33,8 @@ final class ExternalChanges: Sendable {
     private struct State {
         var observers = 0
         var source: Source?
+        /// How often the database was opened: each time its connections count anew.
+        var openings = 0
         var seen: Int64 = 0
         var following: Task<Void, Never>?
         var hasFailed = false
@@ -63,6 +65,7 @@ final class ExternalChanges: Sendable {
         let version = try await source.version() ?? 0
         change { state in
             state.source = source
+            state.openings += 1
             state.seen = version
             state.hasFailed = false
         }
@@ -76,20 +79,22 @@ final class ExternalChanges: Sendable {
         let ended = state.withLock { state -> Task<Void, Never>? in
             body(&state)
             guard let source = state.source, state.observers > 0 else { return state.following.take() }
-            if state.following == nil { state.following = follow(source) }
+            if state.following == nil {
+                state.following = follow(source, opening: state.openings)
+            }
             return nil
         }
         ended?.cancel()
     }
 
-    private func follow(_ source: Source) -> Task<Void, Never> {
+    private func follow(_ source: Source, opening: Int) -> Task<Void, Never> {
         Task { [weak self, files] in
             // Before the first look, so that no change falls between the two.
             let changes = files.changes(of: ["", "-wal"], environment: source.environment, log: source.log)
             // How many looks have followed the last change.
             var looks = 1
             do {
-                while let isAnswered = await self?.look(source) {
+                while let isAnswered = await self?.look(source, opening) {
                     if !isAnswered { looks = min(looks, Self.gaps.count - 1) }
                     if !changes.isTold {
                         try await changes.next()
@@ -111,16 +116,17 @@ final class ExternalChanges: Sendable {
     }
 
     /// Looks once; returns whether there was an answer, nil once the connections are gone.
-    private func look(_ source: Source) async -> Bool? {
+    private func look(_ source: Source, _ opening: Int) async -> Bool? {
         do {
             guard let version = try await source.version() else { return nil }
-            let isNew = state.withLock { state in
+            let isNew = state.withLock { state -> Bool? in
+                guard state.openings == opening else { return nil }
                 // Two may look at once, and the older answer come last.
                 defer { state.seen = max(state.seen, version) }
                 return state.seen < version
             }
-            if isNew { await source.changed() }
-            return true
+            if isNew == true { await source.changed() }
+            return isNew.map { _ in true }
         } catch {
             if Task.isCancelled { return nil }
             let isFirst = state.withLock { state in

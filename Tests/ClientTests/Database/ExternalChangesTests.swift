@@ -95,6 +95,37 @@ struct ExternalChangesTests {
         await pool.close()
     }
 
+    /// Former connections may have counted further: what is written behind the next opening would be taken for known.
+    @Test func anAnswerOfFormerConnectionsCountsForNothing() async throws {
+        let changes = changes()
+        let gate = Gate()
+        let isForgotten: () -> Bool
+        do {
+            let (calls, token) = (Lock(0), Looked())
+            isForgotten = { [weak token] in token == nil }
+            try await changes.begin(
+                token.source(quick) {
+                    let isFirst = calls.withLock { calls in
+                        calls += 1
+                        return calls == 1
+                    }
+                    if isFirst { return 1 }
+                    await gate.pass()
+                    return 100
+                })
+        }
+        let observation = changes.observe()
+        try await wait(for: "a look at the former connections") { gate.arrivals == 1 }
+        changes.end()
+        try await changes.begin(looked.source(quick))
+        gate.open()
+        try await wait(for: "its end") { isForgotten() }
+        looked.commit()
+        try await wait(for: "the change") { looked.told == 1 }
+        withExtendedLifetime(observation) {}
+        changes.end()
+    }
+
     @Test func aFailedLookIsSaidOnceAndTheNextOnesFollow() async throws {
         let changes = changes()
         try await changes.begin(looked.source(quick))
