@@ -9,13 +9,15 @@ import Testing
 /// mappers and from those who watch, all at the same time, while another process syncs the file now and then.
 final class LifecycleSequence: Sendable {
     private enum Call: CaseIterable {
-        case query, write, watch, mapper, join, leave, lock, unlock
+        case query, write, watch, follow, mapper, subscribe, join, joinWithSchema, leave, lock, unlock
         case connect, disconnect, clear, clearSoftly, updateSchema, close, delete
 
         /// Whether it goes through the queue of the file, and so never ends with a cancellation of the SDK's own.
         var isWish: Bool {
             switch self {
-            case .query, .write, .watch, .mapper, .join, .leave, .lock, .unlock: false
+            case .query, .write, .watch, .follow, .mapper, .subscribe, .join, .joinWithSchema, .leave, .lock,
+                .unlock:
+                false
             case .connect, .disconnect, .clear, .clearSoftly, .updateSchema, .close, .delete: true
             }
         }
@@ -92,10 +94,15 @@ final class LifecycleSequence: Sendable {
 
     // MARK: Calls
 
-    private func makeDatabase() -> LocalDatabase {
+    private static let changedSchema: Schema = {
+        let lists = Table(name: "lists", columns: [.text("name"), .text("more")])
+        return Schema(tables: TestDatabase.schema.tables.filter { $0.name != "lists" } + [lists])
+    }()
+
+    private func makeDatabase(_ schema: Schema = TestDatabase.schema) -> LocalDatabase {
         let path = folder.file()
         return LocalDatabase(
-            schema: TestDatabase.schema,
+            schema: schema,
             location: Result { () throws(PowerSyncError) in try DatabaseLocation(named: path) },
             logger: DefaultLogger(writers: []), initialStatements: [], groups: groups,
             environment: Self.environment, makeTransport: { SequenceTransport(self) })
@@ -110,8 +117,8 @@ final class LifecycleSequence: Sendable {
         return environment
     }()
 
-    private func join() {
-        let database = makeDatabase()
+    private func join(_ schema: Schema = TestDatabase.schema) {
+        let database = makeDatabase(schema)
         state.withLock { $0.instances.append(database) }
     }
 
@@ -161,12 +168,25 @@ final class LifecycleSequence: Sendable {
                 await make(on: database)
                 break
             }
+        case .follow:
+            for await _ in database.currentStatus.asFlow() {
+                await make(on: database)
+                break
+            }
+        case .subscribe:
+            let (name, ttl) = draw { ($0.pick(["a", "b"]), $0.once(in: 2) ? TimeInterval(0) : nil) }
+            let handle = try await database.syncStream(name: name, params: nil)
+                .subscribe(ttl: ttl, priority: nil)
+            await make(on: database)
+            // Else it goes with its last reference.
+            if draw({ $0.once(in: 2) }) { try await handle.unsubscribe() }
         case .mapper:
             _ = try await database.getAll("SELECT 1") { _ in
                 self.begin(on: database)
                 return 1
             }
         case .join: join()
+        case .joinWithSchema: join(Self.changedSchema)
         case .leave:
             state.withLock { state in
                 if state.instances.count > 1 { state.instances.removeAll { $0 === database } }
@@ -179,9 +199,7 @@ final class LifecycleSequence: Sendable {
         case .clear: try await database.disconnectAndClear()
         case .clearSoftly: try await database.disconnectAndClear(soft: true)
         case .updateSchema:
-            let lists = Table(name: "lists", columns: [.text("name"), .text("more")])
-            try await database.updateSchema(
-                schema: Schema(tables: TestDatabase.schema.tables.filter { $0.name != "lists" } + [lists]))
+            try await database.updateSchema(schema: Self.changedSchema)
         case .close: try await database.close()
         case .delete: try await database.close(deleteDatabase: true)
         }

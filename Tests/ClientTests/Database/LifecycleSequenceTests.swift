@@ -42,7 +42,7 @@ import Testing
 private struct Footprint {
     let descriptors: Int
     let threads: Int
-    /// Bytes that are resident.
+    /// Bytes that are resident and of no file: code that runs for the first time is no growth.
     let memory: Int
 
     /// Looks now; all is 0 where the system does not tell.
@@ -51,7 +51,7 @@ private struct Footprint {
             Memory.returnToSystem()
             let status = String(
                 decoding: FileManager.default.contents(atPath: "/proc/self/status") ?? Data(), as: UTF8.self)
-            let resident = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+            let resident = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
             let kilobytes = try #require(resident?.split { $0 == " " || $0 == "\t" }.dropFirst().first)
             return Footprint(
                 descriptors: try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count,
