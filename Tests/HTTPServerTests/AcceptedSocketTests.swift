@@ -135,13 +135,33 @@ import Testing
             let unshare = unsafeBitCast(try #require(dlsym(nil, "unshare")), to: Unshare.self)
             try #require(unshare(Self.network) == 0)
             descriptor = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)
-            try #require(descriptor >= 0 && system("ip link set lo up") == 0)
+            try #require(descriptor >= 0)
+            try Self.set(isUp: true)
         }
 
         /// From here on nothing arrives any more, and nobody is told.
         func switchOff() throws {
             let setNamespace = unsafeBitCast(try #require(dlsym(nil, "setns")), to: SetNamespace.self)
-            try #require(setNamespace(descriptor, Self.network) == 0 && system("ip link set lo down") == 0)
+            try #require(setNamespace(descriptor, Self.network) == 0)
+            try Self.set(isUp: false)
+        }
+
+        /// Sets the flags of `lo` (netdevice(7)); `ip` is not in every system.
+        private static func set(isUp: Bool) throws {
+            let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+            try #require(probe >= 0)
+            defer { close(probe) }
+            // struct ifreq: the name, then the flags.
+            let request = UnsafeMutableRawBufferPointer.allocate(byteCount: 40, alignment: 8)
+            defer { request.deallocate() }
+            request.initializeMemory(as: UInt8.self, repeating: 0)
+            request.copyBytes(from: Array("lo".utf8))
+            let pointer = try #require(request.baseAddress)
+            try #require(ioctl(probe, UInt(SIOCGIFFLAGS), pointer) == 0)
+            var flags = request.load(fromByteOffset: 16, as: Int16.self)
+            if isUp { flags |= 1 } else { flags &= ~1 }
+            request.storeBytes(of: flags, toByteOffset: 16, as: Int16.self)
+            try #require(ioctl(probe, UInt(SIOCSIFFLAGS), pointer) == 0)
         }
     }
 #endif
