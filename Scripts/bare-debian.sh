@@ -110,8 +110,8 @@ run_command() {
     fi
     mv "$root/source" "$root$home/powersync"
     in_root "$root" "$account" bash -c 'cd ~/powersync && exec "$@" </dev/null' bash "$@" || status=$?
-    # A private Postgres may need a moment after its owner.
-    for _ in {1..50}; do
+    # A private Postgres, and the folder of all its databases, may need a moment after their owner.
+    for _ in {1..600}; do
         left=()
         for process in "$root"/proc/[0-9]*; do
             if [ "${process##*/}" = 1 ]; then continue; fi
