@@ -271,10 +271,20 @@ struct ElsewhereTests {
         }
         #expect(try await isStored() == 1)
         #expect(a.transport.streams.count == 2, "it was requested without a break")
+        // As a process does that syncs on while this one stands still.
+        try await a.database.execute("DELETE FROM ps_stream_subscriptions")
+        try await wait(for: "the next look at what is held") { clock.waiting.contains(.seconds(30)) }
+        clock.advance(by: .seconds(30))
+        try await wait(for: "it to be stored again", read: isStored, until: { $0 == 1 })
         try await handle.unsubscribe()
         clock.advance(by: .seconds(7200))
-        stream.send(SyncLines.tokenExpires(in: 3600))
-        try await wait(for: "it to end", read: isStored, until: { $0 == 0 })
+        try await wait(
+            for: "it to end",
+            read: {
+                // Whichever stream it is by now: what was stored again was requested again.
+                a.transport.streams.last?.send(SyncLines.tokenExpires(in: 3600))
+                return try await isStored()
+            }, until: { $0 == 0 })
         try await a.database.close()
         try await b.database.close()
     }
