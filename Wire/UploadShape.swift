@@ -62,75 +62,69 @@ private struct UploadCounter {
 
     init(limits: UploadLimits) { self.limits = limits }
 
+    /// Passes an element of an array.
+    private typealias ElementPass = (inout UploadCounter, inout JSONScanner) throws(WireError) -> Void
+    /// Passes the value of a member of an object.
+    private typealias MemberPass = (inout UploadCounter, ScannedText, inout JSONScanner) throws(WireError) ->
+        Void
+
     /// Passes the body; what is of another form than an upload is left to its reader.
     mutating func body(_ scanner: inout JSONScanner) throws(WireError) {
-        guard try scanner.peek() == .object else { return try value(&scanner) }
-        try begin()
-        try scanner.beginObject()
-        var isFirst = true
-        while let name = try scanner.nextScannedName(isFirst: isFirst) {
-            member(name, isFirst: isFirst)
-            isFirst = false
+        let transactions: ElementPass = { (counter, scanner) throws(WireError) in
+            try counter.countTransaction()
+            try counter.transaction(&scanner)
+        }
+        let members: MemberPass = { (counter, name, scanner) throws(WireError) in
             switch name {
             case "batch":
-                try countTransaction()
-                try crud(&scanner)
-            case "transactions": try list(&scanner)
-            default: try value(&scanner)
+                try counter.countTransaction()
+                try counter.crud(&scanner)
+            case "transactions": try counter.value(&scanner, elements: transactions)
+            default: try counter.value(&scanner)
             }
         }
-    }
-
-    private mutating func list(_ scanner: inout JSONScanner) throws(WireError) {
-        guard try scanner.peek() == .array else { return try value(&scanner) }
-        try begin()
-        try scanner.beginArray()
-        var isFirst = true
-        while try scanner.nextElement(isFirst: isFirst) {
-            element(isFirst: isFirst)
-            isFirst = false
-            try countTransaction()
-            try transaction(&scanner)
-        }
+        try value(&scanner, members: members)
     }
 
     private mutating func transaction(_ scanner: inout JSONScanner) throws(WireError) {
-        guard try scanner.peek() == .object else { return try value(&scanner) }
-        try begin()
-        try scanner.beginObject()
-        var isFirst = true
-        while let name = try scanner.nextScannedName(isFirst: isFirst) {
-            member(name, isFirst: isFirst)
-            isFirst = false
+        let members: MemberPass = { (counter, name, scanner) throws(WireError) in
             switch name {
-            case "crud": try crud(&scanner)
-            default: try value(&scanner)
+            case "crud": try counter.crud(&scanner)
+            default: try counter.value(&scanner)
             }
         }
+        try value(&scanner, members: members)
     }
 
     /// Passes the operations of one transaction.
     private mutating func crud(_ scanner: inout JSONScanner) throws(WireError) {
-        guard try scanner.peek() == .array else { return try value(&scanner) }
-        try begin()
-        try scanner.beginArray()
-        var count = 0
-        while try scanner.nextElement(isFirst: count == 0) {
-            element(isFirst: count == 0)
-            count += 1
-            operations += 1
-            guard count <= limits.operations else {
-                throw tooLarge("at most \(limits.operations) operations in a transaction", limits.operations)
+        let before = operations
+        let elements: ElementPass = { (counter, scanner) throws(WireError) in
+            counter.operations += 1
+            let limits = counter.limits
+            guard counter.operations - before <= limits.operations else {
+                throw counter.tooLarge(
+                    "at most \(limits.operations) operations in a transaction", limits.operations)
             }
-            guard operations <= limits.requestOperations else {
-                throw tooLarge(
+            guard counter.operations <= limits.requestOperations else {
+                throw counter.tooLarge(
                     "at most \(limits.requestOperations) operations in a request", limits.requestOperations)
             }
-            try value(&scanner)
+            try counter.value(&scanner)
         }
+        try value(&scanner, elements: elements)
     }
 
-    private mutating func value(_ scanner: inout JSONScanner) throws(WireError) {
+    /// Passes a value.
+    ///
+    /// - Parameters:
+    ///   - scanner: stands before it.
+    ///   - elements: passes each element if it is an array; nil for any values.
+    ///   - members: passes the value of each member if it is an object; nil for any values.
+    /// - Throws: `WireError`.
+    private mutating func value(
+        _ scanner: inout JSONScanner, elements: ElementPass? = nil, members: MemberPass? = nil
+    ) throws(WireError) {
         try begin()
         switch try scanner.peek() {
         case .null: _ = try scanner.passNull()
@@ -149,7 +143,7 @@ private struct UploadCounter {
             while try scanner.nextElement(isFirst: isFirst) {
                 element(isFirst: isFirst)
                 isFirst = false
-                try value(&scanner)
+                if let elements { try elements(&self, &scanner) } else { try value(&scanner) }
             }
         case .object:
             try scanner.beginObject()
@@ -157,7 +151,7 @@ private struct UploadCounter {
             while let name = try scanner.nextScannedName(isFirst: isFirst) {
                 member(name, isFirst: isFirst)
                 isFirst = false
-                try value(&scanner)
+                if let members { try members(&self, name, &scanner) } else { try value(&scanner) }
             }
         }
     }
