@@ -1,7 +1,10 @@
 import CPowerSyncSystem
 
-/// Threads for what must block; every signal is blocked in them.
+/// Threads for what must block; every signal is blocked in them, and the system shows them under ``name``.
 package enum DetachedThread {
+    /// What the system calls them.
+    package static let name = POWERSYNC_THREAD_NAME
+
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -9,6 +10,18 @@ struct DetachedThreadTests {
         try DetachedThread.start(stack: stack) { hasRun.withLock { $0 = true } }
         try await wait(for: "the thread") { hasRun.withLock { $0 } }
     }
+
+    #if os(Linux)
+        @Test func theSystemShowsItsName() async throws {
+            let name = Lock<String?>(nil)
+            try DetachedThread.start {
+                let comm = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+                name.withLock { $0 = comm }
+            }
+            try await wait(for: "the thread") { name.withLock { $0 } != nil }
+            #expect(name.withLock { $0 } == DetachedThread.name + "\n")
+        }
+    #endif
 
     /// So the size reaches the system, and what the closure holds goes.
     @Test func aStackThatNoThreadCanHaveIsRefused() {

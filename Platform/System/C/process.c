@@ -21,6 +21,11 @@ struct start {
 static void *run_thread(void *argument) {
     struct start start = *(struct start *)argument;
     free(argument);
+#if defined(__APPLE__)
+    pthread_setname_np(POWERSYNC_THREAD_NAME);
+#else
+    pthread_setname_np(pthread_self(), POWERSYNC_THREAD_NAME);
+#endif
     start.body(start.context);
     return NULL;
 }

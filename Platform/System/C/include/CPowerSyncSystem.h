@@ -79,6 +79,9 @@ void powersync_trim_memory(void);
 
 // MARK: Threads
 
+// What the system calls the threads below: 15 characters at most.
+#define POWERSYNC_THREAD_NAME "powersync"
+
 // Starts a detached thread in which every signal is blocked; a stack of 0 bytes is one of the system's choice.
 int powersync_thread_start(void (*body)(void *context), void *context, size_t stack);
 
