@@ -25,6 +25,13 @@ public struct ConnectOptions: Sendable {
     public var clientConfiguration: SyncClientConfiguration?
     /// Whether the service's default streams are wanted.
     public var includeDefaultStreams: Bool
+    /// How the client learns which checkpoint includes what it has uploaded.
+    public var checkpointMode: CheckpointMode
+    /// Whether changes are uploaded although no stream of the service is open: once for each write, without repetition.
+    ///
+    /// For a backend that may be reached while the service is not. As a rule what is written offline waits for the stream,
+    /// and an app without a network shows no error of uploads.
+    public var uploadWhileDisconnected = false
 
     /// Describes how to sync.
     ///
@@ -35,10 +42,11 @@ public struct ConnectOptions: Sendable {
     ///   - clientConfiguration: logging of requests.
     ///   - appMetadata: texts that appear in the service's log.
     ///   - includeDefaultStreams: whether the service's default streams are wanted.
+    ///   - checkpointMode: how the client learns which checkpoint includes what it has uploaded.
     public init(
         crudThrottle: TimeInterval = 1, retryDelay: TimeInterval = 5, params: JsonParam = [:],
         clientConfiguration: SyncClientConfiguration? = nil, appMetadata: [String: String] = [:],
-        includeDefaultStreams: Bool = true
+        includeDefaultStreams: Bool = true, checkpointMode: CheckpointMode = .legacy
     ) {
         self.crudThrottle = crudThrottle
         self.retryDelay = retryDelay
@@ -47,6 +55,7 @@ public struct ConnectOptions: Sendable {
         self.newClientImplementation = true
         self.clientConfiguration = clientConfiguration
         self.includeDefaultStreams = includeDefaultStreams
+        self.checkpointMode = checkpointMode
     }
 
     /// Describes how to sync, with an option that no longer has an effect.
@@ -59,16 +68,18 @@ public struct ConnectOptions: Sendable {
     ///   - clientConfiguration: logging of requests.
     ///   - appMetadata: texts that appear in the service's log.
     ///   - includeDefaultStreams: whether the service's default streams are wanted.
+    ///   - checkpointMode: how the client learns which checkpoint includes what it has uploaded.
     @available(*, deprecated, message: "newClientImplementation is no longer needed")
     public init(
         crudThrottle: TimeInterval = 1, retryDelay: TimeInterval = 5, params: JsonParam = [:],
         newClientImplementation: Bool = true, clientConfiguration: SyncClientConfiguration? = nil,
-        appMetadata: [String: String] = [:], includeDefaultStreams: Bool = true
+        appMetadata: [String: String] = [:], includeDefaultStreams: Bool = true,
+        checkpointMode: CheckpointMode = .legacy
     ) {
         self.init(
             crudThrottle: crudThrottle, retryDelay: retryDelay, params: params,
             clientConfiguration: clientConfiguration, appMetadata: appMetadata,
-            includeDefaultStreams: includeDefaultStreams)
+            includeDefaultStreams: includeDefaultStreams, checkpointMode: checkpointMode)
         self.newClientImplementation = newClientImplementation
     }
 }

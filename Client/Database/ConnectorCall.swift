@@ -2,7 +2,7 @@ import PowerSyncSystem
 
 /// One call of the app's connector, known by a task-local to all that runs in it.
 final class ConnectorCall: Sendable {
-    enum Kind: String, Sendable { case fetchCredentials, uploadData }
+    enum Kind: String, Sendable { case fetchCredentials, uploadData, postCheckpointRequest }
 
     /// How long a call may go on after it was cancelled, while somebody waits for its end (client-api 2.3).
     static let patience = Duration.seconds(5)

@@ -66,6 +66,11 @@ extension DatabaseGroup {
         }
     }
 
+    /// What syncs here; nil while nothing does.
+    var coordinator: SyncCoordinator? {
+        loop.withLock { $0.reducer.isSyncing ? $0.sync?.coordinator : nil }
+    }
+
     /// Says that the upload queue may have something to do.
     func triggerUpload() {
         loop.withLock { $0.sync }?.coordinator.triggerUpload()

@@ -14,7 +14,7 @@ extension LocalDatabase {
     }
 
     func waitForFirstSync() async throws {
-        try await waitForStatus { $0.hasSynced == true }
+        try await waitForStatus(timeout: nil) { $0.hasSynced == true }
     }
 
     func waitForFirstSync(priority: Int32) async throws {
@@ -22,7 +22,7 @@ extension LocalDatabase {
             throw PowerSyncError(.invalidArgument, "A priority code must not be negative")
         }
         let priority = BucketPriority(priority)
-        try await waitForStatus { $0.statusForPriority(priority).hasSynced == true }
+        try await waitForStatus(timeout: nil) { $0.statusForPriority(priority).hasSynced == true }
     }
 
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws {
@@ -33,8 +33,28 @@ extension LocalDatabase {
         try await group.submit(.connect, of: self, .connect(connect))
     }
 
+    func connect(
+        connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?, waitForConnection: Bool
+    ) async throws {
+        try await connect(connector: connector, options: options)
+        guard waitForConnection, let session = group.coordinator?.status.session else { return }
+        try await group.status.progress.waitForConnection(in: session)
+    }
+
+    func triggerCrudUpload() async throws {
+        _ = try await pool()
+        group.triggerUpload()
+    }
+
     func disconnect() async throws {
         try await group.submit(.disconnect, of: self)
+    }
+
+    func requestCheckpoint() async throws -> any CheckpointRequest {
+        _ = try await pool()
+        guard let coordinator = group.coordinator else { throw CheckpointRequestError.notConnecting }
+        return RequestedCheckpoint(
+            try await coordinator.requestCheckpoint(), in: group.status.progress, environment: environment)
     }
 
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
@@ -47,6 +67,7 @@ extension LocalDatabase {
                     try ClearMark.leave(connection)
                 }
             }
+            self.group.status.progress.forgetRequests()
             do {
                 try await self.refreshStatus(pool, resetting: true)
             } catch {
@@ -188,6 +209,13 @@ extension LocalDatabase {
         }
         sync.retryDelay = Duration(waiting: options.retryDelay)
         sync.uploadThrottle = Duration(waiting: options.crudThrottle)
+        sync.uploadsWhileDisconnected = options.uploadWhileDisconnected
+        if case .requests(let delay) = options.checkpointMode {
+            sync.start.checkpointMode = .requests
+            // Less would ask for the same again while the service makes the checkpoint.
+            sync.checkpointRequestPatience = max(
+                sync.checkpointRequestPatience, Duration(waiting: delay ?? 0))
+        }
         let group = group
         return SyncCoordinator(
             database: SyncDatabase(pool: pool, environment: environment),
@@ -203,13 +231,35 @@ extension LocalDatabase {
                     try await group.call(.uploadData, of: self) {
                         try await connector.uploadData(database: self)
                     }
-                }),
+                },
+                postCheckpointRequest: customPost(connector, options)),
             transport: try transport(options),
             options: sync,
             status: SyncStatusHub(of: group.status),
             activeStreams: { group.streams.active },
             environment: environment,
             log: syncLog)
+    }
+
+    /// What stores checkpoint requests in place of the service, if the connector does.
+    private func customPost(
+        _ connector: any PowerSyncBackendConnectorProtocol, _ options: ConnectOptions
+    ) -> SyncBackend.CheckpointRequestPost? {
+        guard let connector = connector as? any CustomCheckpointRequestConnector else { return nil }
+        guard case .requests = options.checkpointMode else {
+            logger.warning(
+                """
+                The connector stores checkpoint requests, but none are made: connect with the option checkpointMode: \
+                .requests().
+                """, tag: LogTag.sync)
+            return nil
+        }
+        let group = group
+        return { id, clientID in
+            try await group.call(.postCheckpointRequest, of: self) {
+                try await connector.postCheckpointRequest(id, clientId: clientID)
+            }
+        }
     }
 
     /// Where syncing logs.

@@ -2,6 +2,12 @@ import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncWire
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// One database as the app holds it; instances of the same file share a ``DatabaseGroup``, whose loop opens, connects,
 /// clears and closes.
 final class LocalDatabase: PowerSyncDatabaseProtocol {
@@ -67,10 +73,13 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
 
     var currentStatus: any SyncStatus { LiveSyncStatus(feed: member.status) }
 
-    /// Waits until a condition on the status holds.
-    func waitForStatus(_ condition: @escaping @Sendable (SyncStatusValue) -> Bool) async throws {
-        _ = try await pool()
-        try await member.status.wait(until: condition)
+    func waitForStatus(
+        timeout: TimeInterval?, until condition: @escaping @Sendable (any SyncStatusData) -> Bool
+    ) async throws {
+        try await limited(to: timeout) {
+            _ = try await self.pool()
+            try await self.member.status.wait(until: condition)
+        }
     }
 
     // MARK: Opening and closing

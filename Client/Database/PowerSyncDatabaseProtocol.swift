@@ -33,6 +33,36 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// waits for its turn (``SyncStatusData/isSyncedElsewhere``).
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws
 
+    /// Starts syncing as ``connect(connector:options:)``, and waits for the first connection if asked to.
+    ///
+    /// - Parameters:
+    ///   - connector: the app's connector.
+    ///   - options: how to sync; nil for what is usual.
+    ///   - waitForConnection: whether to return only when the service has accepted the connection. Does not wait while
+    ///     another process syncs the same file.
+    /// - Throws: the first error of the network or the service if it came before a connection; syncing goes on then, and is
+    ///   tried again. `PowerSyncError` if the database is disconnected meanwhile, `CancellationError`.
+    func connect(
+        connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?, waitForConnection: Bool
+    ) async throws
+
+    /// Begins to upload what is queued, if a stream is open; returns at once.
+    ///
+    /// There is no need to call it for writes of this library: it is for an app that knows that its backend accepts
+    /// again what it has refused. Throws `PowerSyncError` when the database is closed.
+    func triggerCrudUpload() async throws
+
+    /// Waits until a condition on the status holds, at once if it does.
+    ///
+    /// - Parameters:
+    ///   - timeout: the longest time in seconds; nil for no limit.
+    ///   - condition: looks at a status; must be quick and call nothing else.
+    /// - Throws: `PowerSyncError` with the code `timedOut` when the time is over, with `closed` when the database is closed;
+    ///   `CancellationError`.
+    func waitForStatus(
+        timeout: TimeInterval?, until condition: @escaping @Sendable (any SyncStatusData) -> Bool
+    ) async throws
+
     /// Returns the version of the core, such as `0.5.3/swift`.
     func getPowerSyncVersion() async throws -> String
 
@@ -54,6 +84,15 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Throws: `PowerSyncError`; nothing has been removed then. `operationFailed` also while another process syncs the
     ///   same file; this one is then disconnected all the same.
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws
+
+    /// Asks the service for a checkpoint that includes everything that was written to its database so far.
+    ///
+    /// Without a connection to the service it waits for one, whose next attempt begins at once then. It needs
+    /// ``CheckpointMode/requests(checkpointRequestRetryDelay:)``.
+    ///
+    /// - Returns: what to wait with until the checkpoint is applied here.
+    /// - Throws: ``CheckpointRequestError``; `CancellationError` when the task is cancelled.
+    func requestCheckpoint() async throws -> any CheckpointRequest
 
     /// Returns a stream to subscribe to; nothing happens before ``SyncStream/subscribe(ttl:priority:)``.
     func syncStream(name: String, params: JsonParam?) -> any SyncStream
@@ -126,6 +165,45 @@ extension PowerSyncDatabaseProtocol {
     /// Stops syncing and removes the data, that of local-only tables too.
     public func disconnectAndClear(soft: Bool) async throws {
         try await disconnectAndClear(clearLocal: true, soft: soft)
+    }
+
+    /// Starts syncing; a database of another making waits for no connection.
+    public func connect(
+        connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?, waitForConnection: Bool
+    ) async throws {
+        try await connect(connector: connector, options: options)
+        if waitForConnection { try await waitForStatus { $0.connected } }
+    }
+
+    /// Throws `PowerSyncError`: a database of another making need not know how.
+    public func triggerCrudUpload() async throws {
+        throw PowerSyncError(.invalidState, "This database uploads by itself alone")
+    }
+
+    /// Waits without a limit until a condition on the status holds, at once if it does.
+    ///
+    /// - Parameter condition: looks at a status; must be quick and call nothing else.
+    /// - Throws: `PowerSyncError` with the code `closed` when the database is closed; `CancellationError`.
+    public func waitForStatus(
+        until condition: @escaping @Sendable (any SyncStatusData) -> Bool
+    ) async throws {
+        try await waitForStatus(timeout: nil, until: condition)
+    }
+
+    /// Waits until a condition on the status holds, at once if it does.
+    public func waitForStatus(
+        timeout: TimeInterval?, until condition: @escaping @Sendable (any SyncStatusData) -> Bool
+    ) async throws {
+        try await limited(to: timeout) {
+            for await status in self.currentStatus.asFlow() where condition(status) { return }
+            try Task.checkCancellation()
+            throw PowerSyncError.closed
+        }
+    }
+
+    /// Throws ``CheckpointRequestError``: a database of another making need not know checkpoint requests.
+    public func requestCheckpoint() async throws -> any CheckpointRequest {
+        throw CheckpointRequestError.operationFailed(message: "This database knows no checkpoint requests.")
     }
 
     /// Returns once the data of a priority was complete; at once if it was before.

@@ -44,6 +44,7 @@ extension PowerSyncError.Code {
         case .closed: "The database is closed"
         case .invalidState: "The call does not fit the state of the database"
         case .invalidArgument: "An argument is of the wrong kind"
+        case .timedOut: "The time is over"
         case .missingRow: "The query returned no row"
         default: "The operation failed"
         }

@@ -88,6 +88,8 @@ extension PowerSyncError {
         public static let invalidState = Code(rawValue: "invalidState")
         /// An argument is of the wrong kind.
         public static let invalidArgument = Code(rawValue: "invalidArgument")
+        /// The time that the app gave is over.
+        public static let timedOut = Code(rawValue: "timedOut")
         /// A query returned no row where one was expected.
         public static let missingRow = Code(rawValue: "missingRow")
         /// The error tells nothing of its kind.

@@ -43,6 +43,8 @@ package final class SharedStatus: Sendable {
         func tell() { for observer in observers { observer(snapshot) } }
     }
 
+    /// What syncing has come to, for whoever waits for a part of it.
+    let progress = SessionProgress()
     private let state: Lock<State>
     /// Held from a change until it is told, so that statuses come in their order; taken before `state`.
     ///

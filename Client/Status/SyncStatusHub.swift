@@ -6,7 +6,8 @@ package final class SyncStatusHub: Sendable {
     /// Raised when a stream is lost.
     let disconnected = AsyncFlag()
     private let shared: SharedStatus
-    private let session: Int
+    /// The number of the session.
+    let session: Int
 
     /// Begins a session.
     ///
@@ -15,6 +16,22 @@ package final class SyncStatusHub: Sendable {
         self.shared = shared
         session = shared.beginSession()
     }
+
+    /// Lets those go who wait for a session that was never run.
+    deinit { endSession() }
+
+    /// What syncing has come to, for whoever waits for a part of it.
+    var progress: SessionProgress { shared.progress }
+
+    /// Says that this session begins.
+    ///
+    /// - Parameter requestsCheckpoints: whether it asks for checkpoints.
+    func beginSession(requestsCheckpoints: Bool) {
+        progress.begin(session, requestsCheckpoints: requestsCheckpoints)
+    }
+
+    /// Says that this session is over.
+    func endSession() { progress.end(session) }
 
     /// The newest status, whoever told it.
     package var current: SyncStatusSnapshot { shared.current ?? SyncStatusSnapshot() }
@@ -51,11 +68,14 @@ package final class SyncStatusHub: Sendable {
 
     /// Ends uploading with an error.
     func uploadFailed(_ error: any Error) {
+        var isShown = false
         update { snapshot in
+            isShown = true
             snapshot.uploading = false
             snapshot.uploadError = error
             return true
         }
+        if isShown { progress.failed(error) }
     }
 
     /// Takes the upload error away.
@@ -73,16 +93,27 @@ package final class SyncStatusHub: Sendable {
 
     private func change(error: (any Error)?, _ change: (inout SyncIterationStatus) -> Void) {
         var isLost = false
+        var shown: (any Error)?
+        var applied: Int64?
+        var isConnected: Bool?
         update { snapshot in
             var iteration = snapshot.iteration
             change(&iteration)
             guard error != nil || iteration != snapshot.iteration else { return false }
             isLost = snapshot.connected && !iteration.connected
+            if iteration.appliedCheckpointRequestID != snapshot.iteration.appliedCheckpointRequestID {
+                applied = iteration.appliedCheckpointRequestID
+            }
+            if iteration.connected != snapshot.connected { isConnected = iteration.connected }
+            shown = error
             snapshot.iteration = iteration
             if let error { snapshot.downloadError = error }
             return true
         }
         if isLost { disconnected.raise() }
+        if let isConnected { progress.connected(isConnected) }
+        if let applied { progress.applied(applied) }
+        if let shown { progress.failed(shown) }
     }
 
     private func update(_ change: (inout SyncStatusSnapshot) -> Bool) {

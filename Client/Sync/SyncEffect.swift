@@ -5,7 +5,7 @@ package enum SyncEffect: Sendable {
     /// Do this in the database now, in the same transaction, and feed the outcome back.
     case perform(SyncTask)
     /// Open a stream with this request and, if there is one, send the checkpoint request beside it.
-    case open(SyncStreamRequest, checkpointRequest: CheckpointRequest? = nil)
+    case open(SyncStreamRequest, checkpointRequest: CheckpointRequestBody? = nil)
     /// The status is now this.
     case status(SyncIterationStatus)
     /// Tell the app's log.

@@ -14,11 +14,11 @@ extension SyncReducer {
                 includeDefaults: state.start.includeDefaults,
                 subscriptions: preparation.subscriptions.map(StreamSubscription.init)),
             appMetadata: state.start.appMetadata)
-        let checkpoint: CheckpointRequest? =
+        let checkpoint: CheckpointRequestBody? =
             switch state.start.checkpointMode {
             case .legacy: nil
             case .requests:
-                CheckpointRequest(clientID: preparation.clientID, id: preparation.firstCheckpointRequest)
+                CheckpointRequestBody(clientID: preparation.clientID, id: preparation.firstCheckpointRequest)
             }
         return tell(&state) + [.open(request, checkpointRequest: checkpoint)]
     }

@@ -31,7 +31,7 @@ struct SyncHTTP: Sendable {
 
     /// The request for a checkpoint that includes all uploads so far (client-core 8.4).
     func checkpointRequest(
-        _ request: CheckpointRequest, with credentials: SyncCredentials
+        _ request: CheckpointRequestBody, with credentials: SyncCredentials
     ) -> SyncHTTPRequest {
         SyncHTTPRequest(
             method: "POST", url: credentials.address(of: "sync/checkpoint-request"),

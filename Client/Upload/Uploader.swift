@@ -107,7 +107,9 @@ struct Uploader: Sendable {
         switch options.start.checkpointMode {
         case .legacy: id = try await writeCheckpoint(clientID)
         case .requests:
-            guard let next = try await checkpointRequests.next(clientID: clientID) else { return .unknown }
+            guard let next = try await checkpointRequests.next(clientID: clientID, after: write) else {
+                return .unknown
+            }
             id = next
         }
         guard try await database.write({ try $0.setTarget(id, ifLastWriteIs: write) }) else {

@@ -1,46 +1,73 @@
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncWire
 
 /// The ids with which this client asks for checkpoints, and their way to the service (client-core 8.4).
 struct CheckpointRequests: Sendable {
-    /// How long a request may take to show in a checkpoint before it is sent again.
-    static let patience = Duration.seconds(10)
-
-    let database: SyncDatabase
-    let credentials: CredentialsCache
-    let transport: any SyncTransport
-    let http: SyncHTTP
-    let environment: SyncEnvironment
-    let log: SyncLog
-    /// Whether ids may be allocated: only after the service has answered the request of the open stream.
-    let seed = CheckpointSeed()
+    private let database: SyncDatabase
+    private let credentials: CredentialsCache
+    private let transport: any SyncTransport
+    private let http: SyncHTTP
+    private let options: SyncOptions
+    private let environment: SyncEnvironment
+    private let log: SyncLog
+    /// What takes the place of the service's endpoint; nil for that.
+    private let custom: SyncBackend.CheckpointRequestPost?
+    /// Where it says how far it is.
+    let progress: SessionProgress
+    /// Ends the pause after a failure: somebody waits for a stream.
+    private let reconnect: @Sendable () -> Void
     /// Raised when a request was sent whose checkpoint is to be waited for.
     let sent = AsyncFlag()
+    /// The last local write for which a pause was ended.
+    private let impatience = Lock<Int64>(0)
+
+    init(
+        database: SyncDatabase, credentials: CredentialsCache, transport: any SyncTransport, http: SyncHTTP,
+        options: SyncOptions, environment: SyncEnvironment, log: @escaping SyncLog,
+        custom: SyncBackend.CheckpointRequestPost?, progress: SessionProgress,
+        reconnect: @escaping @Sendable () -> Void
+    ) {
+        self.database = database
+        self.credentials = credentials
+        self.transport = transport
+        self.http = http
+        self.options = options
+        self.environment = environment
+        self.log = log
+        self.custom = custom
+        self.progress = progress
+        self.reconnect = reconnect
+    }
 
     /// Sends the request that a stream begins with, and later ones again until they are applied.
     ///
     /// - Parameter first: the request of the stream.
     /// - Throws: what makes it impossible to ask for checkpoints, which is the end of the iteration: a service before
     ///   1.24 has no such endpoint and answers 404. `CancellationError`.
-    func run(from first: CheckpointRequest) async throws {
-        let answer = try await send(first)
+    func run(from first: CheckpointRequestBody) async throws {
+        let answer: Int64
+        do {
+            answer = try await send(first)
+        } catch {
+            if Self.isUnsupported(error) { progress.seed(.refused) }
+            throw error
+        }
         try await database.write { store in
             let current = try store.currentCheckpointRequest() ?? 0
             // An upload of the stream before may have taken an id meanwhile, which must not be given out again.
             try store.seedCheckpointRequest(current > first.id ? max(current, answer) : answer)
         }
-        seed.set(.seeded)
+        progress.seed(.answered)
         while true {
-            guard let waiting = try await database.read({ try $0.unappliedCheckpointRequest() }) else {
+            guard let waiting = try await unapplied() else {
                 try await sent.wait()
                 continue
             }
-            try await environment.sleep(Self.patience)
-            guard try await database.read({ try $0.unappliedCheckpointRequest() }) == waiting else {
-                continue
-            }
+            try await environment.sleep(options.checkpointRequestPatience)
+            guard try await unapplied() == waiting else { continue }
             do {
-                _ = try await send(CheckpointRequest(clientID: first.clientID, id: waiting))
+                _ = try await send(CheckpointRequestBody(clientID: first.clientID, id: waiting))
             } catch {
                 try Task.checkCancellation()
                 log(.warning, "Repeating a checkpoint request has failed: \(error)")
@@ -50,13 +77,82 @@ struct CheckpointRequests: Sendable {
 
     /// Asks for a checkpoint that includes everything uploaded so far.
     ///
-    /// - Parameter clientID: the id of this client.
+    /// - Parameters:
+    ///   - clientID: the id of this client.
+    ///   - write: the number of the last local write. If no stream is open, each one ends one pause before the next.
     /// - Returns: the write checkpoint to wait for; nil when no stream is open, where ids cannot be allocated.
     /// - Throws: what fails on the way; `CancellationError`.
-    func next(clientID: String) async throws -> Int64? {
-        guard try await seed.wait() else { return nil }
-        let id = try await database.write { try $0.nextCheckpointRequest() }
-        let answer = try await send(CheckpointRequest(clientID: clientID, id: id))
+    func next(clientID: String, after write: Int64) async throws -> Int64? {
+        if progress.state.current.seed == .closed, impatience.withLock({ $0 < write }) {
+            impatience.withLock { $0 = write }
+            reconnect()
+        }
+        guard try await progress.state.wait(until: { $0.seed != .waiting }).seed == .answered else {
+            return nil
+        }
+        return try await send(nextOf: clientID, id: database.write { try $0.nextCheckpointRequest() })
+    }
+
+    /// Asks for a checkpoint on behalf of the app, and waits as long as the service cannot be reached.
+    ///
+    /// - Parameter session: the sync session with whose end the wait ends.
+    /// - Returns: the number of the request in ``SessionProgress``.
+    /// - Throws: `CheckpointRequestError`, `CancellationError`.
+    func request(in session: Int) async throws -> Int {
+        var id: Int64?
+        if progress.state.current.seed == .closed { reconnect() }
+        while true {
+            let state = try await progress.state.wait { state in
+                state.session != session || state.seed == .answered || state.seed == .refused
+            }
+            guard state.session == session else { throw CheckpointRequestError.notConnecting }
+            guard state.seed == .answered else { throw CheckpointRequestError.instanceNotSupported }
+            do {
+                let known = id
+                let (clientID, next) = try await database.write { store in
+                    (
+                        try CoreExtension.of(store.connection).clientID(),
+                        try known ?? store.nextCheckpointRequest()
+                    )
+                }
+                id = next
+                let answer = try await send(nextOf: clientID, id: next)
+                let number = progress.state.change { $0.add(answer) }
+                sent.raise()
+                return number
+            } catch {
+                try Task.checkCancellation()
+                guard Self.isTemporary(error) else { throw Self.shown(error) }
+                log(.info, "A checkpoint request has failed and is sent again: \(error)")
+            }
+            try await waitToRetry(after: state)
+        }
+    }
+
+    /// Waits for the retry delay, but not longer than until another stream has begun.
+    private func waitToRetry(after state: SessionProgress.State) async throws {
+        let delay = options.retryDelay * (0.9 + 0.2 * environment.random())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [environment] in try await environment.sleep(delay) }
+            group.addTask { [progress] in
+                _ = try await progress.state.wait { $0.seedChanges != state.seedChanges }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Returns the id to repeat: that was allocated last, while something waits for one that does not show in a checkpoint.
+    private func unapplied() async throws -> Int64? {
+        let isAwaited = progress.state.current.awaited != nil
+        return try await database.read { store in
+            try isAwaited ? store.currentCheckpointRequest() : store.unappliedCheckpointRequest()
+        }
+    }
+
+    /// Sends a request with an id that was just allocated; returns the id that the service will show.
+    private func send(nextOf clientID: String, id: Int64) async throws -> Int64 {
+        let answer = try await send(CheckpointRequestBody(clientID: clientID, id: id))
         if answer > id {
             // Somebody else counts for this client: later ids must be above what the service has stored.
             try await database.write { store in
@@ -68,46 +164,47 @@ struct CheckpointRequests: Sendable {
         return answer
     }
 
-    private func send(_ request: CheckpointRequest) async throws -> Int64 {
+    private func send(_ request: CheckpointRequestBody) async throws -> Int64 {
+        if let custom {
+            do {
+                return try await custom(request.id, request.clientID)
+            } catch {
+                try Task.checkCancellation()
+                if error is CheckpointRequestError { throw error }
+                throw CheckpointRequestError.operationFailed(
+                    message: "Custom checkpoint request failed.", underlyingError: error)
+            }
+        }
         let credentials = try await credentials.credentials()
         let response = try await transport.send(http.checkpointRequest(request, with: credentials))
         if response.status == 401 { await self.credentials.invalidate(credentials) }
         return try SyncHTTP.checkpointRequest(from: response)
     }
-}
 
-/// Whether ids of checkpoint requests may be allocated.
-final class CheckpointSeed: Sendable {
-    enum Phase: Sendable {
-        /// No stream is open that asks for checkpoints.
-        case closed
-        /// The request of the stream is under way.
-        case waiting
-        /// The service has answered.
-        case seeded
-    }
+    // MARK: Errors
 
-    private let phase = Lock(Phase.closed)
-    private let changed = AsyncFlag()
-
-    /// Never blocks.
-    func set(_ phase: Phase) {
-        self.phase.withLock { $0 = phase }
-        changed.raise()
-    }
-
-    /// Waits for the answer; for one task at a time.
-    ///
-    /// - Returns: false when no stream is open, or no longer.
-    /// - Throws: `CancellationError`.
-    func wait() async throws -> Bool {
-        while true {
-            switch phase.withLock({ $0 }) {
-            case .closed: return false
-            case .waiting: try await changed.wait()
-            case .seeded: return true
-            }
+    private static func isUnsupported(_ error: any Error) -> Bool {
+        if case CheckpointRequestError.instanceNotSupported? = error as? CheckpointRequestError {
+            return true
         }
+        return (error as? SyncError)?.status == 404
+    }
+
+    /// Whether a request that failed is worth another try without anybody doing something about it.
+    private static func isTemporary(_ error: any Error) -> Bool {
+        switch error {
+        case is CheckpointRequestError, is SQLiteError: false
+        case let error as SyncError:
+            // 401: the next try brings new credentials.
+            error.status.map { [401, 408, 429].contains($0) || $0 >= 500 } ?? true
+        default: true
+        }
+    }
+
+    private static func shown(_ error: any Error) -> any Error {
+        if error is CheckpointRequestError { return error }
+        if isUnsupported(error) { return CheckpointRequestError.instanceNotSupported }
+        return CheckpointRequestError.operationFailed(underlyingError: PowerSyncError.shown(error))
     }
 }
 

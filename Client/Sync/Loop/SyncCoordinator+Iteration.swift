@@ -39,7 +39,7 @@ extension SyncCoordinator {
     private func stream() async throws -> SyncCloseReason {
         var start = options.start
         start.activeStreams = activeStreams()
-        var opening: (request: SyncStreamRequest, checkpoint: CheckpointRequest?)?
+        var opening: (request: SyncStreamRequest, checkpoint: CheckpointRequestBody?)?
         for effect in try await step(.start(start)) {
             if case .open(let request, let checkpoint) = effect { opening = (request, checkpoint) }
         }
@@ -55,12 +55,12 @@ extension SyncCoordinator {
             group.addTask { await self.read(request, into: inlet) }
             group.addTask { await self.prefetchCredentials(on: prefetch, notBefore: earliest) }
             if let checkpoint {
-                checkpointRequests.seed.set(.waiting)
+                status.progress.seed(.waiting)
                 group.addTask { await self.requestCheckpoints(from: checkpoint, of: inlet) }
             }
             group.addTask { await self.watchLines(waiting) }
             defer {
-                checkpointRequests.seed.set(.closed)
+                if checkpoint != nil { status.progress.seed(.closed) }
                 group.cancelAll()
             }
             return try await self.handle(inlet, prefetch: prefetch, waiting: waiting)
@@ -168,7 +168,7 @@ extension SyncCoordinator {
 
     /// Asks for checkpoints as long as the stream is open; a stream whose first request fails is of no use.
     private nonisolated func requestCheckpoints(
-        from first: CheckpointRequest, of inlet: SyncMailbox.Inlet
+        from first: CheckpointRequestBody, of inlet: SyncMailbox.Inlet
     ) async {
         do {
             try await checkpointRequests.run(from: first)

@@ -55,11 +55,15 @@ package actor SyncCoordinator {
         self.log = log
         credentials = CredentialsCache(executor: environment.executor, fetch: backend.fetchCredentials)
         http = SyncHTTP(userAgent: options.userAgent, prefersBinaryLines: options.prefersBinaryLines)
+        let mailbox = mailbox
         checkpointRequests = CheckpointRequests(
-            database: database, credentials: credentials, transport: transport, http: http,
-            environment: environment, log: log)
+            database: database, credentials: credentials, transport: transport, http: http, options: options,
+            environment: environment, log: log, custom: backend.postCheckpointRequest,
+            progress: status.progress, reconnect: { mailbox.post(.pauseEnded) })
         retry = RetryPolicy(base: options.retryDelay)
         pace = BatchPace(options.tuning)
+        // Not only when it runs: who has connected may ask at once.
+        beginSession()
     }
 
     /// Says that the upload queue may have something to do; never blocks.
@@ -67,6 +71,17 @@ package actor SyncCoordinator {
 
     /// Says that the app holds other streams, or subscribed to others, than before; never blocks.
     package nonisolated func subscriptionsChanged() { mailbox.post(.subscriptionsChanged) }
+
+    /// Asks for a checkpoint that includes everything written to the service so far (client-api 1.20).
+    ///
+    /// - Returns: the number of the request in ``SyncStatusHub/progress``.
+    /// - Throws: `CheckpointRequestError`, `CancellationError`.
+    nonisolated func requestCheckpoint() async throws -> Int {
+        guard options.start.checkpointMode == .requests else {
+            throw CheckpointRequestError.checkpointRequestsNotEnabled
+        }
+        return try await checkpointRequests.request(in: status.session)
+    }
 
     /// Syncs until the task is cancelled; returns when the last of it is over.
     ///
@@ -77,10 +92,12 @@ package actor SyncCoordinator {
             http: http, checkpointRequests: checkpointRequests, options: options, status: status,
             environment: environment, log: log, trigger: uploads,
             roundEnded: { [mailbox] in mailbox.post(.uploadCompleted) })
+        beginSession()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await uploader.run() }
             if options.uploadsWhileDisconnected { uploads.raise() }
             while !Task.isCancelled { await pause(after: await iterate()) }
+            status.endSession()
             group.cancelAll()
         }
         // A stream that closed to be opened again at once is still shown as connected.
@@ -88,6 +105,10 @@ package actor SyncCoordinator {
         // What was subscribed to while it stopped no stream has shown. Shielded, as the end of an iteration is.
         await Task(executorPreference: environment.executor) { await self.showSubscriptions() }.value
         await credentials.invalidate()
+    }
+
+    private nonisolated func beginSession() {
+        status.beginSession(requestsCheckpoints: options.start.checkpointMode == .requests)
     }
 
     /// Waits between two iterations; what the app subscribes to meanwhile is shown at once.

@@ -8,6 +8,8 @@ package struct SyncOptions: Sendable {
     package var retryDelay = Duration.seconds(5)
     /// The least time between the starts of two upload rounds.
     package var uploadThrottle = Duration.seconds(1)
+    /// How long a checkpoint request may take to show in a checkpoint before it is sent again.
+    package var checkpointRequestPatience = Duration.seconds(10)
     /// Whether changes are uploaded although no stream is open (client-api 3.2).
     package var uploadsWhileDisconnected = false
     /// The largest line of a stream in bytes; a row of 16 MiB doubles when it is escaped.
@@ -30,13 +32,21 @@ package struct SyncBackend: Sendable {
     /// Uploads some of the queue.
     package var uploadData: @Sendable () async throws -> Void
 
+    /// Stores a checkpoint request in place of the service; gets its id and that of the client, and returns the greatest
+    /// id that is stored.
+    package typealias CheckpointRequestPost = @Sendable (Int64, String) async throws -> Int64
+    /// Stores checkpoint requests in place of the service; nil for a backend that does not.
+    package var postCheckpointRequest: CheckpointRequestPost?
+
     /// Makes a backend of its parts.
     package init(
         fetchCredentials: @escaping @Sendable () async throws -> SyncCredentials?,
-        uploadData: @escaping @Sendable () async throws -> Void
+        uploadData: @escaping @Sendable () async throws -> Void,
+        postCheckpointRequest: CheckpointRequestPost? = nil
     ) {
         self.fetchCredentials = fetchCredentials
         self.uploadData = uploadData
+        self.postCheckpointRequest = postCheckpointRequest
     }
 }
 

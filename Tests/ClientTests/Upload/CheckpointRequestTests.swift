@@ -188,11 +188,32 @@ import Testing
             #expect(await rig.status.uploadError == nil)
         }
     }
-}
 
-extension SyncHTTPResponse {
-    /// The answer to a checkpoint request.
-    fileprivate static func checkpointRequest(_ id: Int) -> SyncHTTPResponse {
-        SyncHTTPResponse(status: 200, body: Array("{\"data\":{\"checkpoint_request_id\":\"\(id)\"}}".utf8))
+    @Test("216 A write that needs a checkpoint ends the pause before the next stream, once")
+    func aWriteDuringAPauseReconnects() async throws {
+        let rig = try await SyncRig(
+            transport: ScriptedTransport(answers: [
+                .checkpointRequest(1), .status(503), .checkpointRequest(1),
+            ]),
+            options: {
+                $0.start.checkpointMode = .requests
+                $0.uploadsWhileDisconnected = true
+                $0.retryDelay = .seconds(10)
+            })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await sync(rig)
+            try await rig.finishUploads()
+            stream.cut()
+            try await wait(for: "the pause") { rig.clock.waiting.contains(.seconds(10)) }
+            try await rig.writeLocally()
+            // Nobody has moved the clock.
+            _ = try await rig.stream(1)
+            // That stream ends with its first request: the same write does not end the next pause.
+            try await wait(for: "the pause after it") { rig.clock.waiting.contains(.seconds(10)) }
+            try await rig.finishUploads()
+            #expect(rig.transport.streams.count == 2)
+            rig.clock.advance(by: .seconds(10))
+            _ = try await rig.stream(2)
+        }
     }
 }

@@ -69,6 +69,11 @@ extension SyncHTTPResponse {
         SyncHTTPResponse(status: 200, body: Array("{\"data\":{\"write_checkpoint\":\"\(id)\"}}".utf8))
     }
 
+    /// The answer to a checkpoint request.
+    static func checkpointRequest(_ id: Int) -> SyncHTTPResponse {
+        SyncHTTPResponse(status: 200, body: Array("{\"data\":{\"checkpoint_request_id\":\"\(id)\"}}".utf8))
+    }
+
     /// An answer with that status and no body.
     static func status(_ status: Int) -> SyncHTTPResponse { SyncHTTPResponse(status: status, body: []) }
 }
