@@ -7,8 +7,8 @@ SHELL := bash
 ARGS ?=
 DEBUG := .build/debug
 
-.PHONY: help setup demo up build test test-unit test-package test-busy test-postgres-18 test-sanitize lint format bench \
-	fuzz mutants nightly release clean
+.PHONY: help setup demo up build test test-unit test-package test-api test-busy test-postgres-18 test-sanitize lint format docs \
+	bench fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -45,6 +45,10 @@ test-unit: setup ## Run the tests that need no network and no database (at most 
 test-package: setup ## Build and run a package outside of this one that depends on it, as README.md says
 	@Scripts/outside-package.sh
 
+test-api: setup ## Compare the client's public API with the contract, write its reference, and fetch pages of that
+	@Scripts/parity.sh
+	@Scripts/docs-test.sh
+
 test-busy: setup ## Run all tests with two busy processes beside them, as on a machine that others use
 	@Scripts/busy.sh Scripts/test.sh $(ARGS)
 
@@ -59,6 +63,9 @@ lint: ## Check format, documentation, arrows between parts, compose file, and th
 
 format: ## Format all Swift files in place
 	@swift format --in-place --recursive --parallel $(wildcard *.swift Wire Platform Client Conformance Backend MockService Stack Tests Benchmarks Examples)
+
+docs: setup ## Write the reference of the client into .build/docs (ARGS=--serve shows it on 127.0.0.1)
+	@Scripts/docs.sh $(ARGS)
 
 bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)

@@ -17,7 +17,7 @@ narrow=(ARGS='--filter None' DATABASE_URI=postgresql://h/d POWERSYNC_TESTS=unit 
     POWERSYNC_PROPERTY_SEEDS=1 POWERSYNC_LIFECYCLES=1)
 env "PATH=$folder/bin:$PATH" "$kept" "${narrow[@]}" "$folder/.ci/run" >/dev/null
 status=0
-for target in test test-package lint; do
+for target in test test-package test-api lint; do
     for setting in "${narrow[@]}"; do
         if grep -qxF -- "$setting" "$folder/told-$target"; then
             echo "$setting reaches make $target"

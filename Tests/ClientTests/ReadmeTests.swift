@@ -46,6 +46,15 @@ struct ReadmeTests {
         try await database.close()
     }
 
+    /// What the README shows is built and run: the reference shows nothing else.
+    @Test func codeInTheReferenceIsThatOfTheReadme() throws {
+        let readme = try Repository.text("README.md")
+        let blocks = try Repository.text("Documentation/PowerSync.docc/PowerSync.md")
+            .components(separatedBy: "\n```").filter { $0.hasPrefix("swift\n") }
+        #expect(blocks.count == 2)
+        for block in blocks { #expect(readme.contains(block.dropFirst("swift".count) + "\n"), "\(block)") }
+    }
+
     @Test func readmeShowsThisCodeAndNothingElse() throws {
         let source = try Repository.text("Tests/ClientTests/ReadmeTests.swift")
         let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
