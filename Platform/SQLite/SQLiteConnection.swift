@@ -13,6 +13,8 @@ package final class SQLiteConnection {
     package private(set) var isClosed = false
     /// What a layer above keeps with the connection; goes with it.
     package var context: AnyObject?
+    /// Runs before a statement is prepared here, once; again before the next one if it throws.
+    package var beforeFirstStatement: (() throws(SQLiteError) -> Void)?
     private let ownsPointer: Bool
     let hooks = SQLiteHooks()
     private var statements: [ObjectIdentifier: WeakStatement] = [:]
@@ -44,7 +46,8 @@ package final class SQLiteConnection {
 
     /// Uses a connection that somebody else opened and will close.
     ///
-    /// `close` then only finalises the statements prepared here, which has to happen before the owner closes.
+    /// `close` then only finalises the statements prepared here, which has to happen before the owner closes. For more
+    /// than a few statements there is ``borrow(_:)``.
     package init(borrowing pointer: OpaquePointer) {
         self.pointer = pointer
         path = sqlite3_db_filename(pointer, "main").map { String(cString: $0) } ?? ""
@@ -62,7 +65,7 @@ package final class SQLiteConnection {
         statements.removeAll()
         cache.removeAll()
         // Statements that others prepared through `pointer` keep the file until they are finalised.
-        if ownsPointer { sqlite3_close_v2(pointer) }
+        if ownsPointer { sqlite3_close_v2(pointer) } else { removeHooks() }
     }
 
     /// Runs a script of any number of statements without parameters.
@@ -138,6 +141,15 @@ package final class SQLiteConnection {
     /// - Throws: SQLite's error; `.misuse` if the text holds no statement, or more than one.
     package func prepare(_ sql: String, ignoringRest: Bool = false) throws(SQLiteError) -> SQLiteStatement {
         try checkOpen(sql)
+        if let first = beforeFirstStatement {
+            beforeFirstStatement = nil
+            do throws(SQLiteError) {
+                try first()
+            } catch {
+                beforeFirstStatement = first
+                throw error
+            }
+        }
         var prepared: OpaquePointer?
         var text = sql
         let (result, end, hasMore) = text.withUTF8 { utf8 -> (Int32, Int, Bool) in
@@ -192,6 +204,25 @@ package final class SQLiteConnection {
         guard isInTransaction else { return }
         // SQLite may have rolled back by itself meanwhile; then there is nothing left to undo.
         try? run("ROLLBACK")
+    }
+
+    /// Runs a body that must leave no transaction open, but for one that was open before.
+    ///
+    /// - Parameter body: what uses the connection.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws, `.misuse` if it left a transaction open, which has been rolled back in both cases.
+    package func lend<T>(_ body: () throws -> T) throws -> T {
+        let wasInTransaction = isInTransaction
+        do {
+            let result = try body()
+            if wasInTransaction || !isInTransaction { return result }
+        } catch {
+            if !wasInTransaction { rollBack() }
+            throw error
+        }
+        rollBack()
+        throw SQLiteError(
+            code: .misuse, message: "a transaction was left open and has been rolled back")
     }
 
     /// Rows changed by the last statement (`sqlite3_changes64`).

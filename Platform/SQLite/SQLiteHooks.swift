@@ -76,6 +76,16 @@ extension SQLiteConnection {
     /// With an observer before each change SQLite deletes row by row, and tells of each.
     private func noticeEveryRow() { sqlite3_preupdate_hook(pointer, { _, _, _, _, _, _, _ in }, nil) }
 
+    /// Ends the callbacks of a connection that lives on.
+    func removeHooks() {
+        guard hooks.isInstalled else { return }
+        hooks.isInstalled = false
+        sqlite3_preupdate_hook(pointer, nil, nil)
+        sqlite3_update_hook(pointer, nil, nil)
+        sqlite3_commit_hook(pointer, nil, nil)
+        sqlite3_rollback_hook(pointer, nil, nil)
+    }
+
     private func installHooks() {
         guard !hooks.isInstalled, !isClosed else { return }
         hooks.isInstalled = true

@@ -100,7 +100,7 @@ package final class SQLitePool: Sendable {
         if isCounted { writes.countRequest() }
         let updates = updates
         return try await submit(to: writes) { connection in
-            let result = Result { try lease(connection) { try body(connection) } }
+            let result = Result { try connection.lend { try body(connection) } }
             // Told before the caller goes on, also about what was committed before a failure.
             updates.tellWhatWasCommitted()
             return try result.get()
@@ -125,7 +125,7 @@ package final class SQLitePool: Sendable {
         _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T {
         guard let reads else { return try await write(body) }
-        return try await submit(to: reads) { connection in try lease(connection) { try body(connection) } }
+        return try await submit(to: reads) { connection in try connection.lend { try body(connection) } }
     }
 
     /// Runs `body` while it has every connection to itself.
@@ -182,19 +182,6 @@ package final class SQLitePool: Sendable {
 }
 
 private let closed = SQLiteError(code: .misuse, message: "the database is closed")
-
-/// Runs one body on a connection and makes sure that it leaves no transaction behind.
-private func lease<T>(_ connection: SQLiteConnection, _ body: () throws -> T) throws -> T {
-    do {
-        let result = try body()
-        guard connection.isInTransaction else { return result }
-    } catch {
-        connection.rollBack()
-        throw error
-    }
-    connection.rollBack()
-    throw SQLiteError(code: .misuse, message: "a transaction was left open and has been rolled back")
-}
 
 /// Where readers wait while somebody else uses their connections.
 private final class SQLiteParking: Sendable {

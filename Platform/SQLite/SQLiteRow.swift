@@ -47,16 +47,26 @@ package struct SQLiteRow {
     /// Returns the value as bytes, nil for NULL.
     package func blob(_ column: Int) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
 
+    /// Lends the bytes of a blob, or of a text; of a number those of its text; empty for NULL.
+    ///
+    /// - Parameters:
+    ///   - column: The column, from 0.
+    ///   - body: The use; the bytes are gone when the statement steps or is reset.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    package func withBlob<T>(_ column: Int, _ body: (UnsafeRawBufferPointer) throws -> T) rethrows -> T {
+        // First the bytes, which may have to be made, then their number.
+        let start = sqlite3_column_blob(statement, Int32(column))
+        let count = start == nil ? 0 : Int(sqlite3_column_bytes(statement, Int32(column)))
+        return try body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
     /// Returns the name of a column as the query spells it.
     package func name(_ column: Int) -> String {
         sqlite3_column_name(statement, Int32(column)).map { String(cString: $0) } ?? ""
     }
 
-    private func bytes(_ column: Int) -> [UInt8] {
-        guard let start = sqlite3_column_blob(statement, Int32(column)) else { return [] }
-        let count = Int(sqlite3_column_bytes(statement, Int32(column)))
-        return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
-    }
+    private func bytes(_ column: Int) -> [UInt8] { withBlob(column) { [UInt8]($0) } }
 }
 
 @available(*, unavailable)
