@@ -10,18 +10,31 @@ package final class CoreExtension {
     /// Whether rows from the service are being written, so that triggers record nothing.
     package private(set) var isApplyingSync = false
     /// Whether the SDK's sync iteration runs on this connection; clearing softly and resyncing are refused meanwhile.
-    package var isIterationActive = false
+    package var isIterationActive: Bool {
+        get { memory.isIterationActive }
+        set { memory.isIterationActive = newValue }
+    }
     /// The iteration that `powersync_control` drives; the same is refused while it is active.
     var commandIteration = CommandIteration()
     /// The raw tables of the schema that was applied last, for clearing.
-    var rawTables: [RawTableDefinition] = []
+    var rawTables: [RawTableDefinition] {
+        get { memory.rawTables }
+        set { memory.rawTables = newValue }
+    }
+    /// What a connection has to know that takes the place of this one.
+    var memory = Memory()
     let randomUUID: () -> String
     private(set) lazy var crud = CrudTables(core: self)
     /// Raw-table statements by table name, valid for one version of the database's schema.
     var inferred = RawTableInferenceCache()
 
-    /// Set for a connection that somebody else closes: then nobody else keeps our side of it.
-    private var borrowed: SQLiteConnection?
+    /// What a writing connection remembers, and the file does not.
+    struct Memory: Sendable {
+        var isIterationActive = false
+        var rawTables: [RawTableDefinition] = []
+        /// The pool of the app's own to which it belongs.
+        var pool: ObjectIdentifier?
+    }
 
     private init(connection: SQLiteConnection, randomUUID: @escaping () -> String) {
         self.connection = connection
@@ -47,7 +60,7 @@ package final class CoreExtension {
         return core
     }
 
-    /// Installs the core on a connection that somebody else opened and will close.
+    /// Installs the core on a connection that somebody else opened and will close; in place of one that is there.
     ///
     /// - Parameters:
     ///   - pointer: The open `sqlite3*`.
@@ -57,16 +70,24 @@ package final class CoreExtension {
     package static func install(
         borrowing pointer: OpaquePointer, randomUUID: @escaping () -> String = RandomUUID.next
     ) throws(SQLiteError) -> CoreExtension {
-        let connection = SQLiteConnection(borrowing: pointer)
-        let core = try install(on: connection, randomUUID: randomUUID)
-        // A virtual table is disconnected before SQLite looks for statements that are still open.
-        try connection.createModule(
-            SQLiteInsertModule(
-                name: "powersync_internal_close", columns: "x", begin: {}, insert: { _ in },
-                disconnect: { [weak core] in core?.detach() }))
-        _ = try connection.prepare("SELECT x FROM powersync_internal_close")
-        core.borrowed = connection
-        return core
+        let connection = try SQLiteConnection.borrow(pointer)
+        do throws(SQLiteError) {
+            let core = try install(on: connection, randomUUID: randomUUID)
+            // A virtual table is disconnected before SQLite looks for statements that are still open.
+            try connection.createModule(
+                SQLiteInsertModule(
+                    name: "powersync_internal_close", columns: "x", begin: {}, insert: { _ in },
+                    disconnect: { [weak connection] in connection?.close() }))
+            // Not before there is a statement: it reads the file, which may be busy, or wait for its key.
+            connection.beforeFirstStatement = { [unowned connection] () throws(SQLiteError) in
+                _ = try connection.prepare("SELECT x FROM powersync_internal_close")
+            }
+            return core
+        } catch {
+            // So that nobody takes it for one that is ready.
+            connection.close()
+            throw error
+        }
     }
 
     /// The core of a connection.
@@ -90,13 +111,6 @@ package final class CoreExtension {
     /// Refuses to go on outside a transaction.
     func requireTransaction() throws(SQLiteError) {
         if !connection.isInTransaction { throw CoreError.noTransaction }
-    }
-
-    private func detach() {
-        guard let connection = borrowed else { return }
-        connection.close()
-        connection.context = nil
-        borrowed = nil
     }
 }
 
