@@ -111,6 +111,11 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 }
 
 extension PowerSyncDatabaseProtocol {
+    /// Returns the id by which the service knows this database; it stays the same until the file is gone.
+    public func getClientId() async throws -> String {
+        try await get("SELECT powersync_client_id()") { try $0.getString(index: 0) }
+    }
+
     /// Returns the oldest queued transaction; nil if there is none.
     public func getNextCrudTransaction() async throws -> CrudTransaction? {
         var iterator = getCrudTransactions().makeAsyncIterator()

@@ -1,7 +1,13 @@
 import PowerSyncSQLite
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The current row of a running query, as a mapper sees it.
-final class RowCursor: SqlCursor {
+final class RowCursor: SqlCursor, ByteCursor {
     private let statement: SQLiteStatement
     private var row: SQLiteRow?
     private(set) lazy var columnNames: [String: Int] = Dictionary(
@@ -47,6 +53,8 @@ final class RowCursor: SqlCursor {
     }
 
     func getStringOptional(index: Int) -> String? { value(index) { $0.string(index) } }
+
+    func bytes(index: Int) -> Data? { value(index) { $0.withBlob(index) { Data($0) } } }
 
     private func value<T>(_ index: Int, _ read: (SQLiteRow) -> T) -> T? {
         guard let row else { preconditionFailure("A cursor must not be used after its mapper has returned") }
