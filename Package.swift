@@ -190,6 +190,7 @@ if let only = isFuzzing ? "Fuzzing" : Context.environment["POWERSYNC_ONLY"], !on
 
 let products: [(product: Product, target: String)] = [
     (.library(name: "PowerSync", targets: ["PowerSync"]), "PowerSync"),
+    (.library(name: "PowerSyncDynamic", type: .dynamic, targets: ["PowerSync"]), "PowerSync"),
     (.executable(name: "powersync-stack", targets: ["PowerSyncStackCommand"]), "PowerSyncStackCommand"),
     (.executable(name: "powersync-backend", targets: ["PowerSyncBackendCommand"]), "PowerSyncBackendCommand"),
     (
