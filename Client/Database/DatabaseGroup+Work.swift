@@ -43,10 +43,8 @@ extension DatabaseGroup {
             await database.member.leave()
             if streams.releaseAll(of: database.number) { _ = subscriptionsChanged() }
             leave(database.number)
-        case .closeConnections:
-            guard let connections = loop.withLock({ $0.connections.take() }) else { break }
-            external?.end()
-            await connections.pool.close()
+            await closeUnused(of: database)
+        case .closeConnections: try await closeConnections()
         case .removeFiles(let ticket): try request(ticket).database.removeFiles()
         }
         return .finished(nil)
@@ -59,7 +57,7 @@ extension DatabaseGroup {
         return request
     }
 
-    private func pool() throws -> SQLitePool {
+    private func pool() throws -> any ConnectionPool {
         guard let pool = loop.withLock({ $0.connections?.pool }) else { throw PowerSyncError.closed }
         return pool
     }
@@ -73,20 +71,50 @@ extension DatabaseGroup {
 
     private func open(for database: LocalDatabase) async throws {
         let opener = try database.opener()
-        let pool = try await opener.open { [weak self] tables in self?.changed(tables) }
+        let pool = try await connections(for: database, opener)
         do {
             try await opener.log(pool)
             try await external?.begin(source(pool, for: database))
             let connections = OpenConnections(pool: pool, initialStatements: opener.initialStatements)
             loop.withLock { $0.connections = connections }
         } catch {
-            await pool.close()
+            await pool.leave()
             throw error
         }
     }
 
+    /// Opens the connections of the file, or makes ready those that the app has opened.
+    private func connections(
+        for database: LocalDatabase, _ opener: DatabaseOpener
+    ) async throws -> any ConnectionPool {
+        guard let appPool = database.member.appPool else {
+            return try await opener.open { [weak self] tables in self?.changed(tables) }
+        }
+        let pool = BorrowedPool(appPool)
+        let (environment, logger) = (database.environment, database.logger)
+        pool.follow { [weak self, weak pool] tables in
+            guard let self, let pool else { return }
+            self.tell(tables)
+            if tables.contains(TableChanges.external) { await self.readAgain(pool, environment, logger) }
+        }
+        try await pool.all { _, _ in }
+        return pool
+    }
+
+    /// Reads what may have been stored elsewhere, after a pool of the app's own has told so.
+    private func readAgain(
+        _ pool: BorrowedPool, _ environment: SyncEnvironment, _ logger: any LoggerProtocol
+    ) async {
+        let database = SyncDatabase(pool: pool, environment: environment)
+        await reading(logger) {
+            let subscriptions = try await database.read { try $0.subscriptionList() }
+            if pool.notes(subscriptions: subscriptions) { _ = subscriptionsChanged() }
+            try await showStored(database)
+        }
+    }
+
     /// What tells of other processes' commits, as long as the connections are open.
-    private func source(_ pool: SQLitePool, for database: LocalDatabase) -> ExternalChanges.Source {
+    private func source(_ pool: any ConnectionPool, for database: LocalDatabase) -> ExternalChanges.Source {
         let (environment, logger) = (database.environment, database.logger)
         return ExternalChanges.Source(
             version: { [weak pool] in
@@ -95,13 +123,8 @@ extension DatabaseGroup {
             changed: { [weak self, weak pool] in
                 self?.changed([TableChanges.external])
                 guard let self, let pool else { return }
-                do {
+                await self.reading(logger) {
                     try await self.showStored(SyncDatabase(pool: pool, environment: environment))
-                } catch is CancellationError {
-                    // Nobody wants to know any more.
-                } catch {
-                    logger.warning(
-                        "Could not read what another process has synced: \(error)", tag: LogTag.database)
                 }
             },
             environment: environment,
@@ -111,6 +134,17 @@ extension DatabaseGroup {
     /// Shows what is stored, unless a stream shows more.
     private func showStored(_ database: SyncDatabase) async throws {
         try await status.refresh { try await database.read { try $0.offlineStatus() } }
+    }
+
+    /// Reads what has been stored elsewhere; a failure is told to the log, since nobody waits for it.
+    private func reading(_ logger: any LoggerProtocol, _ body: () async throws -> Void) async {
+        do {
+            try await body()
+        } catch {
+            // Nobody wants to know any more.
+            if error is CancellationError || Task.isCancelled { return }
+            logger.warning("Could not read what another process has synced: \(error)", tag: LogTag.database)
+        }
     }
 
     /// Runs the statements of an instance that joins open connections, those that have not run there yet.
@@ -127,6 +161,34 @@ extension DatabaseGroup {
                 }
             }
             loop.withLock { $0.connections?.initialStatements.append(statement) }
+        }
+    }
+
+    // MARK: Closing
+
+    /// Closes the connections.
+    ///
+    /// Those of a pool of the app's own stay open where nobody has asked for it, and the last instance was only let
+    /// go of.
+    private func closeConnections() async throws {
+        let (connections, isAskedFor) = loop.withLock { loop in
+            (loop.connections.take(), loop.reducer.queue.first.map { loop.requests[$0.id] != nil } ?? false)
+        }
+        guard let connections else { return }
+        external?.end()
+        if isAskedFor { try await connections.pool.close() } else { await connections.pool.leave() }
+    }
+
+    /// Closes the pool that an instance has brought, where neither the connections nor another instance stand on it.
+    private func closeUnused(of database: LocalDatabase) async {
+        guard let appPool = database.member.appPool, !hasBroughtElsewhere(appPool) else { return }
+        let pool = loop.withLock { $0.connections?.pool } as? BorrowedPool
+        if let pool, pool.stands(on: appPool) { return }
+        do {
+            try await appPool.close()
+        } catch {
+            database.logger.warning(
+                "Could not close a pool that was not used: \(error)", tag: LogTag.database)
         }
     }
 

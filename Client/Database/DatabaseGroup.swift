@@ -54,16 +54,26 @@ final class DatabaseGroup: Sendable {
         state.withLock { $0.members[number] = nil }
     }
 
-    /// Tells all instances of changed tables, and syncing of changes that may have to be uploaded.
+    /// Takes in what has changed: tells all instances, and syncing.
     ///
-    /// Called on the writer's thread before a write returns: whoever starts to watch after it reads what it wrote, and is
-    /// not told of it again.
+    /// Called on the writer's thread before a write returns: whoever starts to watch after it reads what it wrote,
+    /// and is not told of it again. A pool of the app's own tells of changes itself (``BorrowedPool``).
     func changed(_ tables: Set<String>) {
+        tell(tables)
+        // Another process may have stored a subscription.
+        if tables.contains(TableChanges.external) { _ = subscriptionsChanged() }
+    }
+
+    /// Tells all instances of changed tables, and syncing of changes that may have to be uploaded.
+    func tell(_ tables: Set<String>) {
         let members = state.withLock { $0.members.values.compactMap(\.value) }
         for member in members { member.changes.send(tables) }
-        let isExternal = tables.contains(TableChanges.external)
-        if isExternal || tables.contains("ps_crud") { triggerUpload() }
-        // Another process may have stored a subscription.
-        if isExternal { _ = subscriptionsChanged() }
+        if tables.contains("ps_crud") || tables.contains(TableChanges.external) { triggerUpload() }
+    }
+
+    /// Whether an instance has brought this pool, and is not closed.
+    func hasBroughtElsewhere(_ pool: any SQLiteConnectionPoolProtocol) -> Bool {
+        let members = state.withLock { $0.members.values.compactMap(\.value) }
+        return members.contains { member in member.appPool.map { BorrowedPool.areSame($0, pool) } ?? false }
     }
 }

@@ -5,7 +5,7 @@ import PowerSyncSystem
 final class DatabaseInstance: Sendable {
     private struct State {
         /// The connections, once they are ready for this instance.
-        var pool: SQLitePool?
+        var pool: (any ConnectionPool)?
         var isClosed = false
         var uses = 0
         var waiter: CheckedContinuation<Void, Never>?
@@ -15,15 +15,18 @@ final class DatabaseInstance: Sendable {
     let status: StatusFeed
     /// The instance's watches.
     let changes = TableChanges()
+    /// The pool that the app has brought with the instance.
+    let appPool: (any SQLiteConnectionPoolProtocol)?
     private let state = Lock(State())
 
-    init(of group: DatabaseGroup) {
+    init(of group: DatabaseGroup, appPool: (any SQLiteConnectionPoolProtocol)? = nil) {
+        self.appPool = appPool
         status = StatusFeed(of: group.status, changedBy: group.external)
     }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    var pool: SQLitePool? { state.withLock { $0.pool } }
+    var pool: (any ConnectionPool)? { state.withLock { $0.pool } }
 
     /// Begins a use, whose end closing waits for; false once the instance is closed.
     func beginUse() -> Bool {
@@ -42,7 +45,7 @@ final class DatabaseInstance: Sendable {
     }
 
     /// Gives the instance its connections.
-    func open(_ pool: SQLitePool) { state.withLock { $0.pool = pool } }
+    func open(_ pool: any ConnectionPool) { state.withLock { $0.pool = pool } }
 
     /// Refuses further uses.
     func refuseUse() { state.withLock { $0.isClosed = true } }

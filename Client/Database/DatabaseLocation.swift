@@ -13,6 +13,8 @@ enum DatabaseLocation: Sendable {
     /// `path` is as the app names it, for SQLite and for messages. `resolved` is the same without links, `.` and `..`,
     /// one text for one file: instances with the same one belong together, and SQLite names the files beside it so.
     case file(path: String, resolved: String)
+    /// Wherever a pool of the app's own has it; instances with the same identifier belong together.
+    case pool(identifier: String)
 
     /// The variable that names the directory of databases without an absolute path.
     static let directoryVariable = "POWERSYNC_DATA_DIR"
@@ -92,7 +94,7 @@ enum DatabaseLocation: Sendable {
         path.utf8.split(separator: UInt8(ascii: "/")).reversed().map { Substring($0) }
     }
 
-    /// The path without links, which names the files beside the database; nil in memory.
+    /// The path without links, which names the files beside the database; nil where there are none, or none are known.
     var resolved: String? {
         if case .file(_, let resolved) = self { resolved } else { nil }
     }
@@ -106,8 +108,21 @@ enum DatabaseLocation: Sendable {
 extension DatabaseLocation: Hashable {
     /// Whether both are the same place, however it is spelled.
     static func == (left: DatabaseLocation, right: DatabaseLocation) -> Bool {
-        left.resolved == right.resolved
+        switch (left, right) {
+        case (.memory, .memory): true
+        case (.file(_, let left), .file(_, let right)): left == right
+        case (.pool(let left), .pool(let right)): left == right
+        default: false
+        }
     }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(resolved) }
+    func hash(into hasher: inout Hasher) {
+        switch self {
+        case .memory: hasher.combine(0)
+        case .file(_, let resolved): hasher.combine(resolved)
+        case .pool(let identifier):
+            hasher.combine(1)
+            hasher.combine(identifier)
+        }
+    }
 }

@@ -31,13 +31,16 @@ struct OpenRetryPolicy: Sendable {
     ///   - elapsed: the time since the first attempt began.
     /// - Returns: the wait; nil if the error counts.
     func delay(after error: any Error, attempt: Int, elapsed: Duration) -> Duration? {
-        guard let error = error as? SQLiteError, error.code == .busy || error.code == .locked else {
-            return nil
-        }
+        guard Self.isBusy(error) else { return nil }
         var delay = firstDelay
         for _ in 1..<max(attempt, 1) where delay < longestDelay { delay *= 2 }
         delay = min(delay, longestDelay)
         return elapsed + delay <= budget ? delay : nil
+    }
+
+    private static func isBusy(_ error: any Error) -> Bool {
+        if let error = error as? PowerSyncError { return error.code == .databaseBusy }
+        return (error as? SQLiteError).map { $0.code == .busy || $0.code == .locked } ?? false
     }
 }
 
@@ -60,11 +63,20 @@ package struct DatabaseOpener: Sendable {
     /// - Returns: the connections.
     /// - Throws: `PowerSyncError`, `CancellationError`.
     func open(onChange: @escaping @Sendable (Set<String>) -> Void) async throws -> SQLitePool {
+        try await retrying { try await build(onChange) }
+    }
+
+    /// Does something again and again while somebody else holds the file.
+    ///
+    /// - Parameter body: what is done.
+    /// - Returns: what `body` returns.
+    /// - Throws: `PowerSyncError`, `CancellationError`, and what `body` throws that SQLite does not.
+    func retrying<T>(_ body: () async throws -> T) async throws -> T {
         let start = environment.uptime()
         var attempt = 1
         while true {
             do {
-                return try await build(onChange)
+                return try await body()
             } catch {
                 let delay = environment.opening.delay(
                     after: error, attempt: attempt, elapsed: environment.uptime() - start)
@@ -77,7 +89,7 @@ package struct DatabaseOpener: Sendable {
     }
 
     /// Tells which versions are at work.
-    func log(_ pool: SQLitePool) async throws {
+    func log(_ pool: any ConnectionPool) async throws {
         let versions = try await pool.read { connection in
             try connection.one("SELECT sqlite_version(), powersync_rs_version()") {
                 ($0.string(0), $0.string(1))
@@ -92,6 +104,7 @@ package struct DatabaseOpener: Sendable {
     private func build(_ onChange: @escaping @Sendable (Set<String>) -> Void) async throws -> SQLitePool {
         let path: String
         switch location {
+        case .pool: preconditionFailure("the connections of a pool of the app's own are open")
         case .memory: path = ":memory:"
         case .file(let named, let resolved):
             path = named

@@ -35,8 +35,8 @@ struct LifecycleLoop: Sendable {
 struct LifecycleRequest: Sendable {
     enum Work: Sendable {
         case none
-        case connect(@Sendable (SQLitePool) async throws -> SyncCoordinator)
-        case change(@Sendable (SQLitePool) async throws -> Void)
+        case connect(@Sendable (any ConnectionPool) async throws -> SyncCoordinator)
+        case change(@Sendable (any ConnectionPool) async throws -> Void)
     }
 
     let database: LocalDatabase
@@ -45,7 +45,7 @@ struct LifecycleRequest: Sendable {
 
 /// The connections of a file while they are open.
 struct OpenConnections: Sendable {
-    let pool: SQLitePool
+    let pool: any ConnectionPool
     /// What instances wanted to run first on each of them.
     var initialStatements: [String]
 }

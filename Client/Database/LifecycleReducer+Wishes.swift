@@ -117,7 +117,9 @@ extension LifecycleReducer {
         guard let ticket = queue.first else { return }
         switch (done, error) {
         case (.leave, _): instances[ticket.instance] = nil
-        case (.closeConnections, _): isOpen = false
+        case (.closeConnections, let error):
+            isOpen = false
+            if let error { fulfil(.failed(error)) }
         case (.open, let error?), (.prepare, let error?): failOpening(ticket, error)
         case (_, let error?): fulfil(.failed(error))
         case (.open, nil): (isOpen, isOpeningCancelled) = (true, false)

@@ -26,7 +26,7 @@ extension LocalDatabase {
     }
 
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws {
-        let connect: @Sendable (SQLitePool) async throws -> SyncCoordinator = { pool in
+        let connect: @Sendable (any ConnectionPool) async throws -> SyncCoordinator = { pool in
             try await self.restoreSubscriptions(pool)
             return try self.coordinator(pool, connector: connector, options: options ?? ConnectOptions())
         }
@@ -59,7 +59,7 @@ extension LocalDatabase {
 
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws {
         let flags: Int64 = (clearLocal ? 1 : 0) | (soft ? 2 : 0)
-        let clear: @Sendable (SQLitePool) async throws -> Void = { pool in
+        let clear: @Sendable (any ConnectionPool) async throws -> Void = { pool in
             try await pool.write { connection in
                 try connection.transaction {
                     try connection.run("SELECT powersync_clear(?1)", [.integer(flags)])
@@ -80,7 +80,7 @@ extension LocalDatabase {
     }
 
     func updateSchema(schema: any SchemaProtocol) async throws {
-        let update: @Sendable (SQLitePool) async throws -> Void = { pool in
+        let update: @Sendable (any ConnectionPool) async throws -> Void = { pool in
             try await self.apply(schema, to: pool)
             self.replaceSchema(schema)
         }
@@ -93,7 +93,7 @@ extension LocalDatabase {
     ///   - pool: the connections.
     ///   - resetting: whether everything else is forgotten, errors too.
     /// - Throws: `PowerSyncError`.
-    func refreshStatus(_ pool: SQLitePool, resetting: Bool) async throws {
+    func refreshStatus(_ pool: any ConnectionPool, resetting: Bool) async throws {
         let database = SyncDatabase(pool: pool, environment: environment)
         try await wrapping {
             try await group.status.refresh(resetting: resetting) {
@@ -144,12 +144,12 @@ extension LocalDatabase {
         if group.streams.release(key, handle: handle) { _ = group.subscriptionsChanged() }
     }
 
-    private func subscriptionsChanged(_ pool: SQLitePool) async throws {
+    private func subscriptionsChanged(_ pool: any ConnectionPool) async throws {
         if !group.subscriptionsChanged() { try await refreshStatus(pool, resetting: false) }
     }
 
     /// Renews what handles of the app hold, again and again until it is cancelled, while another process syncs.
-    func keepSubscriptions(_ pool: SQLitePool, after subscribed: AsyncFlag) async {
+    func keepSubscriptions(_ pool: any ConnectionPool, after subscribed: AsyncFlag) async {
         do {
             while true {
                 guard !group.streams.active.isEmpty else {
@@ -170,7 +170,7 @@ extension LocalDatabase {
     }
 
     /// Stores again what handles of the app hold and clearing has removed, or the process that syncs has dropped.
-    private func restoreSubscriptions(_ pool: SQLitePool, leasing: Bool = false) async throws {
+    private func restoreSubscriptions(_ pool: any ConnectionPool, leasing: Bool = false) async throws {
         let wishes = group.streams.wishes
         guard !wishes.isEmpty else { return }
         try await write(pool) { store in
@@ -189,7 +189,7 @@ extension LocalDatabase {
         }
     }
 
-    private func write(_ pool: SQLitePool, _ body: @escaping @Sendable (SyncStore) throws -> Void)
+    private func write(_ pool: any ConnectionPool, _ body: @escaping @Sendable (SyncStore) throws -> Void)
         async throws
     {
         try await wrapping { try await SyncDatabase(pool: pool, environment: environment).write(body) }
@@ -198,7 +198,7 @@ extension LocalDatabase {
 
 extension LocalDatabase {
     private func coordinator(
-        _ pool: SQLitePool, connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions
+        _ pool: any ConnectionPool, connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions
     ) throws -> SyncCoordinator {
         var sync = SyncOptions()
         sync.start.parameters = options.params.json

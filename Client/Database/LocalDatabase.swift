@@ -26,7 +26,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     init(
         schema: any SchemaProtocol, location: Result<DatabaseLocation, PowerSyncError>,
         logger: any LoggerProtocol, initialStatements: [String], groups: DatabaseGroups,
-        environment: SyncEnvironment = .system(),
+        appPool: (any SQLiteConnectionPoolProtocol)? = nil, environment: SyncEnvironment = .system(),
         makeTransport: @escaping @Sendable () throws -> any SyncTransport = { try HTTPClientTransport() }
     ) {
         self.location = location
@@ -41,7 +41,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         // Of no use to anybody: every call throws.
         case .failure: group = DatabaseGroup(location: .memory)
         }
-        let member = DatabaseInstance(of: group)
+        let member = DatabaseInstance(of: group, appPool: appPool)
         let (number, hasOthers) = group.join(member)
         self.group = group
         self.member = member
@@ -85,12 +85,12 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     // MARK: Opening and closing
 
     /// Returns the connections, opening the database at the first call.
-    func pool() async throws -> SQLitePool {
+    func pool() async throws -> any ConnectionPool {
         if isClosed { throw PowerSyncError.closed }
         return try await openedPool()
     }
 
-    private func openedPool() async throws -> SQLitePool {
+    private func openedPool() async throws -> any ConnectionPool {
         if let pool = member.pool { return pool }
         try await group.submit(.open, of: self)
         guard let pool = member.pool else { throw PowerSyncError.closed }
@@ -98,7 +98,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     /// Lends the connections for what closing this instance waits for, such as a callback of the app.
-    func use<T>(_ body: (SQLitePool) async throws -> T) async throws -> T {
+    func use<T>(_ body: (any ConnectionPool) async throws -> T) async throws -> T {
         guard member.beginUse() else { throw PowerSyncError.closed }
         defer { member.endUse() }
         return try await wrapping { try await body(openedPool()) }
@@ -112,9 +112,14 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     }
 
     /// Makes open connections ready for this instance.
-    func prepare(_ pool: SQLitePool) async throws {
+    func prepare(_ pool: any ConnectionPool) async throws {
+        // Whether connections of the app's own wait for the locks of others is not known.
+        let isNew =
+            member.appPool == nil
+            ? try await apply(schema, to: pool)
+            : try await opener().retrying { try await apply(schema, to: pool) }
         // Other instances may watch what was another table before.
-        if try await apply(schema, to: pool) { group.changed([TableChanges.schema]) }
+        if isNew { group.changed([TableChanges.schema]) }
         try await refreshStatus(pool, resetting: false)
         member.open(pool)
     }
@@ -127,7 +132,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// - Returns: whether the database was changed by it.
     /// - Throws: `PowerSyncError`.
     @discardableResult
-    func apply(_ schema: any SchemaProtocol, to pool: SQLitePool) async throws -> Bool {
+    func apply(_ schema: any SchemaProtocol, to pool: any ConnectionPool) async throws -> Bool {
         do {
             try schema.validate()
         } catch {

@@ -6,7 +6,8 @@
 
 /// A local database that syncs with a PowerSync service.
 ///
-/// Made by `PowerSyncDatabase(schema:)`; the file is opened at the first use.
+/// Made by `PowerSyncDatabase(schema:)`, or by ``OpenedPowerSyncDatabase(schema:pool:identifier:logger:)`` on
+/// connections of the app; the file is opened at the first use.
 public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// The live state of syncing.
     var currentStatus: any SyncStatus { get }
@@ -81,8 +82,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///   - clearLocal: whether the rows of local-only tables go too.
     ///   - soft: whether downloaded data is kept aside, so that the same user can resume without
     ///   downloading again.
-    /// - Throws: `PowerSyncError`; nothing has been removed then. `operationFailed` also while another process syncs the
-    ///   same file; this one is then disconnected all the same.
+    /// - Throws: `PowerSyncError`; nothing has been removed then. `operationFailed` also while another process syncs
+    ///   the same file; this one is then disconnected all the same.
     func disconnectAndClear(clearLocal: Bool, soft: Bool) async throws
 
     /// Asks the service for a checkpoint that includes everything that was written to its database so far.
@@ -105,8 +106,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Closes the database and, if asked to, removes its files.
     ///
     /// - Parameter deleteDatabase: whether the files go.
-    /// - Throws: `PowerSyncError`. `operationFailed` if another instance of this process uses the files, and nothing has
-    ///   changed then, or if another process has them open: this instance is closed, and the files stay.
+    /// - Throws: `PowerSyncError`. `operationFailed` if another instance of this process uses the files, and nothing
+    ///   has changed then, or if another process has them open: this instance is closed, and the files stay.
     func close(deleteDatabase: Bool) async throws
 }
 

@@ -18,7 +18,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         self.connection = connection
     }
 
-    /// Lends a connection to a callback; a transaction that it leaves open is rolled back.
+    /// Lends a connection to a callback; a transaction that it leaves open is rolled back, unless it was open before.
     ///
     /// - Parameters:
     ///   - connection: the connection.
@@ -28,10 +28,11 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         _ connection: SQLiteConnection, to callback: (any ConnectionContext) throws -> R
     ) -> Transferred<R> {
         let lease = ConnectionLease(connection)
+        let wasInTransaction = connection.isInTransaction
         let result: Result<R, any Error> = Result { try callback(lease) }
         lease.connection = nil
-        let leftTransactionOpen = connection.isInTransaction
-        connection.rollBack()
+        let leftTransactionOpen = !wasInTransaction && connection.isInTransaction
+        if leftTransactionOpen { connection.rollBack() }
         return Transferred(result: result, leftTransactionOpen: leftTransactionOpen)
     }
 
@@ -91,16 +92,10 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         for parameter in parameters ?? [] {
             values.append(SQLiteValue(try PowerSyncDataType.converting(parameter)))
         }
-        return try PowerSyncError.wrapping {
-            do {
-                return try withStatement(sql, of: connection) { statement in
-                    // Missing parameters are NULL; too many are SQLite's range error.
-                    while values.count < statement.parameterCount { values.append(.null) }
-                    try statement.bind(values)
-                    return try body(statement, connection)
-                }
-            } catch let error as SQLiteError where error.code == .misuse && !connection.isClosed {
-                throw PowerSyncError(.invalidStatement, error.message)
+        return try PowerSyncError.wrapping(statementOn: connection) {
+            try withStatement(sql, of: connection) { statement in
+                try statement.bind(padding: values)
+                return try body(statement, connection)
             }
         }
     }

@@ -98,6 +98,16 @@ extension SyncStore {
         }
     }
 
+    /// Returns what is subscribed to and with which priority, without the times, which each renewal changes.
+    func subscriptionList() throws -> [[SQLiteValue]] {
+        try connection.query(
+            """
+            SELECT stream_name, local_params, local_priority FROM ps_stream_subscriptions
+            WHERE ttl IS NOT NULL ORDER BY id
+            """
+        ) { row in (0..<row.count).map { row[$0] } }
+    }
+
     func subscriptionRows() throws -> [StreamSyncState] {
         try connection.query(
             """

@@ -2,7 +2,7 @@ import PowerSyncSQLite
 
 /// The database as sync sees it.
 package struct SyncDatabase: Sendable {
-    private let pool: SQLitePool
+    private let pool: any ConnectionPool
     private let environment: SyncEnvironment
 
     /// Makes a view of a pool.
@@ -10,7 +10,7 @@ package struct SyncDatabase: Sendable {
     /// - Parameters:
     ///   - pool: the connections; the core is installed on each.
     ///   - environment: the clock.
-    package init(pool: SQLitePool, environment: SyncEnvironment) {
+    package init(pool: any ConnectionPool, environment: SyncEnvironment) {
         self.pool = pool
         self.environment = environment
     }
@@ -38,9 +38,11 @@ package struct SyncDatabase: Sendable {
     package func read<T: Sendable>(_ body: @escaping @Sendable (SyncStore) throws -> T) async throws -> T {
         let now = environment.now()
         return try await pool.read { connection in
-            try connection.run("BEGIN")
+            // A pool of the app's own may read in a transaction, which shows one state as well.
+            let isLentInTransaction = connection.isInTransaction
+            if !isLentInTransaction { try connection.run("BEGIN") }
             // There is nothing to commit.
-            defer { connection.rollBack() }
+            defer { if !isLentInTransaction { connection.rollBack() } }
             return try body(SyncStore(connection: connection, now: now))
         }
     }

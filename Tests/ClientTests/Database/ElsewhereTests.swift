@@ -117,7 +117,7 @@ struct ElsewhereTests {
     @Test func nobodyCanBeginToSyncWhileADatabaseIsCleared() async throws {
         let bench = try ConnectedBench()
         let database = bench.database
-        let pool = try await database.pool()
+        let pool = try #require(try await database.pool() as? SQLitePool)
         let path = bench.folder.file()
         let probe = FileLock(path: path + SyncLock.ending, like: path)
         let gate = BlockingGate()

@@ -223,7 +223,7 @@ struct TransactionTests {
 
     @Test func waitingForTheWriterCanBeCancelled() async throws {
         let database = try #require(try TestDatabase().database as? LocalDatabase)
-        let pool = try await database.pool()
+        let pool = try #require(try await database.pool() as? SQLitePool)
         let release = BlockingGate()
         async let holder: Void = database.writeLock { _ in release.wait() }
         defer { release.open() }

@@ -50,7 +50,7 @@ struct StreamSubscriptionTests {
 
     @Test func aSubscriptionThatCannotBeShownIsHeldByNobody() async throws {
         let bench = try ConnectedBench()
-        let pool = try await bench.database.pool()
+        let pool = try #require(try await bench.database.pool() as? SQLitePool)
         let gate = BlockingGate()
         let holders = (0..<DatabaseOpener.readerCount).map { _ in
             Task { try await bench.database.readLock { _ in gate.wait() } }
