@@ -66,11 +66,14 @@ package struct UploadResult: Sendable, Hashable {
     package var failure: Failure?
     /// The entry in the dead letters.
     package var rejectionID: String?
+    /// How long to wait before the next attempt, if the backend says so; with `.retryableError` only.
+    package var retryAfter: Duration?
 
     /// Makes a result of its fields.
     package init(
         status: Status, txID: Int64? = nil, replayed: Bool = false, operations: [Operation] = [],
-        requiresClientHandling: Bool = false, failure: Failure? = nil, rejectionID: String? = nil
+        requiresClientHandling: Bool = false, failure: Failure? = nil, rejectionID: String? = nil,
+        retryAfter: Duration? = nil
     ) {
         self.status = status
         self.txID = txID
@@ -79,6 +82,7 @@ package struct UploadResult: Sendable, Hashable {
         self.requiresClientHandling = requiresClientHandling
         self.failure = failure
         self.rejectionID = rejectionID
+        self.retryAfter = retryAfter
     }
 
     /// The result as the JSON object of an answer.
@@ -90,6 +94,10 @@ package struct UploadResult: Sendable, Hashable {
         }
         if status == .fatalError {
             members.append(JSONMember("requires_client_handling", .bool(requiresClientHandling)))
+        }
+        if let (seconds, attoseconds) = retryAfter?.components {
+            let milliseconds = seconds * 1_000 + attoseconds / 1_000_000_000_000_000
+            members.append(JSONMember("retry_after_ms", .integer(milliseconds)))
         }
         if let failure {
             var failed: [JSONMember] = []
@@ -167,8 +175,14 @@ extension UploadResponse {
             }
             var result = UploadResult(status: status, txID: value["tx_id"]?.int64Value)
             result.replayed = value["replayed"]?.boolValue ?? false
-            result.requiresClientHandling = value["requires_client_handling"]?.boolValue ?? false
+            let needsClient = value["requires_client_handling"]?.boolValue
+            // Without it nobody knows whether the backend has kept the transaction (backend 1.2).
+            guard status != .fatalError || needsClient != nil else {
+                throw .field("results/\(index)/requires_client_handling", "true or false")
+            }
+            result.requiresClientHandling = needsClient ?? false
             result.rejectionID = value["rejection_id"]?.stringValue
+            result.retryAfter = value["retry_after_ms"]?.int64Value.map { Duration.milliseconds($0) }
             if let failed = value["failed_operation"] {
                 result.failure = UploadResult.Failure(
                     operationIndex: failed["operation_index"]?.int64Value.map { Int($0) },

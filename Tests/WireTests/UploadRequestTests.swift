@@ -82,11 +82,27 @@ import Testing
                     failure: .init(
                         operationIndex: 0, errorCode: "CHECK_VIOLATION", message: "a check failed"),
                     rejectionID: "0190"),
-                UploadResult(status: .notAttempted, txID: 43),
+                UploadResult(status: .fatalError, txID: 43, requiresClientHandling: true),
+                UploadResult(status: .retryableError, txID: 44, retryAfter: .milliseconds(1_500)),
+                UploadResult(status: .notAttempted, txID: 45),
             ])
         #expect(try UploadResponse(json: JSON.parse(response.json.text)) == response)
         #expect(response.json["summary"]?["applied"] == .number("1"))
         #expect(try UploadResponse(json: JSON.parse("{\"message\":\"Batch completed\"}")).results.isEmpty)
+    }
+
+    @Test(arguments: [
+        (#"{"status":"done"}"#, "results/0/status"), ("{}", "results/0/status"), ("7", "results/0/status"),
+        (#"{"status":"fatal_error"}"#, "results/0/requires_client_handling"),
+        (
+            #"{"status":"fatal_error","requires_client_handling":"false"}"#,
+            "results/0/requires_client_handling"
+        ),
+    ])
+    func anAnswerThatDoesNotSayWhatBecomesOfATransactionIsRefused(result: String, path: String) throws {
+        let json = try JSON.parse("{\"results\":[\(result)]}")
+        let error = #expect(throws: WireError.self) { try UploadResponse(json: json) }
+        #expect(error?.message.hasPrefix(path + ":") == true)
     }
 
     @Test func readsTheTokensOfAllBackends() throws {
