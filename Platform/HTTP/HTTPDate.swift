@@ -13,6 +13,29 @@ package enum HTTPDate {
         return "\(weekdays[days % 7]), \(twoDigits(day)) \(months[month - 1]) \(year) \(clock) GMT"
     }
 
+    /// Reads a date in the form in which it must be sent, as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    ///
+    /// - Parameter text: the date.
+    /// - Returns: seconds since 1970-01-01T00:00:00Z; nil for an earlier one and for any other text.
+    package static func seconds(_ text: some StringProtocol) -> Int? {
+        let words = text.split(separator: " ").map { String($0) }
+        guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: words[2]) else {
+            return nil
+        }
+        let numbers =
+            [words[1], words[3]].map { Int($0) }
+            + words[4].split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+        let ranges = [1...31, 1970...9999, 0...23, 0...59, 0...60]
+        guard numbers.count == ranges.count else { return nil }
+        var values: [Int] = []
+        for (number, range) in zip(numbers, ranges) {
+            guard let number, range.contains(number) else { return nil }
+            values.append(number)
+        }
+        return days(values[1], month + 1, values[0]) * 86_400
+            + values[2] * 3600 + values[3] * 60 + values[4]
+    }
+
     private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
     /// Counts years from March, so that the leap day is the last of its year.
@@ -26,5 +49,14 @@ package enum HTTPDate {
         let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
         let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
         return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+    }
+
+    /// The days since 1970-01-01 of a date; the inverse of `civil`.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let shiftedYear = month <= 2 ? year - 1 : year
+        let era = shiftedYear / 400
+        let yearOfEra = shiftedYear - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }

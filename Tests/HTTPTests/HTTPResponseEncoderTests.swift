@@ -98,5 +98,16 @@ struct HTTPDateTests {
     ])
     func momentsHaveTheirDates(seconds: Int, text: String) {
         #expect(HTTPDate.text(seconds) == text)
+        #expect(HTTPDate.seconds(text) == seconds)
+    }
+
+    @Test(arguments: [
+        "", "120", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1969 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:-1:37 GMT", "Sun, 06 Nov 1994 08:49:3x GMT",
+    ])
+    func otherTextsAreNoDates(_ text: String) {
+        #expect(HTTPDate.seconds(text) == nil)
     }
 }
