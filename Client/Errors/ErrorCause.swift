@@ -18,26 +18,40 @@ struct ErrorCause: LocalizedError, CustomStringConvertible, Sendable {
     var description: String { detail ?? code.meaning }
 }
 
+extension PowerSyncError {
+    /// Whom the client talks to, as its errors call them.
+    enum Peer: String { case service, backend }
+}
+
 extension PowerSyncError.Code {
     /// What it means for the app, in plain words.
-    var meaning: String {
-        switch self {
-        case .unauthorized: "The service does not accept the token"
-        case .forbidden: "The service refuses access"
-        case .notFound: "The service does not know the address"
-        case .requestRefused: "The service refuses the request"
-        case .serviceUnavailable: "The service cannot answer now"
-        case .protocolViolation: "The service sent what this client does not understand"
+    var meaning: String { meaning(of: .service) }
+
+    /// What it means for the app, in plain words.
+    ///
+    /// - Parameter peer: whom the client talked to.
+    /// - Returns: one sentence without its full stop.
+    func meaning(of peer: PowerSyncError.Peer) -> String {
+        let peer = peer.rawValue
+        return switch self {
+        case .unauthorized: "The \(peer) does not accept the token"
+        case .forbidden: "The \(peer) refuses access"
+        case .notFound: "The \(peer) does not know the address"
+        case .requestRefused: "The \(peer) refuses the request"
+        case .serviceUnavailable: "The \(peer) cannot answer now"
+        case .protocolViolation: "The \(peer) sent what this client does not understand"
         case .checksumMismatch: "The downloaded data does not match its checksums"
-        case .unknownHost: "The name of the service's host is unknown"
-        case .connectionRefused: "The service cannot be reached"
-        case .connectionInsecure: "The connection to the service cannot be secured"
-        case .connectionSilent: "The service says nothing"
-        case .connectionCut: "The connection to the service broke"
-        case .network: "Talking to the service failed"
+        case .unknownHost: "The name of the \(peer)'s host is unknown"
+        case .connectionRefused: "The \(peer) cannot be reached"
+        case .connectionInsecure: "The connection to the \(peer) cannot be secured"
+        case .connectionSilent: "The \(peer) says nothing"
+        case .connectionCut: "The connection to the \(peer) broke"
+        case .network: "Talking to the \(peer) failed"
         case .missingCredentials: "The connector has no credentials"
         case .invalidCredentials: "The credentials cannot be used"
         case .uploadStalled: "The upload queue does not move"
+        case .uploadTooLarge: "A transaction of the upload queue is larger than the backend takes"
+        case .uploadUndecided: "The app must decide what becomes of a transaction of the upload queue"
         case .fileAccess: "A file of the database cannot be opened or removed"
         case .unreadableQueueEntry: "An entry of the upload queue cannot be read"
         case .localData: "The data of the SDK in the database is damaged"

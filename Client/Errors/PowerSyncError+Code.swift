@@ -12,36 +12,39 @@ extension PowerSyncError {
         /// The name of the code.
         public var description: String { rawValue }
 
-        // MARK: Answers of the service
+        // MARK: Answers of the service, and of the backend of a `BackendConnector`
 
-        /// The service does not accept the token (status 401); the next attempt fetches new credentials.
+        /// The service or the backend does not accept the token (status 401); the next attempt fetches a new one.
+        ///
+        /// From a ``BackendConnector`` with a session: the backend does not accept what the session says.
         public static let unauthorized = Code(rawValue: "unauthorized")
-        /// The service knows the user and refuses access (status 403).
+        /// The service or the backend knows the user and refuses access (status 403).
         public static let forbidden = Code(rawValue: "forbidden")
-        /// The service does not know the address (status 404): it is another one, or too old.
+        /// The service or the backend does not know the address (status 404): it is another one, or too old.
         public static let notFound = Code(rawValue: "notFound")
-        /// The service refuses the request, with another status; see ``PowerSyncError/httpStatus``.
+        /// The service or the backend refuses the request, with another status; see ``PowerSyncError/httpStatus``.
         public static let requestRefused = Code(rawValue: "requestRefused")
-        /// The service cannot answer now (status 408, 429, or 500 and above).
+        /// The service or the backend cannot answer now (status 408, 429, or 500 and above), or asks for a transaction
+        /// later.
         public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
-        /// The service sent what this client does not understand, or no sync lines at all.
+        /// The service or the backend sent what this client does not understand.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// Downloaded data does not match its checksums again and again.
         public static let checksumMismatch = Code(rawValue: "checksumMismatch")
 
         // MARK: The connection
 
-        /// The name of the service's host is unknown.
+        /// The name of the host of the service or the backend is unknown.
         public static let unknownHost = Code(rawValue: "unknownHost")
         /// Nobody accepts connections at the endpoint, or no way leads there.
         public static let connectionRefused = Code(rawValue: "connectionRefused")
         /// The connection could not be secured (TLS): a certificate is not trusted, for example.
         public static let connectionInsecure = Code(rawValue: "connectionInsecure")
-        /// Nothing came from the service for too long, or no connection came about in time.
+        /// Nothing came from the service or the backend for too long, or no connection came about in time.
         public static let connectionSilent = Code(rawValue: "connectionSilent")
         /// The connection broke before the answer was complete.
         public static let connectionCut = Code(rawValue: "connectionCut")
-        /// Talking to the service failed in another way.
+        /// Talking to the service or the backend failed in another way.
         public static let network = Code(rawValue: "network")
 
         // MARK: The connector
@@ -52,6 +55,12 @@ extension PowerSyncError {
         public static let invalidCredentials = Code(rawValue: "invalidCredentials")
         /// `uploadData` returned without completing what is first in the upload queue.
         public static let uploadStalled = Code(rawValue: "uploadStalled")
+        /// One transaction alone is larger than the backend of a ``BackendConnector`` takes (status 413): it stays first
+        /// in the queue until the backend takes more.
+        public static let uploadTooLarge = Code(rawValue: "uploadTooLarge")
+        /// The backend of a ``BackendConnector`` will never take a transaction and leaves it to the app what becomes of
+        /// it: it stays first in the queue until the app decides.
+        public static let uploadUndecided = Code(rawValue: "uploadUndecided")
 
         // MARK: The local database
 

@@ -17,6 +17,31 @@ extension PowerSyncError {
             underlyingError: ErrorCause(code: code, detail: detail, httpStatus: httpStatus))
     }
 
+    /// Makes the error of an answer of a backend that is no success (backend 1.7).
+    ///
+    /// - Parameters:
+    ///   - status: the status of the answer.
+    ///   - code: its kind; nil for that of the status.
+    ///   - message: what went wrong, in plain words; nil for what the code means.
+    ///   - detail: which request it was.
+    init(backendStatus status: Int, code: Code? = nil, _ message: String? = nil, detail: String) {
+        let code = code ?? Code(httpStatus: status)
+        self.init(code, message ?? code.meaning(of: .backend), detail: detail, httpStatus: status)
+    }
+
+    /// Makes the error of a request to a backend that got no answer.
+    init(backend error: HTTPClientError) {
+        switch error.code {
+        case .badURL:
+            self.init(.invalidArgument, "The URL of the backend cannot be used", detail: error.message)
+        case .badRequest:
+            self.init(.invalidCredentials, detail: error.message)
+        default:
+            let code = Code(error.code)
+            self.init(code, code.meaning(of: .backend), detail: error.message)
+        }
+    }
+
     /// What every call after `close` throws.
     static let closed = PowerSyncError(.closed, "Attempted to use closed PowerSync database")
 
@@ -89,16 +114,20 @@ extension PowerSyncError.Code {
         }
     }
 
+    /// The code of a status other than 200.
+    init(httpStatus status: Int) {
+        switch status {
+        case 401: self = .unauthorized
+        case 403: self = .forbidden
+        case 404: self = .notFound
+        case 408, 429, 500...: self = .serviceUnavailable
+        default: self = .requestRefused
+        }
+    }
+
     fileprivate init(_ error: SyncError) {
         switch error.code {
-        case .httpStatus:
-            switch error.status ?? 0 {
-            case 401: self = .unauthorized
-            case 403: self = .forbidden
-            case 404: self = .notFound
-            case 408, 429, 500...: self = .serviceUnavailable
-            default: self = .requestRefused
-            }
+        case .httpStatus: self.init(httpStatus: error.status ?? 0)
         // Between its request and its end a stream is in no wrong state by itself: a line came too early.
         case .protocolViolation, .unexpectedResponse, .invalidState: self = .protocolViolation
         case .silentConnection: self = .connectionSilent

@@ -31,6 +31,21 @@ enum ShownText {
         }
     }
 
+    /// Returns a code of a backend, such as `CHECK_VIOLATION`; nil for what is none, which may be anything.
+    static func code(_ text: String) -> String? {
+        let isCode =
+            (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                switch $0 {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+        return isCode ? text : nil
+    }
+
     /// Returns an address without the name and the password that may stand before its host.
     static func address(_ address: String) -> String {
         guard let scheme = address.firstRange(of: "://") else { return address }

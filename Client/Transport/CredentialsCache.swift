@@ -28,8 +28,11 @@ actor CredentialsCache {
         return try await fetched()
     }
 
-    /// Asks the app for newer credentials; those in use stay until they are there.
-    func refresh() async throws { _ = try await fetched() }
+    /// Asks the app for newer credentials and returns them; those in use stay until they are there.
+    ///
+    /// - Throws: as `credentials()`.
+    @discardableResult
+    func refresh() async throws -> SyncCredentials { try await fetched() }
 
     /// Drops credentials that must not be used again; newer ones stay.
     func invalidate(_ credentials: SyncCredentials? = nil) {

@@ -7,9 +7,24 @@ import Testing
 /// The README's example of syncing is this code, and it runs; its first program is run by Scripts/outside-package.sh.
 @Suite(.patient())
 struct ReadmeTests {
-    /// The example; `print` is the caller's.
+    /// The app's own account, in which nobody is signed in.
+    private final class Account: Sendable {
+        private let count = Lock(0)
+
+        /// How often it was asked.
+        var asked: Int { count.withLock { $0 } }
+
+        var authorization: String? {
+            get async {
+                count.withLock { $0 += 1 }
+                return nil
+            }
+        }
+    }
+
+    /// The example; `account` and `print` are the caller's.
     private func example(
-        file: String, connector: TestConnector, print: @Sendable ([String]) -> Void
+        file: String, account: Account, print: @Sendable ([String]) -> Void
     ) async throws -> any PowerSyncDatabaseProtocol {
         let schema = Schema(
             Table(name: "todos", columns: [.text("description"), .integer("completed")])
@@ -18,6 +33,8 @@ struct ReadmeTests {
         try await database.execute(
             sql: "INSERT INTO todos (id, description) VALUES (uuid(), ?)", parameters: ["Milk"])
         // begin
+        let connector = BackendConnector(
+            url: "https://api.example.com", session: { await account.authorization })
         try await database.connect(connector: connector, options: ConnectOptions())
 
         let todos = try database.watch(
@@ -32,17 +49,18 @@ struct ReadmeTests {
     @Test func exampleRuns() async throws {
         let folder = try TemporaryDirectory()
         let printed = Lock<[[String]]>([])
-        let connector = TestConnector(endpoint: nil)
+        let account = Account()
         // The loop of the example goes on until its task is cancelled.
         let running = Task {
-            try await example(file: folder.file(), connector: connector) { descriptions in
+            try await example(file: folder.file(), account: account) { descriptions in
                 printed.withLock { $0.append(descriptions) }
                 withUnsafeCurrentTask { $0?.cancel() }
             }
         }
         let database = try await running.value
         #expect(printed.withLock { $0 } == [["Milk"]])
-        try await wait(for: "the connector to be asked") { connector.fetches > 0 }
+        // Nothing is sent for nobody, so that the address of the example is asked for nothing.
+        try await wait(for: "the account to be asked") { account.asked > 0 }
         try await database.close()
     }
 
