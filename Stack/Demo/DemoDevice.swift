@@ -1,5 +1,4 @@
 import PowerSync
-import PowerSyncHTTPClient
 import PowerSyncSystem
 
 #if canImport(FoundationEssentials)
@@ -24,10 +23,13 @@ package final class DemoDevice: Sendable {
     /// The client database.
     package let database: any PowerSyncDatabaseProtocol
     /// The app's connector.
-    package let connector: DemoConnector
+    package let connector: BackendConnector
     /// The folder with the files of the database.
     package let folder: String
     private let wires: [CuttableProxy]
+    private let refused: Lock<[UploadVerdict]>
+
+    private static let keptRefusals = 100
 
     /// Makes a device that is not connected yet.
     ///
@@ -38,22 +40,30 @@ package final class DemoDevice: Sendable {
     ///   - backend: the backend's URL as the device reaches it.
     ///   - service: the service's URL as the device reaches it.
     ///   - wires: the proxies that these URLs lead through, if any.
-    ///   - client: sends the connector's requests.
     /// - Throws: `StackError` if the folder cannot be made.
     package init(
         name: String, user: String, folder: String, backend: String, service: String,
-        wires: [CuttableProxy] = [],
-        client: HTTPClient
+        wires: [CuttableProxy] = []
     ) throws {
         self.name = name
         self.user = user
         self.folder = folder
         self.wires = wires
         try PrivateFile.makeFolder(folder)
-        connector = DemoConnector(backend: backend, endpoint: service, user: user, client: client)
+        let refused = Lock<[UploadVerdict]>([])
+        self.refused = refused
+        connector = BackendConnector(
+            url: backend, user: user, endpoint: service,
+            onVerdict: { verdict in
+                guard verdict.outcome == .rejected else { return }
+                refused.withLock { $0 = ($0 + [verdict]).suffix(DemoDevice.keptRefusals) }
+            })
         database = PowerSyncDatabase(
             schema: DemoSchema.client, dbFilename: folder + "/device.sqlite", logger: SilentLogger())
     }
+
+    /// The last transactions that the backend refused, at most a hundred.
+    package var refusals: [UploadVerdict] { refused.withLock { $0 } }
 
     /// Starts syncing, with short delays so that nobody waits.
     package func connect() async throws {

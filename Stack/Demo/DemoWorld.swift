@@ -1,5 +1,4 @@
 import PowerSync
-import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncSystem
 
@@ -54,19 +53,14 @@ package final class DemoWorld: Sendable {
         let service = try await stack.url(.service)
         let backendWire = try CuttableProxy(to: backend, poller: poller)
         let serviceWire = try CuttableProxy(to: service, poller: poller)
-        let client = try HTTPClient()
-        defer { client.close() }
         let devices = [
             try DemoDevice(
                 name: "A", user: "alice", folder: folder + "/a", backend: backendWire.url,
-                service: serviceWire.url,
-                wires: [backendWire, serviceWire], client: client),
+                service: serviceWire.url, wires: [backendWire, serviceWire]),
             try DemoDevice(
-                name: "B", user: "alice", folder: folder + "/b", backend: backend, service: service,
-                client: client),
+                name: "B", user: "alice", folder: folder + "/b", backend: backend, service: service),
             try DemoDevice(
-                name: "C", user: "carol", folder: folder + "/c", backend: backend, service: service,
-                client: client),
+                name: "C", user: "carol", folder: folder + "/c", backend: backend, service: service),
         ]
         let postgres = PostgresPool(
             uri: try stack.database.uri,
