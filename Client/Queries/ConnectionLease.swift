@@ -112,3 +112,21 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         return try connection.withStatement(sql, ignoringRest: true, body)
     }
 }
+
+extension ConnectionLease: StatementContext {
+    func outcome<Row>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) throws -> StatementOutcome<Row> {
+        try run(sql, parameters) { statement, connection in
+            guard statement.columnCount > 0 else {
+                while try statement.step() {}
+                return .changes(connection.changes)
+            }
+            let cursor = RowCursor(statement)
+            var rows: [Row] = []
+            while try statement.step() { rows.append(try cursor.map(mapper)) }
+            return .rows(rows)
+        }
+    }
+}

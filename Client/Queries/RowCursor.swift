@@ -7,11 +7,13 @@ import PowerSyncSQLite
 #endif
 
 /// The current row of a running query, as a mapper sees it.
-final class RowCursor: SqlCursor, ByteCursor {
+final class RowCursor: StoredValueCursor, ByteCursor {
     private let statement: SQLiteStatement
     private var row: SQLiteRow?
     private(set) lazy var columnNames: [String: Int] = Dictionary(
         zip(statement.columnNames, 0...), uniquingKeysWith: { _, last in last })
+    private(set) lazy var namedColumns = columnNames.map { (name: $0.key, index: $0.value) }
+        .sorted { $0.index < $1.index }
     // Asked for when there is a row: the first step prepares the statement again if the schema has changed.
     private(set) lazy var columnCount = statement.columnCount
 
@@ -55,6 +57,7 @@ final class RowCursor: SqlCursor, ByteCursor {
     func getStringOptional(index: Int) -> String? { value(index) { $0.string(index) } }
 
     func bytes(index: Int) -> Data? { value(index) { $0.withBlob(index) { Data($0) } } }
+    func storedValue(index: Int) -> SQLiteValue { value(index) { $0[index] } ?? .null }
 
     private func value<T>(_ index: Int, _ read: (SQLiteRow) -> T) -> T? {
         guard let row else { preconditionFailure("A cursor must not be used after its mapper has returned") }

@@ -51,3 +51,15 @@ struct TransactionContext: Transaction {
         try connection.get(sql: sql, parameters: parameters, mapper: mapper)
     }
 }
+
+extension TransactionContext: StatementContext {
+    func outcome<Row>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) throws -> StatementOutcome<Row> {
+        guard let connection = connection as? any StatementContext else {
+            throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
+        }
+        return try connection.outcome(sql: sql, parameters: parameters, mapper: mapper)
+    }
+}

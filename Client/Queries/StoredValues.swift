@@ -1,0 +1,35 @@
+import PowerSyncSQLite
+
+/// A cursor that also tells values as SQLite stores them, where `SqlCursor` converts: for tools that show whatever a
+/// query yields.
+package protocol StoredValueCursor: SqlCursor {
+    /// The columns in their order, each name once: where names repeat, the last one counts.
+    var namedColumns: [(name: String, index: Int)] { get }
+
+    /// Returns the value with the storage class that it has; NULL where the index is out of range.
+    func storedValue(index: Int) -> SQLiteValue
+}
+
+/// What one statement gave.
+package enum StatementOutcome<Row> {
+    /// The rows of a statement that returns rows, mapped, also where there are none.
+    case rows([Row])
+    /// The number of rows that any other statement changed, as SQLite counts them.
+    case changes(Int64)
+}
+
+/// A connection that tells statements that return rows from those that do not.
+package protocol StatementContext: ConnectionContext {
+    /// Runs one statement to its end.
+    ///
+    /// - Parameters:
+    ///   - sql: the statement.
+    ///   - parameters: the values of its placeholders.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: the rows, or how many were changed.
+    /// - Throws: `PowerSyncError`, and what the mapper throws.
+    func outcome<Row>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) throws -> StatementOutcome<Row>
+}
