@@ -1,0 +1,119 @@
+import PowerSync
+import PowerSyncWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The lines that a driving program gets: answers to its commands, and events.
+enum ClientAnswer {
+    /// The first line: the database is open.
+    static let ready = event("ready")
+
+    /// The answer to a command that was done.
+    ///
+    /// - Parameters:
+    ///   - id: the command's id.
+    ///   - members: what the command gives.
+    /// - Returns: the line.
+    static func success(_ id: JSON?, _ members: [JSONMember] = []) -> JSON {
+        .object(identified(id) + [JSONMember("ok", .bool(true))] + members)
+    }
+
+    /// The answer to a command that was not done.
+    ///
+    /// - Parameters:
+    ///   - id: the command's id.
+    ///   - error: why; cancellation means that the program ends.
+    /// - Returns: the line.
+    static func failure(_ id: JSON?, _ error: any Error) -> JSON {
+        .object(identified(id) + [JSONMember("ok", .bool(false))] + described(error))
+    }
+
+    /// The event of a checkpoint that was applied completely.
+    static func checkpoint(at time: Date) -> JSON {
+        event("checkpoint", [JSONMember("at", milliseconds(time))])
+    }
+
+    /// The event of a result of a watched query.
+    ///
+    /// - Parameters:
+    ///   - id: the id of the command that watches.
+    ///   - time: microseconds since 1970.
+    ///   - rows: the whole result.
+    /// - Returns: the line.
+    static func watch(_ id: JSON?, at time: Int64, _ rows: [JSON]) -> JSON {
+        event("watch", identified(id) + [at(time), JSONMember("rows", .array(rows))])
+    }
+
+    /// The event of a watched query that has failed and gives no more results.
+    static func watch(_ id: JSON?, at time: Int64, failed error: any Error) -> JSON {
+        event("watch", identified(id) + [at(time)] + described(error))
+    }
+
+    /// The state of syncing at one moment.
+    static func status(_ status: any SyncStatusData) -> [JSONMember] {
+        [
+            JSONMember("connected", .bool(status.connected)),
+            JSONMember("connecting", .bool(status.connecting)),
+            JSONMember("hasSynced", status.hasSynced.map { .bool($0) } ?? .null),
+            JSONMember("lastSyncedAt", status.lastSyncedAt.map(milliseconds) ?? .null),
+            JSONMember("downloading", .bool(status.downloading)),
+            JSONMember("uploading", .bool(status.uploading)),
+            JSONMember("downloadError", shown(status.downloadError)),
+            JSONMember("uploadError", shown(status.uploadError)),
+            JSONMember("progress", progress(status.downloadProgress)),
+        ]
+    }
+
+    // MARK: Parts
+
+    private static func event(_ name: String, _ members: [JSONMember] = []) -> JSON {
+        .object([JSONMember("event", .string(name))] + members)
+    }
+
+    private static func identified(_ id: JSON?) -> [JSONMember] { id.map { [JSONMember("id", $0)] } ?? [] }
+
+    private static func at(_ microseconds: Int64) -> JSONMember {
+        JSONMember("at", .integer(microseconds / 1000))
+    }
+
+    private static func milliseconds(_ time: Date) -> JSON {
+        .integer(Int64((time.timeIntervalSince1970 * 1000).rounded()))
+    }
+
+    private static func progress(_ progress: (any SyncDownloadProgress)?) -> JSON {
+        guard let progress else { return .null }
+        return .object([
+            JSONMember("downloaded", .integer(progress.downloadedOperations)),
+            JSONMember("total", .integer(progress.totalOperations)),
+        ])
+    }
+
+    /// An error of the status: an object with the members of an answer, or null.
+    private static func shown(_ error: Any?) -> JSON {
+        guard let error else { return .null }
+        return .object(members(error))
+    }
+
+    /// What an answer says of an error.
+    private static func described(_ error: any Error) -> [JSONMember] {
+        error is CancellationError
+            ? members(ClientError("the client ends before that", code: .closed)) : members(error)
+    }
+
+    /// The text of an error, and its code; `other` for one that is not of the SDK.
+    private static func members(_ error: Any) -> [JSONMember] {
+        let code: PowerSyncError.Code =
+            switch error {
+            case let error as PowerSyncError: error.code
+            case let error as ClientError: error.code
+            default: .other
+            }
+        return [
+            JSONMember("error", .string("\(error)")), JSONMember("code", .string(code.rawValue)),
+        ]
+    }
+}

@@ -1,0 +1,73 @@
+import PowerSyncCommandLine
+import PowerSyncSystem
+
+/// The sub-command `client`.
+enum ClientCommand {
+    static let command = Command(
+        "client", abstract: "A client of the SDK that any program can drive, by lines of JSON.",
+        discussion: """
+            Opens the database and prints {"event":"ready"}. From then on each line of standard input is a command, and \
+            each gets an answer when it is done: its id, "ok", and what it gives, or "error" and "code". What changes \
+            something is done in order of arrival; reads see what was written before them; waits and watches hold up \
+            nobody. The command close and the end of the input close the database.
+
+              powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
+                  --backend http://127.0.0.1:6060 --user alice --json
+              {"id":1,"op":"connect"}
+              {"id":2,"op":"wait","for":"first-sync","timeout":30}
+              {"id":3,"op":"watch","sql":"SELECT id, name FROM lists"}
+              {"id":4,"op":"write","tx":[["INSERT INTO lists (id, name) VALUES (uuid(), ?)",["Groceries"]]]}
+              {"id":5,"op":"wait","for":"up-to-date"}
+              {"op":"close"}
+
+            Commands, with the members that they may have; times in milliseconds but for timeout and ttl, in seconds:
+
+              write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed
+              read        sql, args                           rows
+              watch       sql, args, throttle (1)             events with rows, at first and at each change
+              connect     retry (500), throttle (10)          starts syncing, or starts it again
+              disconnect                                      stops syncing
+              clear       soft (false)                        stops syncing and removes the data
+              stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
+              unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
+              status                                          connected, hasSynced, downloading, progress, …
+              wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name)
+              crud-count                                      how many entries wait for upload
+              close                                           ends with status 0
+
+            An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied. Bytes are \
+            {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of 64 bits.
+
+            The schema is the JSON that the core of all PowerSync clients takes:
+
+              {"tables":[{"name":"lists","columns":[{"name":"name","type":"text"}]}]}
+            """,
+        options: [
+            Option("--db", "FILE", help: "The database; made if it is not there."),
+            Option("--schema", "FILE", help: "The tables, as JSON."),
+            Option("--endpoint", "URL", help: "The sync service."),
+            Option(
+                "--token", "TOKEN", help: "A token that the service takes. Uploads need --backend instead."),
+            Option("--backend", "URL", help: "A development backend, for tokens and uploads."),
+            Option("--user", "NAME", help: "The subject of the backend's tokens."),
+            Option("--params", "JSON", help: "Client parameters, an object."),
+            Option(
+                "--checkpoint-requests",
+                help: "Ask for write checkpoints as checkpoint requests (service 1.24 or newer)."),
+            Option(
+                "--json", help: "Take commands as lines of JSON. Needed for now: there is no other way yet."),
+        ]
+    ) { arguments in
+        guard arguments.flag("--json") else {
+            throw CommandError(
+                "--json is needed for now: commands are lines of JSON on standard input",
+                exitStatus: CommandError.usageStatus)
+        }
+        let options = try ClientOptions(arguments)
+        let status = try await Session.run(until: StopSignal.stream()) { session in
+            try await ClientRun.run(options, input: 0, write: { StandardOutput.print($0) }, session: session)
+        }
+        // A signal is a way to end it like any other.
+        return status ?? 0
+    }
+}

@@ -1,0 +1,21 @@
+import PowerSync
+
+/// Why a command of a driving program is not done, in one line that says what to do.
+package struct ClientError: Error, Sendable, CustomStringConvertible {
+    /// The code of a wait whose time is over, beside the codes of `PowerSyncError`.
+    package static let timedOut = PowerSyncError.Code(rawValue: "timedOut")
+
+    /// What kind of failure it is.
+    package let code: PowerSyncError.Code
+    /// One line.
+    package let message: String
+
+    /// Makes an error of its parts.
+    package init(_ message: String, code: PowerSyncError.Code = .invalidArgument) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The message.
+    package var description: String { message }
+}

@@ -1,0 +1,223 @@
+import PowerSync
+import PowerSyncWire
+
+/// One command of a driving program, as it stands in a line.
+package struct ClientRequest: Sendable {
+    /// What is asked for.
+    package enum Operation: Sendable {
+        /// What changes the database or the connection; in order of arrival.
+        case change(Change)
+        /// What only looks; beside everything else, once the changes before it are done.
+        case look(Look)
+        /// A query whose rows are told at first and at each change, and the least time between two results in seconds.
+        case watch(ClientStatement, throttle: Double)
+        /// Waits for a state, as many seconds as are given.
+        case wait(Condition, timeout: Double?)
+        /// Ends the program.
+        case close
+    }
+
+    /// What changes something.
+    package enum Change: Sendable {
+        /// Runs statements in one transaction.
+        case write([ClientStatement])
+        /// Starts syncing; the wait after an error and the least time between two upload rounds, in seconds.
+        case connect(retry: Double, throttle: Double)
+        /// Stops syncing.
+        case disconnect
+        /// Stops syncing and removes the data; if `soft`, what was downloaded is kept aside.
+        case clear(soft: Bool)
+        /// Subscribes to a stream and holds it.
+        case stream(ClientStream, timeToLive: Double?, priority: Int32?)
+        /// Gives up what `stream` holds; all subscriptions of the stream, whoever made them, if asked for.
+        case unstream(ClientStream, all: Bool)
+    }
+
+    /// What only looks.
+    package enum Look: Sendable {
+        /// Runs a query.
+        case read(ClientStatement)
+        /// Tells the state of syncing.
+        case status
+        /// Counts the upload queue.
+        case crudCount
+    }
+
+    /// What can be waited for.
+    package enum Condition: Sendable {
+        /// All data was complete once.
+        case firstSync
+        /// Nothing is left to upload.
+        case queueEmpty
+        /// This client and the service have nothing more to tell each other.
+        case upToDate
+        /// The data of a stream was complete once.
+        case stream(ClientStream)
+
+        /// The word of the command.
+        package var name: String {
+            switch self {
+            case .firstSync: "first-sync"
+            case .queueEmpty: "queue-empty"
+            case .upToDate: "up-to-date"
+            case .stream: "stream"
+            }
+        }
+    }
+
+    /// The wait after an error unless said otherwise, in milliseconds.
+    private static let standardRetry = 500.0
+    /// The least time between two upload rounds unless said otherwise, in milliseconds.
+    private static let standardUploadThrottle = 10.0
+    /// The least time between two results of a watch unless said otherwise, in milliseconds.
+    private static let standardWatchThrottle = 1.0
+
+    /// What the answer repeats, any value; nil where the command has none.
+    package let id: JSON?
+    /// What is asked for.
+    package let operation: Operation
+
+    /// Reads a command.
+    ///
+    /// - Parameter json: the command.
+    /// - Throws: `ClientError`, which names the member that is wrong.
+    package init(_ json: JSON) throws(ClientError) {
+        guard json.objectMembers != nil else { throw ClientError("expected a command as an object") }
+        id = json["id"]
+        guard let word = json["op"]?.stringValue else { throw ClientError("op: expected a command") }
+        operation = try Self.operation(word, json)
+    }
+
+    private static func operation(_ word: String, _ json: JSON) throws(ClientError) -> Operation {
+        switch word {
+        case "write":
+            let fields = try fields(json, "tx")
+            var statements: [ClientStatement] = []
+            for (json, place) in try fields.elements("tx") {
+                statements.append(try ClientStatement(pair: json, at: place))
+            }
+            return .change(.write(statements))
+        case "read": return .look(.read(try ClientStatement(try fields(json, "sql", "args"))))
+        case "watch":
+            let fields = try fields(json, "sql", "args", "throttle")
+            return .watch(
+                try ClientStatement(fields),
+                throttle: try seconds(fields, "throttle", standard: standardWatchThrottle))
+        case "connect":
+            let fields = try fields(json, "retry", "throttle")
+            return .change(
+                .connect(
+                    retry: try seconds(fields, "retry", standard: standardRetry),
+                    throttle: try seconds(fields, "throttle", standard: standardUploadThrottle)))
+        case "disconnect":
+            _ = try fields(json)
+            return .change(.disconnect)
+        case "clear": return .change(.clear(soft: try fields(json, "soft").optionalBool("soft")))
+        case "stream":
+            let fields = try fields(json, "name", "parameters", "ttl", "priority")
+            let priority = try fields.optionalInteger("priority", in: 0...Int64(Int32.max))
+            return .change(
+                .stream(
+                    try ClientStream(fields), timeToLive: try fields.optionalNumber("ttl"),
+                    priority: priority.map { Int32($0) }))
+        case "unstream":
+            // What `stream` takes beside the name is allowed, so that the same members serve both.
+            let fields = try fields(json, "name", "parameters", "ttl", "priority", "all")
+            return .change(.unstream(try ClientStream(fields), all: try fields.optionalBool("all")))
+        case "status":
+            _ = try fields(json)
+            return .look(.status)
+        case "wait": return try wait(json)
+        case "crud-count":
+            _ = try fields(json)
+            return .look(.crudCount)
+        case "close":
+            _ = try fields(json)
+            return .close
+        default: throw ClientError("op: unknown command \(JSON.quoted(word))")
+        }
+    }
+
+    private static func wait(_ json: JSON) throws(ClientError) -> Operation {
+        let condition: Condition
+        let state = json["for"]?.stringValue
+        let fields =
+            state == "stream"
+            ? try fields(json, "for", "timeout", "name", "parameters") : try fields(json, "for", "timeout")
+        switch state {
+        case "first-sync": condition = .firstSync
+        case "queue-empty": condition = .queueEmpty
+        case "up-to-date": condition = .upToDate
+        case "stream": condition = .stream(try ClientStream(fields))
+        default: throw fields.expected("first-sync, queue-empty, up-to-date or stream", "for")
+        }
+        return .wait(condition, timeout: try fields.optionalNumber("timeout"))
+    }
+
+    private static func fields(_ json: JSON, _ names: String...) throws(ClientError) -> JSONFields {
+        try JSONFields(json, known: ["id", "op"] + names)
+    }
+
+    /// Returns milliseconds of a command as seconds.
+    private static func seconds(
+        _ fields: JSONFields, _ name: String, standard: Double
+    ) throws(ClientError) -> Double {
+        (try fields.optionalNumber(name) ?? standard) / 1000
+    }
+}
+
+/// One SQL statement of a command, with the values of its placeholders.
+package struct ClientStatement: Sendable {
+    /// The statement.
+    let sql: String
+    /// The values, as the SDK takes them.
+    let arguments: [(any Sendable)?]
+
+    /// Reads the members `sql` and `args` of a command.
+    init(_ fields: JSONFields) throws(ClientError) {
+        sql = try fields.string("sql")
+        arguments = try Self.values(try fields.optionalElements("args"))
+    }
+
+    /// Reads a statement of a transaction: `[sql, args]`, or `[sql]`.
+    init(pair json: JSON, at place: String) throws(ClientError) {
+        guard let parts = json.arrayValue, (1...2).contains(parts.count), let sql = parts[0].stringValue
+        else {
+            throw ClientError("\(place): expected [sql, args]")
+        }
+        self.sql = sql
+        guard parts.count == 2, !parts[1].isNull else {
+            arguments = []
+            return
+        }
+        guard let values = parts[1].arrayValue else { throw ClientError("\(place)[1]: expected an array") }
+        arguments = try Self.values(values.enumerated().map { ($1, "\(place)[1][\($0)]") })
+    }
+
+    private static func values(
+        _ elements: [(json: JSON, place: String)]
+    ) throws(ClientError) -> [(any Sendable)?] {
+        var values: [(any Sendable)?] = []
+        for (json, place) in elements { values.append(try ClientValue.parameter(json, at: place)) }
+        return values
+    }
+}
+
+/// A stream that a command names.
+package struct ClientStream: Sendable, Hashable {
+    /// Its name in the sync configuration.
+    let name: String
+    /// Its parameters; nil is not the same as none.
+    let parameters: JsonParam?
+
+    /// Reads the members `name` and `parameters` of a command.
+    init(_ fields: JSONFields) throws(ClientError) {
+        name = try fields.string("name")
+        guard let json = fields.member("parameters") else {
+            parameters = nil
+            return
+        }
+        guard let members = json.objectMembers else { throw fields.expected("an object", "parameters") }
+        parameters = JsonParam(members)
+    }
+}

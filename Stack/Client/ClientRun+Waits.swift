@@ -1,0 +1,107 @@
+import PowerSync
+import PowerSyncSystem
+import PowerSyncWire
+
+/// What commands wait for.
+extension ClientRun {
+    /// The longest time that is waited for: a century.
+    private static let longestWait = 100.0 * 365 * 24 * 60 * 60
+
+    /// The queue is empty, and no local write waits for its write checkpoint (client-core 8.3).
+    ///
+    /// A local write sets the target to its greatest value and removes what was applied. After the upload the target is the
+    /// id of a write checkpoint; the checkpoint that carries this id, or a later one, is noted as applied in the very
+    /// transaction that writes its rows. So what was written here has come back as soon as the target is not above that.
+    private static let isUploaded = """
+        SELECT NOT EXISTS (SELECT 1 FROM ps_crud)
+            AND ifnull((SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'target_checkpoint_request_id'), 0)
+            <= ifnull(
+                (SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'last_applied_checkpoint_request_id'), 0)
+        """
+
+    /// Waits for a state.
+    ///
+    /// - Parameters:
+    ///   - condition: the state.
+    ///   - timeout: how long at most, in seconds; nil for ever.
+    ///   - last: the turn that must be over before anything is looked at; that counts as waiting, too.
+    /// - Throws: `ClientError` with `timedOut`, `PowerSyncError`, `CancellationError`.
+    func wait(
+        for condition: ClientRequest.Condition, timeout: Double?, after last: Int
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await order.wait(for: last)
+                try await wait(for: condition)
+            }
+            if let timeout {
+                group.addTask {
+                    try await Task.sleep(for: .seconds(min(timeout, Self.longestWait)))
+                    throw ClientError(
+                        "waited \(timeout) s for \(condition.name)", code: ClientError.timedOut)
+                }
+            }
+            defer { group.cancelAll() }
+            // Whichever of the two is over first.
+            try await group.next()
+        }
+    }
+
+    private func wait(for condition: ClientRequest.Condition) async throws {
+        switch condition {
+        case .firstSync: try await waitForStatus { $0.hasSynced == true }
+        case .stream(let stream):
+            let reference = database.syncStream(name: stream.name, params: stream.parameters)
+            try await waitForStatus { $0.forStream(stream: reference)?.subscription.hasSynced == true }
+        case .queueEmpty: try await waitForQuery("SELECT NOT EXISTS (SELECT 1 FROM ps_crud)")
+        case .upToDate: try await waitUntilUpToDate()
+        }
+    }
+
+    private func waitForStatus(_ condition: (any SyncStatusData) -> Bool) async throws {
+        for await status in database.currentStatus.asFlow() where condition(status) { return }
+        throw CancellationError()
+    }
+
+    /// Waits until a query yields true.
+    private func waitForQuery(_ sql: String) async throws {
+        for try await rows in try watch(sql) where rows == [true] { return }
+        throw CancellationError()
+    }
+
+    /// Watches a query of one truth value without a pause between results.
+    private func watch(_ sql: String) throws -> AsyncThrowingStream<[Bool], any Error> {
+        try database.watch(
+            options: WatchOptions(sql: sql, throttle: 0, mapper: { try $0.getBoolean(index: 0) }))
+    }
+
+    /// Waits until nothing is left to upload, the open stream has brought a checkpoint, and all that it announced is
+    /// applied, what was written here included.
+    ///
+    /// Looked at after each state of syncing and each change of the queue or the target. The stream is asked about before
+    /// and after the database: a checkpoint that is announced in between is not missed. What the service knows and has not
+    /// announced nobody here can know.
+    private func waitUntilUpToDate() async throws {
+        let (signs, sign) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Without signs nobody would look any more: whatever ends them ends the wait.
+                defer { sign.finish() }
+                for try await _ in try watch(Self.isUploaded) { sign.yield() }
+            }
+            group.addTask {
+                for await _ in checkpoints.signs() { sign.yield() }
+            }
+            defer { group.cancelAll() }
+            for await _ in signs {
+                guard checkpoints.isCurrent else { continue }
+                let isUploaded = try await database.get(Self.isUploaded) { try $0.getBoolean(index: 0) }
+                if isUploaded, checkpoints.isCurrent { return }
+            }
+            // What ended the signs: an error of the database, which the group throws, or the end of this task.
+            group.cancelAll()
+            try await group.waitForAll()
+            throw CancellationError()
+        }
+    }
+}

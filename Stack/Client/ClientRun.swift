@@ -1,0 +1,262 @@
+import PowerSync
+import PowerSyncSystem
+import PowerSyncWire
+
+/// One run of the tool: takes commands, does them beside each other, answers in order of completion.
+package struct ClientRun: Sendable {
+    /// Why no more commands are taken.
+    private enum End {
+        case inputEnded
+        case close(JSON?)
+        case failed(any Error)
+    }
+
+    /// The largest line in bytes.
+    package static let lineLimit = 64 << 20
+    /// How many values a command may have: each takes up to a hundred bytes.
+    private static let valueLimit = 2_000_000
+    /// How many bytes of commands are in work at a time; what comes beyond is read later.
+    private static let workLimit = 128 << 20
+    /// What a command counts beside its bytes, so that there are 2,000 at a time at most.
+    private static let commandCost = 64 << 10
+    /// How many watches and waits may be open at a time; one more is refused.
+    private static let openLimit = 1024
+
+    let database: any PowerSyncDatabaseProtocol
+    let connector: any PowerSyncBackendConnectorProtocol
+    let connectOptions: ConnectOptions
+    let output: AnswerOutput
+    let order = CommandOrder()
+    let checkpoints = CheckpointFeed()
+    let streams = HeldStreams()
+    private let budget: Budget
+    private let open = Lock(0)
+
+    private init(
+        _ database: any PowerSyncDatabaseProtocol, connector: any PowerSyncBackendConnectorProtocol,
+        connectOptions: ConnectOptions, output: AnswerOutput, poller: Poller
+    ) {
+        self.database = database
+        self.connector = connector
+        self.connectOptions = connectOptions
+        self.output = output
+        budget = Budget(Self.workLimit, poller: poller)
+    }
+
+    /// Opens the database, takes commands until `close`, the end of the input or cancellation, and closes it.
+    ///
+    /// - Parameters:
+    ///   - options: what the tool is started with.
+    ///   - input: the descriptor with the commands; stays the caller's.
+    ///   - lineLimit: the largest line in bytes.
+    ///   - write: writes a line and its end with one call; may block.
+    ///   - session: closes what was opened.
+    /// - Returns: the exit status.
+    /// - Throws: `PowerSyncError` if the database cannot be opened or closed, `CommandError`, `SystemError`.
+    package static func run(
+        _ options: ClientOptions, input: Int32, lineLimit: Int = ClientRun.lineLimit,
+        write: @escaping @Sendable (String) -> Void, session: Session
+    ) async throws -> Int32 {
+        let output = AnswerOutput(write)
+        session.onEnd { await output.flush() }
+        session.onHurry { output.abandon() }
+        let poller = try session.poller()
+        // Trouble that the SDK copes with is of interest, and standard error is the place for it.
+        let database = PowerSyncDatabase(
+            schema: options.schema, dbFilename: options.database, logger: DefaultLogger(minSeverity: .warning)
+        )
+        session.onEnd { try await database.close() }
+        // The first use opens the file: what is wrong with it is told before there are commands.
+        _ = try await database.getPowerSyncVersion()
+        let run = ClientRun(
+            database, connector: ClientConnector.make(options), connectOptions: options.connectOptions,
+            output: output, poller: poller)
+        return try await run.serve(CommandInput(input, limit: lineLimit))
+    }
+
+    // MARK: Taking commands
+
+    private func serve(_ input: CommandInput) async throws -> Int32 {
+        // Followed from before the first command on, so that no checkpoint is missed.
+        let statuses = database.currentStatus.asFlow()
+        output.put(ClientAnswer.ready.text)
+        let end = await withDiscardingTaskGroup { waiting in
+            waiting.addTask { await tellCheckpoints(statuses) }
+            let end = await withDiscardingTaskGroup { working in
+                var input = input
+                while true {
+                    do {
+                        guard let line = try await input.next() else { return End.inputEnded }
+                        let cost = try await makeRoom(for: line)
+                        let request = read(line)
+                        if case .close? = request?.operation { return .close(request?.id) }
+                        if let request {
+                            start(request, cost: cost, &working, &waiting)
+                        } else {
+                            budget.giveBack(cost)
+                        }
+                        await output.room()
+                    } catch {
+                        return .failed(error)
+                    }
+                }
+            }
+            // All that was asked for is done, and what still waits waits for nothing any more.
+            waiting.cancelAll()
+            return end
+        }
+        try Task.checkCancellation()
+        return try await close(end)
+    }
+
+    /// Waits until there is room for one more command; returns how much it takes, to be given back.
+    private func makeRoom(for line: CommandLines.Line) async throws -> Int {
+        var cost = Self.commandCost
+        if case .text(let bytes) = line { cost += bytes.count }
+        try await budget.take(cost, until: .now + .seconds(365 * 24 * 60 * 60))
+        return cost
+    }
+
+    /// Reads a command; one that makes no sense is answered at once.
+    private func read(_ line: CommandLines.Line) -> ClientRequest? {
+        var id: JSON?
+        do {
+            guard case .text(let bytes) = line else {
+                throw ClientError("the command is longer than a command may be")
+            }
+            let json = try JSON.parse(
+                bytes, limits: JSONLimits(values: Self.valueLimit, refusesDuplicateNames: true))
+            id = json["id"]
+            return try ClientRequest(json)
+        } catch let error as WireError {
+            output.put(ClientAnswer.failure(id, ClientError("wrong JSON: \(error.message)")).text)
+        } catch {
+            output.put(ClientAnswer.failure(id, error).text)
+        }
+        return nil
+    }
+
+    /// Starts what a command asks for.
+    ///
+    /// - Parameters:
+    ///   - request: the command.
+    ///   - cost: how much room it takes while it works; what waits takes none.
+    ///   - working: the tasks that are waited for at the end.
+    ///   - waiting: the tasks that are ended at the end.
+    private func start(
+        _ request: ClientRequest, cost: Int, _ working: inout DiscardingTaskGroup,
+        _ waiting: inout DiscardingTaskGroup
+    ) {
+        let arrival = ContinuousClock.now
+        let last = order.last
+        switch request.operation {
+        case .change(let change):
+            let turn = order.take()
+            working.addTask {
+                await answer(request.id) {
+                    try await order.wait(for: last)
+                    return try await perform(change)
+                } andThen: {
+                    order.end(turn)
+                }
+                budget.giveBack(cost)
+            }
+        case .look(let look):
+            working.addTask {
+                await answer(request.id) {
+                    try await order.wait(for: last)
+                    return try await perform(look)
+                }
+                budget.giveBack(cost)
+            }
+        case .watch(let statement, let throttle):
+            budget.giveBack(cost)
+            stayOpen(request.id, &waiting) {
+                await watch(request.id, statement, throttle: throttle, after: last)
+            }
+        case .wait(let condition, let timeout):
+            budget.giveBack(cost)
+            stayOpen(request.id, &waiting) {
+                await answer(request.id) {
+                    try await wait(for: condition, timeout: timeout, after: last)
+                    return [
+                        JSONMember("ms", .integer(Int((ContinuousClock.now - arrival) / .milliseconds(1))))
+                    ]
+                }
+            }
+        case .close: preconditionFailure("whoever reads commands ends with this one")
+        }
+    }
+
+    /// Runs what may stay open for ever, unless there is too much of that.
+    private func stayOpen(
+        _ id: JSON?, _ waiting: inout DiscardingTaskGroup, _ body: @escaping @Sendable () async -> Void
+    ) {
+        let isAllowed = open.withLock { open in
+            guard open < Self.openLimit else { return false }
+            open += 1
+            return true
+        }
+        guard isAllowed else {
+            let error = ClientError("\(Self.openLimit) watches and waits are open", code: .invalidState)
+            return output.put(ClientAnswer.failure(id, error).text)
+        }
+        waiting.addTask {
+            await body()
+            open.withLock { $0 -= 1 }
+        }
+    }
+
+    // MARK: Answering
+
+    /// Does something and answers with what came of it.
+    ///
+    /// - Parameters:
+    ///   - id: the command's id.
+    ///   - body: does it and returns what the answer says.
+    ///   - next: called when the answer is on its way, before there is room for it.
+    func answer(
+        _ id: JSON?, _ body: () async throws -> [JSONMember], andThen next: () -> Void = {}
+    ) async {
+        let line: JSON
+        do {
+            line = ClientAnswer.success(id, try await body())
+        } catch {
+            line = ClientAnswer.failure(id, error)
+        }
+        output.put(line.text)
+        next()
+        await output.room()
+    }
+
+    /// Tells of each applied checkpoint, until the task is cancelled.
+    ///
+    /// The states come from a buffer of 1,024, of which the oldest go when the driving program does not read for long.
+    private func tellCheckpoints(_ statuses: AsyncStream<any SyncStatusData>) async {
+        for await status in statuses {
+            guard let time = checkpoints.take(status) else { continue }
+            output.put(ClientAnswer.checkpoint(at: time).text)
+            await output.room()
+        }
+    }
+
+    // MARK: The end
+
+    private func close(_ end: End) async throws -> Int32 {
+        switch end {
+        case .failed(let error): throw error
+        case .inputEnded:
+            try await database.close()
+            return 0
+        case .close(let id):
+            do {
+                try await database.close()
+            } catch {
+                output.put(ClientAnswer.failure(id, error).text)
+                return 1
+            }
+            output.put(ClientAnswer.success(id).text)
+            return 0
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// Cuts what a driving program writes into lines, wherever its pieces end.
+///
+/// Only LF ends a line; a CR before it is dropped, and lines without anything but spaces are skipped. What is behind a line
+/// over the limit is read as if nothing had been, so that one mistake costs one command.
+package struct CommandLines {
+    /// What came of a line.
+    package enum Line: Sendable, Equatable {
+        /// The bytes of a line.
+        case text([UInt8])
+        /// A line that was over the limit and is not kept.
+        case tooLong
+    }
+
+    private let limit: Int
+    private var partial: [UInt8] = []
+    private var isTooLong = false
+    private var lines: [Line] = []
+    /// How many of the lines have been taken.
+    private var taken = 0
+
+    /// Begins with nothing.
+    ///
+    /// - Parameter limit: the largest line in bytes, without its end.
+    package init(limit: Int) { self.limit = limit }
+
+    /// Takes the next bytes.
+    package mutating func append(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while let end = rest.firstIndex(of: 0x0A) {
+            add(rest[..<end])
+            endLine()
+            rest = rest[(end + 1)...]
+        }
+        add(rest)
+    }
+
+    /// Takes what is left as a line: nothing more comes.
+    package mutating func finish() { endLine() }
+
+    /// Returns the next whole line; nil until more bytes have come.
+    package mutating func next() -> Line? {
+        guard taken < lines.count else {
+            lines.removeAll(keepingCapacity: true)
+            taken = 0
+            return nil
+        }
+        defer { taken += 1 }
+        return lines[taken]
+    }
+
+    private mutating func add(_ part: ArraySlice<UInt8>) {
+        // One more than the limit, which may be the CR of the line's end.
+        if !isTooLong, partial.count + part.count <= limit + 1 {
+            partial += part
+        } else {
+            isTooLong = true
+            partial = []
+        }
+    }
+
+    private mutating func endLine() {
+        if partial.last == 0x0D { partial.removeLast() }
+        if isTooLong || partial.count > limit {
+            lines.append(.tooLong)
+        } else if partial.contains(where: { $0 != 0x20 && $0 != 0x09 }) {
+            lines.append(.text(partial))
+        }
+        partial = []
+        isTooLong = false
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import PowerSyncPostgres
+import PowerSyncStack
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// `powersync-stack client`, as a program of its own.
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct ClientCommandTests {
+    private static let schema = """
+        {"tables":[{"name":"lists","columns":[{"name":"owner_id","type":"text"},{"name":"name","type":"text"}]}]}
+        """
+
+    /// Lets `body` use a folder with the file of the schema.
+    private func withFolder(
+        schema: String = Self.schema, _ body: (_ folder: String) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        try schema.write(toFile: folder.path + "/schema.json", atomically: true, encoding: .utf8)
+        try await body(folder.path)
+        folder.remove()
+    }
+
+    private static func options(
+        _ folder: String, database: String? = nil, endpoint: String = "http://127.0.0.1:1",
+        login: [String] = ["--token", "t"]
+    ) -> [String] {
+        [
+            "--db", database ?? folder + "/c.db", "--schema", folder + "/schema.json", "--endpoint", endpoint,
+            "--json",
+        ] + login
+    }
+
+    @Test func aSessionIsLinesInAndLinesOut() async throws {
+        try await withFolder { folder in
+            let result = try await ChildProcess.run(
+                EndToEnd.executable, ["client"] + Self.options(folder),
+                input: #"""
+                    {"id":1,"op":"write","tx":[["INSERT INTO lists (id, name) VALUES ('a', ?)",["Groceries"]]]}
+                    {"id":2,"op":"read","sql":"SELECT name FROM lists"}
+                    """#, timeout: TestOptions.deadline)
+            #expect(result.status == .exited(0))
+            #expect(
+                result.output.split(separator: "\n") == [
+                    #"{"event":"ready"}"#, #"{"id":1,"ok":true,"results":[0]}"#,
+                    #"{"id":2,"ok":true,"rows":[{"name":"Groceries"}]}"#,
+                ])
+            #expect(!FileManager.default.fileExists(atPath: folder + "/c.db-wal"))
+        }
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func aSignalEndsItWithStatus0(signal: Int32) async throws {
+        try await withFolder { folder in
+            let client = try DrivenProcess(Self.options(folder))
+            try client.send(#"{"id":1,"op":"wait","for":"first-sync"}"#)
+            let written = try await client.ask(
+                #"{"id":2,"op":"write","tx":[["INSERT INTO lists (id) VALUES ('a')"]]}"#)
+            #expect(written["ok"] == .bool(true))
+            client.process.signal(signal)
+            #expect(try await client.end() == .exited(0))
+            #expect(client.all.first { $0["id"] == .number("1") }?["code"] == .string("closed"))
+            #expect(!FileManager.default.fileExists(atPath: folder + "/c.db-wal"))
+        }
+    }
+
+    @Test func closeEndsItWhileItsInputIsOpen() async throws {
+        try await withFolder { folder in
+            let client = try DrivenProcess(Self.options(folder))
+            #expect(try await client.ask(#"{"id":1,"op":"close"}"#).text == #"{"id":1,"ok":true}"#)
+            #expect(try await client.end() == .exited(0))
+        }
+    }
+
+    @Test func aDatabaseThatCannotBeOpenedIsStatus1AndNoLine() async throws {
+        try await withFolder { folder in
+            let result = try await ChildProcess.run(
+                EndToEnd.executable, ["client"] + Self.options(folder, database: folder),
+                input: #"{"id":1,"op":"crud-count"}"#, timeout: TestOptions.deadline)
+            #expect(result.status == .exited(1))
+            #expect(result.output.isEmpty)
+            #expect(result.error.hasPrefix("error: ") && result.error.contains(folder))
+        }
+    }
+
+    @Test func aSchemaThatMakesNoSenseIsStatus1WithItsPlace() async throws {
+        try await withFolder(schema: #"{"tables":[{"name":"t","columns":[],"x":1}]}"#) { folder in
+            let result = try await ChildProcess.run(
+                EndToEnd.executable, ["client"] + Self.options(folder), timeout: TestOptions.deadline)
+            #expect(result.status == .exited(1))
+            #expect(result.error == "error: \(folder)/schema.json: tables[0].x: unknown key\n")
+        }
+    }
+
+    @Test(arguments: [
+        (["--json"], "--token TOKEN, or --backend URL and --user NAME"),
+        (["--json", "--backend", "http://127.0.0.1:1"], "--token TOKEN, or --backend URL and --user NAME"),
+        (
+            ["--json", "--token", "t", "--backend", "http://127.0.0.1:1", "--user", "u"],
+            "--token TOKEN, or --backend URL and --user NAME"
+        ),
+        (["--json", "--token", "t", "--params", "[1]"], "--params takes a JSON object"),
+        (["--token", "t"], "--json is needed"),
+    ])
+    func aCommandLineThatMakesNoSenseIsStatus64(more: [String], error: String) async throws {
+        try await withFolder { folder in
+            let result = try await ChildProcess.run(
+                EndToEnd.executable,
+                [
+                    "client", "--db", folder + "/c.db", "--schema", folder + "/schema.json", "--endpoint",
+                    "http://127.0.0.1:1",
+                ] + more, timeout: TestOptions.deadline)
+            #expect(result.status == .exited(64))
+            #expect(result.error.contains(error))
+            #expect(result.output.isEmpty)
+        }
+    }
+
+    /// The main job, done by two programs that know nothing but lines: what one writes the other sees, and Postgres has it.
+    @Test func aWriteOnOneClientArrivesAtAnother() async throws {
+        try await EndToEnd.withWorld { world in
+            let backend = try await world.stack.url(.backend)
+            let service = try await world.stack.url(.service)
+            try await withFolder { folder in
+                let clients = try ["a", "b"].map { name in
+                    try DrivenProcess(
+                        Self.options(
+                            folder, database: "\(folder)/\(name).db", endpoint: service,
+                            login: ["--backend", backend, "--user", "alice"]))
+                }
+                let (a, b) = (clients[0], clients[1])
+                for client in clients {
+                    _ = try await client.ask(#"{"id":1,"op":"connect"}"#)
+                    let synced = try await client.ask(#"{"id":2,"op":"wait","for":"first-sync"}"#)
+                    #expect(synced["ok"] == .bool(true))
+                }
+                _ = try await b.ask(#"{"id":3,"op":"watch","sql":"SELECT name FROM lists"}"#)
+                let written = try await a.ask(
+                    #"""
+                    {"id":4,"op":"write","tx":[["INSERT INTO lists (id, owner_id, name) VALUES (uuid(), ?, ?)",\#
+                    ["alice","Groceries"]]]}
+                    """#)
+                #expect(written["results"]?.text == "[0]")
+                try await wait(
+                    for: "the row on the other client", read: { b.watched.last },
+                    until: { $0 == #"[{"name":"Groceries"}]"# })
+                let done = try await a.ask(#"{"id":5,"op":"wait","for":"up-to-date"}"#)
+                #expect(done["ok"] == .bool(true))
+                #expect(try await a.ask(#"{"id":6,"op":"crud-count"}"#)["count"] == .number("0"))
+                let names = try await world.query("SELECT name FROM lists WHERE owner_id = 'alice'")
+                #expect(names.scalar == "Groceries")
+                for client in clients {
+                    try client.send(#"{"op":"close"}"#)
+                    #expect(try await client.end() == .exited(0))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+import Foundation
+import PowerSync
+import PowerSyncStack
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// What a driving program gets to its commands while a client syncs, with a service that says what the test wants.
+@Suite(.patient())
+struct ClientRunSyncTests {
+    private static let connect = #"{"id":1000,"op":"connect","retry":20,"throttle":1}"#
+
+    /// Lets `body` drive a client of a peer, and ends it by the end of its input.
+    private func with(
+        login: ((ScriptedPeer) -> ClientOptions.Login)? = nil,
+        _ body: (DrivenClient, ScriptedPeer) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let peer = try ScriptedPeer()
+        var options = ClientOptions(
+            database: folder.path + "/c.db",
+            schema: Schema(Table(name: "items", columns: [.text("name")])), endpoint: peer.url,
+            login: login?(peer) ?? .user("u", backend: peer.url))
+        options.parameters = ["list": .int(5)]
+        let client = try DrivenClient(options)
+        try await body(client, peer)
+        #expect(try await client.end() == 0)
+        folder.remove()
+    }
+
+    /// Waits until the status says so.
+    @discardableResult
+    private func status(
+        _ client: DrivenClient, _ state: String, until isReached: (JSON) -> Bool
+    ) async throws -> JSON {
+        var id = client.all.count * 1000 + 1_000_000
+        return try await wait(
+            for: state,
+            read: {
+                id += 1
+                return try await client.ask(#"{"id":\#(id),"op":"status"}"#)
+            }, until: isReached)
+    }
+
+    private func rows(_ client: DrivenClient, id: Int) async throws -> String? {
+        try await client.ask(#"{"id":\#(id),"op":"read","sql":"SELECT name FROM items ORDER BY id"}"#)[
+            "rows"]?
+            .text
+    }
+
+    @Test func connectSyncsAndEachAppliedCheckpointIsAnEvent() async throws {
+        try await with { client, peer in
+            client.send(#"{"id":1,"op":"wait","for":"first-sync"}"#)
+            #expect(try await client.ask(Self.connect).text == #"{"id":1000,"ok":true}"#)
+            let stream = try await peer.stream()
+            #expect(stream.request.contains(#""parameters":{"list":5}"#))
+            stream.say(ScriptedPeer.checkpoint(1), ScriptedPeer.row(1))
+            try await status(client, "a download") { $0["downloading"] == .bool(true) }
+            #expect(client.answer(to: 1) == nil)
+            #expect(client.events("checkpoint").isEmpty)
+            stream.say(ScriptedPeer.complete(1))
+            #expect(try await client.answered(1)["ok"] == .bool(true))
+            #expect(try await rows(client, id: 2) == #"[{"name":"row 1"}]"#)
+            let synced = try await client.ask(#"{"id":3,"op":"status"}"#)
+            #expect(synced["connected"] == .bool(true) && synced["hasSynced"] == .bool(true))
+            #expect(synced["progress"]?.isNull == true)
+            try await wait(for: "the event") { client.events("checkpoint").count == 1 }
+            #expect(client.events("checkpoint")[0]["at"] == synced["lastSyncedAt"])
+            // One that is not complete yet is none.
+            stream.say(ScriptedPeer.checkpoint(2), ScriptedPeer.row(2))
+            let during = try await status(client, "another download") { $0["downloading"] == .bool(true) }
+            #expect(during["progress"]?["total"] == .number("1"))
+            #expect(client.events("checkpoint").count == 1)
+            stream.say(ScriptedPeer.complete(2))
+            try await wait(for: "the second event") { client.events("checkpoint").count == 2 }
+            #expect(try await rows(client, id: 4) == #"[{"name":"row 1"},{"name":"row 2"}]"#)
+        }
+    }
+
+    @Test func whatWasSyncedBeforeIsNoEventOfThisRun() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let peer = try ScriptedPeer()
+        let options = ClientOptions(
+            database: folder.path + "/c.db",
+            schema: Schema(Table(name: "items", columns: [.text("name")])), endpoint: peer.url,
+            login: .user("u", backend: peer.url))
+        let first = try DrivenClient(options)
+        _ = try await first.ask(Self.connect)
+        try await peer.stream().say(
+            ScriptedPeer.checkpoint(1), ScriptedPeer.row(1), ScriptedPeer.complete(1))
+        try await wait(for: "the event") { first.events("checkpoint").count == 1 }
+        #expect(try await first.end() == 0)
+        let second = try DrivenClient(options)
+        let answer = try await second.ask(#"{"id":1,"op":"wait","for":"first-sync","timeout":600}"#)
+        #expect(answer["ok"] == .bool(true))
+        #expect(try await second.end() == 0)
+        #expect(second.events("checkpoint").isEmpty)
+    }
+
+    @Test func upToDateMeansThatWhatWasWrittenHereHasComeBack() async throws {
+        try await with { client, peer in
+            _ = try await client.ask(Self.connect)
+            let stream = try await peer.stream()
+            stream.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            _ = try await client.ask(#"{"id":1,"op":"wait","for":"up-to-date"}"#)
+            client.send(
+                #"{"id":2,"op":"write","tx":[["INSERT INTO items (id, name) VALUES ('r1', 'row 1')"]]}"#,
+                #"{"id":3,"op":"wait","for":"up-to-date"}"#, #"{"id":4,"op":"wait","for":"queue-empty"}"#)
+            #expect(try await client.answered(4)["ok"] == .bool(true))
+            var id = 100
+            try await wait(
+                for: "the target",
+                read: {
+                    id += 1
+                    return try await client.ask(
+                        #"""
+                        {"id":\#(id),"op":"read","sql":"SELECT value FROM ps_kv WHERE key = \#
+                        'target_checkpoint_request_id'"}
+                        """#)["rows"]?.text
+                }, until: { $0 == "[{\"value\":\(ScriptedPeer.writeCheckpoint)}]" })
+            // Complete, but without the write checkpoint: it is applied when that has come.
+            stream.say(ScriptedPeer.checkpoint(1), ScriptedPeer.row(1), ScriptedPeer.complete(1))
+            try await wait(
+                for: "the operation to be stored",
+                read: {
+                    id += 1
+                    return try await client.ask(
+                        #"{"id":\#(id),"op":"read","sql":"SELECT last_op FROM ps_buckets WHERE name = 'b'"}"#)[
+                            "rows"]?.text
+                }, until: { $0 == #"[{"last_op":1}]"# })
+            #expect(client.answer(to: 3) == nil)
+            stream.say(
+                ScriptedPeer.checkpoint(1, writeCheckpoint: ScriptedPeer.writeCheckpoint),
+                ScriptedPeer.complete(1))
+            #expect(try await client.answered(3)["ok"] == .bool(true))
+            #expect(peer.requests("POST /api/data ").count == 1)
+        }
+    }
+
+    @Test func aNewStreamIsUpToDateWithItsFirstCheckpointAndNotBefore() async throws {
+        try await with { client, peer in
+            _ = try await client.ask(Self.connect)
+            let first = try await peer.stream()
+            first.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            _ = try await client.ask(#"{"id":1,"op":"wait","for":"up-to-date"}"#)
+            first.end()
+            let second = try await peer.stream(2)
+            try await status(client, "the second stream") { $0["connected"] == .bool(true) }
+            let early = try await client.ask(#"{"id":2,"op":"wait","for":"up-to-date","timeout":0.05}"#)
+            #expect(early["code"] == .string("timedOut"))
+            client.send(#"{"id":3,"op":"wait","for":"up-to-date"}"#)
+            second.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            #expect(try await client.answered(3)["ok"] == .bool(true))
+            // A checkpoint that is announced ends that.
+            second.say(ScriptedPeer.checkpoint(1), ScriptedPeer.row(1))
+            try await status(client, "a download") { $0["downloading"] == .bool(true) }
+            let during = try await client.ask(#"{"id":4,"op":"wait","for":"up-to-date","timeout":0.05}"#)
+            #expect(during["code"] == .string("timedOut"))
+        }
+    }
+
+    @Test func aTokenAloneSyncsAndUploadsNothing() async throws {
+        try await with(login: { _ in .token("secret") }) { client, peer in
+            _ = try await client.ask(
+                #"{"id":1,"op":"write","tx":[["INSERT INTO items (id, name) VALUES ('a', 'b')"]]}"#)
+            _ = try await client.ask(Self.connect)
+            let stream = try await peer.stream()
+            #expect(stream.request.contains("Token secret\r\n"))
+            let failed = try await status(client, "the error") { $0["uploadError"]?.isNull == false }
+            let error = try #require(failed["uploadError"]?["error"]?.stringValue)
+            #expect(error.contains("nowhere to upload to"))
+            #expect(failed["uploadError"]?["code"] == .string("invalidState"))
+            #expect(try await client.ask(#"{"id":2,"op":"crud-count"}"#)["count"] == .number("1"))
+        }
+    }
+
+    @Test func aServiceThatIsNotThereIsInTheStatus() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(
+            ClientOptions(
+                database: folder.path + "/c.db",
+                schema: Schema(Table(name: "items", columns: [.text("name")])),
+                endpoint: "http://127.0.0.1:1", login: .token("t")))
+        _ = try await client.ask(Self.connect)
+        let failed = try await status(client, "the error") { $0["downloadError"]?.isNull == false }
+        #expect(failed["downloadError"]?["code"] == .string("connectionRefused"))
+        #expect(failed["connected"] == .bool(false))
+        #expect(try await client.end() == 0)
+    }
+
+    @Test func aStreamIsSubscribedHeldAndGivenUp() async throws {
+        try await with { client, peer in
+            let subscribe =
+                #"{"id":1,"op":"stream","name":"lists","parameters":{"of":1},"ttl":3600,"priority":1}"#
+            #expect(try await client.ask(subscribe).text == #"{"id":1,"ok":true}"#)
+            client.send(#"{"id":2,"op":"wait","for":"stream","name":"lists","parameters":{"of":1}}"#)
+            client.send(#"{"id":3,"op":"wait","for":"stream","name":"lists"}"#)
+            _ = try await client.ask(Self.connect)
+            let stream = try await peer.stream()
+            #expect(stream.request.contains(#""stream":"lists""#))
+            #expect(stream.request.contains(#""of":1"#))
+            #expect(stream.request.contains(#""override_priority":1"#))
+            stream.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            #expect(try await client.answered(2)["ok"] == .bool(true))
+            // Without parameters it is another one.
+            #expect(client.answer(to: 3) == nil)
+            let release = #"{"id":4,"op":"unstream","name":"lists","parameters":{"of":1}}"#
+            #expect(try await client.ask(release).text == #"{"id":4,"ok":true}"#)
+            let again = try await client.ask(
+                #"{"id":5,"op":"unstream","name":"lists","parameters":{"of":1}}"#)
+            #expect(again["ok"] == .bool(false) && again["code"] == .string("invalidState"))
+            // It lasts for its time all the same, unless that is ended, too.
+            let subscriptions =
+                #"{"id":ID,"op":"read","sql":"SELECT count(*) AS n FROM ps_stream_subscriptions WHERE ttl > 0"}"#
+            let held = try await client.ask(subscriptions.replacingOccurrences(of: "ID", with: "6"))
+            #expect(held["rows"]?.text == #"[{"n":1}]"#)
+            let all = try await client.ask(
+                #"{"id":7,"op":"unstream","name":"lists","parameters":{"of":1},"all":true}"#)
+            #expect(all["ok"] == .bool(true))
+            let gone = try await client.ask(subscriptions.replacingOccurrences(of: "ID", with: "8"))
+            #expect(gone["rows"]?.text == #"[{"n":0}]"#)
+        }
+    }
+
+    @Test func disconnectEndsTheStreamAndClearRemovesTheData() async throws {
+        try await with { client, peer in
+            _ = try await client.ask(Self.connect)
+            let stream = try await peer.stream()
+            stream.say(ScriptedPeer.checkpoint(1), ScriptedPeer.row(1), ScriptedPeer.complete(1))
+            _ = try await client.ask(#"{"id":1,"op":"wait","for":"first-sync"}"#)
+            _ = try await client.ask(#"{"id":2,"op":"disconnect"}"#)
+            let status = try await client.ask(#"{"id":3,"op":"status"}"#)
+            #expect(status["connected"] == .bool(false) && status["hasSynced"] == .bool(true))
+            #expect(try await rows(client, id: 4) == #"[{"name":"row 1"}]"#)
+            _ = try await client.ask(#"{"id":5,"op":"clear","soft":true}"#)
+            #expect(try await rows(client, id: 6) == "[]")
+            let kept = #"{"id":7,"op":"read","sql":"SELECT count(*) AS n FROM ps_oplog"}"#
+            #expect(try await client.ask(kept)["rows"]?.text == #"[{"n":1}]"#)
+            _ = try await client.ask(#"{"id":8,"op":"clear"}"#)
+            let gone = #"{"id":9,"op":"read","sql":"SELECT count(*) AS n FROM ps_oplog"}"#
+            #expect(try await client.ask(gone)["rows"]?.text == #"[{"n":0}]"#)
+            let cleared = try await client.ask(#"{"id":10,"op":"status"}"#)
+            #expect(cleared["hasSynced"] == .bool(false) && cleared["lastSyncedAt"]?.isNull == true)
+        }
+    }
+}

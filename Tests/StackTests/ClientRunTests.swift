@@ -1,0 +1,396 @@
+import Foundation
+import PowerSync
+import PowerSyncStack
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// What a driving program gets to its commands, without a service.
+@Suite(.patient())
+struct ClientRunTests {
+    private static let schema = Schema(
+        Table(name: "items", columns: [.text("name"), .integer("n"), .real("x")]))
+
+    /// Lets `body` drive a client with a file of its own, and ends it by the end of its input.
+    private func with(
+        lineLimit: Int = ClientRun.lineLimit, _ body: (DrivenClient) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"), lineLimit: lineLimit)
+        try await body(client)
+        #expect(try await client.end() == 0)
+        folder.remove()
+    }
+
+    private static func options(_ database: String) -> ClientOptions {
+        ClientOptions(
+            database: database, schema: schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+    }
+
+    private static func insert(_ id: Int, _ number: Int) -> String {
+        #"{"id":\#(id),"op":"write","tx":[["INSERT INTO items (id, n) VALUES (uuid(), ?)",[\#(number)]]]}"#
+    }
+
+    // MARK: Writing and reading
+
+    @Test func theFirstLineSaysThatTheDatabaseIsOpen() async throws {
+        try await with { client in
+            let count = try await client.ask(#"{"id":1,"op":"crud-count"}"#)
+            #expect(count.text == #"{"id":1,"ok":true,"count":0}"#)
+            #expect(client.all.first?.text == #"{"event":"ready"}"#)
+        }
+    }
+
+    @Test func aWriteAnswersForEachStatementWithItsRowsOrHowManyItChanged() async throws {
+        try await with { client in
+            _ = try await client.ask(#"{"id":1,"op":"write","tx":[["CREATE TABLE plain (v)"]]}"#)
+            let answer = try await client.ask(
+                #"""
+                {"id":2,"op":"write","tx":[["INSERT INTO items (id, name, n) VALUES ('a', ?, ?)",["one",1]],\#
+                ["SELECT name, n FROM items",[]],["INSERT INTO plain VALUES (1), (2)"],\#
+                ["UPDATE plain SET v = 5 WHERE v = ? RETURNING v",[2]],\#
+                ["DELETE FROM plain WHERE v = 7 RETURNING v",null]]}
+                """#)
+            #expect(
+                answer.text == #"{"id":2,"ok":true,"results":[0,[{"name":"one","n":1}],2,[{"v":5}],[]]}"#)
+            let count = try await client.ask(#"{"id":3,"op":"crud-count"}"#)
+            #expect(count.text == #"{"id":3,"ok":true,"count":1}"#)
+        }
+    }
+
+    @Test func aFailedTransactionLeavesNothing() async throws {
+        try await with { client in
+            let answer = try await client.ask(
+                #"""
+                {"id":1,"op":"write","tx":[["INSERT INTO items (id) VALUES ('a')"],\#
+                ["INSERT INTO absent VALUES (1)"]]}
+                """#)
+            #expect(answer["ok"] == .bool(false))
+            #expect(answer["code"] == .string("invalidStatement"))
+            #expect(answer["error"]?.stringValue?.contains("no such table: absent") == true)
+            let count = try await client.ask(#"{"id":2,"op":"read","sql":"SELECT count(*) AS n FROM items"}"#)
+            #expect(count.text == #"{"id":2,"ok":true,"rows":[{"n":0}]}"#)
+        }
+    }
+
+    @Test func integersKeepAllDigitsAndRealsStayReals() async throws {
+        try await with { client in
+            let read = try await client.ask(
+                #"""
+                {"id":1,"op":"read","sql":"SELECT ? AS a, ? AS b, ? AS c, ? AS d, typeof(?) AS e, ? AS f, ? AS g",\#
+                "args":[9223372036854775807,-9223372036854775808,9007199254740993,2.0,1e3,true,null]}
+                """#)
+            #expect(
+                read["rows"]?.text == #"""
+                    [{"a":9223372036854775807,"b":-9223372036854775808,"c":9007199254740993,"d":2.0,"e":"real",\#
+                    "f":1,"g":null}]
+                    """#)
+            _ = try await client.ask(
+                #"""
+                {"id":2,"op":"write","tx":[["INSERT INTO items (id, n, x) VALUES ('a', ?, ?)",\#
+                [9223372036854775807,3.0]]]}
+                """#)
+            let stored = try await client.ask(#"{"id":3,"op":"read","sql":"SELECT n, x FROM items"}"#)
+            #expect(stored["rows"]?.text == #"[{"n":9223372036854775807,"x":3.0}]"#)
+        }
+    }
+
+    @Test func bytesAreBase64BothWays() async throws {
+        try await with { client in
+            let read = try await client.ask(
+                #"""
+                {"id":1,"op":"read","sql":"SELECT ?1 AS b, typeof(?1) AS t, hex(?1) AS h, ?2 AS e",\#
+                "args":[{"$base64":"AP8B"},{"$base64":""}]}
+                """#)
+            #expect(
+                read["rows"]?.text
+                    == #"[{"b":{"$base64":"AP8B"},"t":"blob","h":"00FF01","e":{"$base64":""}}]"#)
+        }
+    }
+
+    @Test func ofColumnsWithOneNameTheLastCounts() async throws {
+        try await with { client in
+            let read = try await client.ask(
+                #"{"id":1,"op":"read","sql":"SELECT 1 AS a, 2 AS b, 3 AS a"}"#)
+            #expect(read["rows"]?.text == #"[{"b":2,"a":3}]"#)
+        }
+    }
+
+    // MARK: Ids and mistakes
+
+    @Test(arguments: [
+        (#""x""#, #""id":"x","#), ("null", #""id":null,"#), ("1.50", #""id":1.50,"#),
+        (#"[1,{"a":2}]"#, #""id":[1,{"a":2}],"#),
+    ])
+    func anyIdIsRepeated(id: String, repeated: String) async throws {
+        try await with { client in
+            client.send(#"{"id":\#(id),"op":"crud-count"}"#)
+            try await wait(
+                for: "the answer", read: { client.all.map(\.text) },
+                until: { $0.last == #"{\#(repeated)"ok":true,"count":0}"# })
+        }
+    }
+
+    @Test func aCommandWithoutAnIdHasAnAnswerWithoutOne() async throws {
+        try await with { client in
+            client.send(#"{"op":"crud-count"}"#)
+            try await wait(
+                for: "the answer", read: { client.all.map(\.text) },
+                until: { $0.last == #"{"ok":true,"count":0}"# })
+        }
+    }
+
+    @Test func whatIsNoJSONIsAnAnswerAndTheNextCommandIsDone() async throws {
+        try await with { client in
+            for line in ["nonsense", "{\"id\":1,", #"{"id":1,"id":2,"op":"status"}"#, "[]", "7"] {
+                let before = client.all.count
+                client.send(line)
+                try await wait(for: "an answer to \(line)") { client.all.count > max(before, 1) }
+                let answer = try #require(client.all.last)
+                #expect(answer["ok"] == .bool(false) && answer["id"] == nil)
+                #expect(answer["code"] == .string("invalidArgument"))
+                #expect(answer["error"]?.stringValue?.isEmpty == false)
+            }
+            let count = try await client.ask(#"{"id":3,"op":"crud-count"}"#)
+            #expect(count["ok"] == .bool(true))
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"id":1}"#, "op: expected a command"),
+        (#"{"id":1,"op":"fly"}"#, #"op: unknown command "fly""#),
+        (#"{"id":1,"op":"read"}"#, "sql: expected a text"),
+        (#"{"id":1,"op":"read","sql":"SELECT ?","agrs":[1]}"#, "agrs: unknown key"),
+        (#"{"id":1,"op":"read","sql":"SELECT ?","args":{}}"#, "args: expected an array"),
+        (#"{"id":1,"op":"write","tx":[["SELECT 1"],"SELECT 1"]}"#, "tx[1]: expected [sql, args]"),
+        (
+            #"{"id":1,"op":"write","tx":[["SELECT ?",[[]]]]}"#,
+            #"tx[0][1][0]: expected null, a truth value, a number, a text or {"$base64": …}"#
+        ),
+        (
+            #"{"id":1,"op":"read","sql":"SELECT ?","args":[9223372036854775808]}"#,
+            "args[0]: expected an integer of 64 bits; a real has a point or an exponent"
+        ),
+        (
+            #"{"id":1,"op":"read","sql":"SELECT ?","args":[{"$base64":"?"}]}"#,
+            "args[0].$base64: expected a text in Base64"
+        ),
+        (#"{"id":1,"op":"watch","sql":"SELECT 1","throttle":-1}"#, "throttle: expected a number from 0"),
+        (#"{"id":1,"op":"connect","retry":"soon"}"#, "retry: expected a number from 0"),
+        (#"{"id":1,"op":"clear","soft":1}"#, "soft: expected true or false"),
+        (#"{"id":1,"op":"stream","name":"s","parameters":[]}"#, "parameters: expected an object"),
+        (
+            #"{"id":1,"op":"stream","name":"s","priority":-1}"#,
+            "priority: expected a whole number from 0 to 2147483647"
+        ),
+        (
+            #"{"id":1,"op":"wait","for":"rain"}"#,
+            "for: expected first-sync, queue-empty, up-to-date or stream"
+        ),
+        (#"{"id":1,"op":"wait","for":"first-sync","name":"s"}"#, "name: unknown key"),
+    ])
+    func aCommandThatMakesNoSenseIsAnAnswerThatSaysWhere(command: String, error: String) async throws {
+        try await with { client in
+            let answer = try await client.ask(command)
+            #expect(answer["ok"] == .bool(false))
+            #expect(answer["error"] == .string(error))
+            #expect(answer["code"] == .string("invalidArgument"))
+        }
+    }
+
+    @Test func aWriteOnTheReadingSideIsAnAnswer() async throws {
+        try await with { client in
+            let answer = try await client.ask(
+                #"{"id":1,"op":"read","sql":"DELETE FROM items"}"#)
+            #expect(answer["ok"] == .bool(false) && answer["code"] == .string("readOnly"))
+        }
+    }
+
+    @Test func aLineOverTheLimitIsAnAnswerAndTheNextOneIsDone() async throws {
+        try await with(lineLimit: 100) { client in
+            client.send(#"{"id":1,"op":"read","sql":"\#(String(repeating: "x", count: 100))"}"#)
+            let count = try await client.ask(#"{"id":2,"op":"crud-count"}"#)
+            #expect(count["ok"] == .bool(true))
+            #expect(
+                client.all.dropFirst().first?.text
+                    == #"{"ok":false,"error":"the command is longer than a command may be","code":"invalidArgument"}"#
+            )
+        }
+    }
+
+    // MARK: Order
+
+    @Test func writesStayInOrderAndReadsSeeThoseBeforeThem() async throws {
+        try await with { client in
+            let count = 100
+            for number in 0..<count {
+                client.send(
+                    #"""
+                    {"id":\#(number),"op":"write","tx":[["INSERT INTO items (id, n) VALUES (uuid(), \#(number))"],\#
+                    ["SELECT count(*) AS c, max(n) AS m FROM items"]]}
+                    """#,
+                    #"{"id":\#(count + number),"op":"read","sql":"SELECT count(*) AS c FROM items"}"#)
+            }
+            for number in 0..<count {
+                let written = try await client.answered(number)
+                #expect(
+                    written["results"]?.text == "[0,[{\"c\":\(number + 1),\"m\":\(number)}]]")
+                let read = try await client.answered(count + number)
+                let seen = try #require(read["rows"]?.arrayValue?.first?["c"]?.int64Value)
+                #expect(seen >= number + 1)
+            }
+        }
+    }
+
+    @Test func everythingThatWasAskedForIsAnsweredBeforeTheEnd() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"))
+        for id in 1...50 { client.send(Self.insert(id, id)) }
+        client.send(#"{"id":51,"op":"read","sql":"SELECT count(*) AS n FROM items"}"#)
+        #expect(try await client.end() == 0)
+        #expect(client.answer(to: 51)?["rows"]?.text == #"[{"n":50}]"#)
+        #expect(client.all.count == 52)
+    }
+
+    // MARK: Watching and waiting
+
+    @Test func aWatchTellsItsRowsAtFirstAndAtEachChange() async throws {
+        try await with { client in
+            let answer = try await client.ask(
+                #"{"id":1,"op":"watch","sql":"SELECT n FROM items WHERE n > ? ORDER BY n","args":[1]}"#)
+            #expect(answer.text == #"{"id":1,"ok":true}"#)
+            func rows() -> [String] { client.events("watch").compactMap { $0["rows"]?.text } }
+            try await wait(for: "the first rows", read: rows) { $0.first == "[]" }
+            let event = try #require(client.events("watch").first)
+            #expect(event["id"] == .number("1"))
+            let now = Date().timeIntervalSince1970 * 1000
+            let at = try #require(event["at"]?.int64Value)
+            #expect(abs(now - Double(at)) < TestOptions.deadline / .milliseconds(1))
+            _ = try await client.ask(Self.insert(2, 5))
+            try await wait(for: "the new row", read: rows) { $0.last == #"[{"n":5}]"# }
+            // The answer comes before the events.
+            let lines = client.all.map(\.text)
+            let answered = try #require(lines.firstIndex(of: answer.text))
+            let first = try #require(client.all.firstIndex { $0["event"] == .string("watch") })
+            #expect(answered < first)
+        }
+    }
+
+    @Test func aWatchOfWhatIsNoQueryIsAnAnswer() async throws {
+        try await with { client in
+            let answer = try await client.ask(#"{"id":1,"op":"watch","sql":"SELECT * FROM nothing"}"#)
+            #expect(answer["ok"] == .bool(false) && answer["code"] == .string("invalidStatement"))
+            #expect(client.events("watch").isEmpty)
+        }
+    }
+
+    @Test func aWatchThatFailsLaterSaysSo() async throws {
+        try await with { client in
+            _ = try await client.ask(#"{"id":1,"op":"write","tx":[["CREATE TABLE plain (v)"]]}"#)
+            _ = try await client.ask(#"{"id":2,"op":"watch","sql":"SELECT v FROM plain"}"#)
+            _ = try await client.ask(
+                #"{"id":3,"op":"write","tx":[["INSERT INTO plain VALUES (1)"],["DROP TABLE plain"]]}"#)
+            try await wait(
+                for: "the failure", read: { client.events("watch").last },
+                until: { $0?["code"] == .string("invalidStatement") && $0?["id"] == .number("2") })
+        }
+    }
+
+    @Test func aWaitHoldsUpNobodyAndTheEndOfTheInputEndsIt() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"))
+        client.send(
+            #"{"id":1,"op":"wait","for":"first-sync"}"#, #"{"id":2,"op":"wait","for":"up-to-date"}"#,
+            #"{"id":3,"op":"wait","for":"stream","name":"s"}"#)
+        _ = try await client.ask(Self.insert(4, 1))
+        client.send(#"{"id":5,"op":"wait","for":"queue-empty"}"#)
+        _ = try await client.ask(#"{"id":6,"op":"crud-count"}"#)
+        for id in [1, 2, 3, 5] { #expect(client.answer(to: id) == nil) }
+        #expect(try await client.end() == 0)
+        for id in [1, 2, 3, 5] {
+            #expect(
+                client.answer(to: id)?.text
+                    == #"{"id":\#(id),"ok":false,"error":"the client ends before that","code":"closed"}"#)
+        }
+    }
+
+    @Test func aWaitForWhatIsSoAlreadyIsOverAtOnce() async throws {
+        try await with { client in
+            let answer = try await client.ask(#"{"id":1,"op":"wait","for":"queue-empty","timeout":600}"#)
+            #expect(answer["ok"] == .bool(true))
+            #expect(try #require(answer["ms"]?.int64Value) >= 0)
+        }
+    }
+
+    @Test(arguments: ["first-sync", "up-to-date"])
+    func aWaitHasItsTime(state: String) async throws {
+        try await with { client in
+            let answer = try await client.ask(
+                #"{"id":1,"op":"wait","for":"\#(state)","timeout":0.02}"#)
+            #expect(answer["ok"] == .bool(false))
+            #expect(answer["code"] == .string("timedOut"))
+            #expect(answer["error"] == .string("waited 0.02 s for \(state)"))
+        }
+    }
+
+    @Test func soManyWaitsAreOpenAndNoMore() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"))
+        for id in 1...1025 { client.send(#"{"id":\#(id),"op":"wait","for":"first-sync"}"#) }
+        let refused = try await client.answered(1025)
+        #expect(refused["error"] == .string("1024 watches and waits are open"))
+        #expect(client.answer(to: 1024) == nil)
+        #expect(try await client.end() == 0)
+        #expect(client.all.count == 1026)
+    }
+
+    // MARK: Status and the end
+
+    @Test func theStatusOfAClientThatHasNeverSynced() async throws {
+        try await with { client in
+            let answer = try await client.ask(#"{"id":1,"op":"status"}"#)
+            #expect(
+                answer.text == #"""
+                    {"id":1,"ok":true,"connected":false,"connecting":false,"hasSynced":false,"lastSyncedAt":null,\#
+                    "downloading":false,"uploading":false,"downloadError":null,"uploadError":null,"progress":null}
+                    """#)
+        }
+    }
+
+    @Test func closeIsAnsweredWhenTheDatabaseIsClosed() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let path = folder.path + "/c.db"
+        let client = try DrivenClient(Self.options(path))
+        _ = try await client.ask(Self.insert(1, 1))
+        #expect(FileManager.default.fileExists(atPath: path + "-wal"))
+        client.send(
+            #"{"id":2,"op":"wait","for":"first-sync"}"#, #"{"id":3,"op":"close"}"#,
+            #"{"id":4,"op":"crud-count"}"#)
+        #expect(try await client.endByItself() == 0)
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+        #expect(client.all.last?.text == #"{"id":3,"ok":true}"#)
+        #expect(client.answer(to: 2)?["code"] == .string("closed"))
+        #expect(client.answer(to: 4) == nil)
+    }
+
+    @Test func aSignalEndsItAsTheEndOfTheInputDoes() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let path = folder.path + "/c.db"
+        let client = try DrivenClient(Self.options(path))
+        client.send(#"{"id":1,"op":"wait","for":"first-sync"}"#)
+        _ = try await client.ask(Self.insert(2, 1))
+        client.signal(15)
+        #expect(try await client.endByItself() == nil)
+        #expect(client.answer(to: 1)?["code"] == .string("closed"))
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    @Test func aDatabaseThatCannotBeOpenedIsAnErrorBeforeThereIsAnyLine() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path))
+        let error = await #expect(throws: PowerSyncError.self) { try await client.endByItself() }
+        #expect(error?.code == .fileAccess)
+        #expect(client.all.isEmpty)
+    }
+}

@@ -1,0 +1,42 @@
+import PowerSyncStack
+import Testing
+
+struct CommandLinesTests {
+    private static func lines(_ pieces: [[UInt8]], limit: Int = 10) -> [CommandLines.Line] {
+        var lines = CommandLines(limit: limit)
+        var found: [CommandLines.Line] = []
+        for piece in pieces {
+            lines.append(piece)
+            while let line = lines.next() { found.append(line) }
+        }
+        lines.finish()
+        while let line = lines.next() { found.append(line) }
+        return found
+    }
+
+    private static func text(_ line: String) -> CommandLines.Line { .text(Array(line.utf8)) }
+
+    /// Whatever the pieces are, the lines are the same.
+    @Test(arguments: 1...12)
+    func aLineIsWhatEndsWithAnLF(size: Int) {
+        let bytes = Array("one\r\n\n  \t\ntwo é\nsomething too long\r\n1234567890\r\nlast".utf8)
+        let pieces = stride(from: 0, to: bytes.count, by: size).map {
+            Array(bytes[$0..<min($0 + size, bytes.count)])
+        }
+        #expect(
+            Self.lines(pieces) == [
+                Self.text("one"), Self.text("two é"), .tooLong, Self.text("1234567890"), Self.text("last"),
+            ])
+    }
+
+    @Test func oneByteMoreThanTheLimitIsTooLong() {
+        #expect(Self.lines([Array("1234567890\n".utf8)]) == [Self.text("1234567890")])
+        #expect(Self.lines([Array("12345678901\n".utf8)]) == [.tooLong])
+        #expect(Self.lines([Array("12345678901".utf8)]) == [.tooLong])
+    }
+
+    @Test func nothingIsNoLine() {
+        #expect(Self.lines([]).isEmpty)
+        #expect(Self.lines([Array("\n\r\n".utf8)]).isEmpty)
+    }
+}

@@ -1,0 +1,122 @@
+import Dispatch
+import Foundation
+import PowerSyncSystem
+import PowerSyncTestSupport
+import Testing
+
+/// A service and a development backend in one: a stream says what the test lets it say, uploads are all taken.
+final class ScriptedPeer: Sendable {
+    /// One stream that a client has opened.
+    final class Stream: Sendable {
+        /// The request, with its body.
+        let request: String
+        private let lines = Lock<[String?]>([])
+        private let count = DispatchSemaphore(value: 0)
+
+        fileprivate init(_ request: String) { self.request = request }
+
+        /// Sends lines to the client.
+        func say(_ text: String...) { for line in text { add(line) } }
+
+        /// Ends the stream as a service does that restarts.
+        func end() { add(nil) }
+
+        private func add(_ line: String?) {
+            lines.withLock { $0.append(line) }
+            count.signal()
+        }
+
+        /// Blocks until there is another line; nil for the end.
+        fileprivate func next() -> String? {
+            count.wait()
+            return lines.withLock { $0.removeFirst() }
+        }
+    }
+
+    private struct State {
+        var streams: [Stream] = []
+        var requests: [String] = []
+    }
+
+    /// The write checkpoint that every request for one is answered with.
+    static let writeCheckpoint = 7
+
+    private let state: Lock<State>
+    private let server: RawServer
+
+    init() throws {
+        let state = Lock(State())
+        self.state = state
+        server = try RawServer { connection in
+            while let request = connection.request() {
+                state.withLock { $0.requests.append(request) }
+                guard request.hasPrefix("POST /sync/stream ") else {
+                    connection.send(ScriptedPeer.answer(to: request))
+                    continue
+                }
+                let stream = Stream(request)
+                state.withLock { $0.streams.append(stream) }
+                connection.send(String.chunkedHead)
+                while let line = stream.next() { connection.chunk(line + "\n") }
+                connection.send("0\r\n\r\n")
+                return
+            }
+        }
+    }
+
+    deinit { for stream in state.withLock({ $0.streams }) { stream.end() } }
+
+    /// The URL of both.
+    var url: String { "http://127.0.0.1:\(server.port)" }
+
+    /// The requests that begin with a text, so far.
+    func requests(_ start: String) -> [String] {
+        state.withLock { $0.requests.filter { $0.hasPrefix(start) } }
+    }
+
+    /// Waits for the stream that is opened as the so-manieth, counted from 1.
+    func stream(_ number: Int = 1) async throws -> Stream {
+        try await wait(
+            for: "stream \(number)", read: { state.withLock { $0.streams } }, until: { $0.count >= number })[
+                number - 1]
+    }
+
+    private static func answer(to request: String) -> String {
+        let body: String
+        if request.hasPrefix("POST /api/data ") {
+            let count = request.components(separatedBy: "\"tx_id\"").count - 1
+            let results = Array(repeating: #"{"status":"success"}"#, count: count).joined(separator: ",")
+            body = "{\"results\":[\(results)]}"
+        } else if request.hasPrefix("GET /write-checkpoint2.json?") {
+            body = "{\"data\":{\"write_checkpoint\":\"\(writeCheckpoint)\"}}"
+        } else {
+            body = #"{"token":"t","powersync_url":"http://127.0.0.1:1"}"#
+        }
+        return
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    // MARK: Lines
+
+    /// A checkpoint of one bucket with so many rows, all of checksum 1.
+    static func checkpoint(_ rows: Int, writeCheckpoint: Int? = nil) -> String {
+        let write = writeCheckpoint.map { "\"write_checkpoint\":\"\($0)\"," } ?? ""
+        return """
+            {"checkpoint":{"last_op_id":"\(rows)",\(write)"buckets":[{"bucket":"b","checksum":\(rows),"priority":3,\
+            "count":\(rows),"subscriptions":[]}],"streams":[]}}
+            """
+    }
+
+    /// The row with a number.
+    static func row(_ number: Int) -> String {
+        """
+        {"data":{"bucket":"b","data":[{"op_id":"\(number)","op":"PUT","object_type":"items","object_id":"r\(number)",\
+        "checksum":1,"subkey":null,"data":"{\\"name\\":\\"row \(number)\\"}"}]}}
+        """
+    }
+
+    /// The end of a checkpoint.
+    static func complete(_ rows: Int) -> String {
+        "{\"checkpoint_complete\":{\"last_op_id\":\"\(rows)\"}}"
+    }
+}
