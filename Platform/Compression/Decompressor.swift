@@ -3,32 +3,61 @@ import CPowerSyncZstd
 
 /// A stream that cannot be decompressed.
 package enum DecompressionError: Error, Sendable, Equatable {
-    /// The bytes are not of the format.
+    /// The bytes are not of the format, or of a zstd frame with a larger window than ``Decompressor`` allows.
     case malformed
+    /// The bytes end where the format asks for more.
+    case unfinished
     /// More bytes would come out than the caller allows.
     case tooLarge(limit: Int)
 }
 
 /// A compressed stream that is being read; one owner, not shared.
+///
+/// Members of gzip and frames of zstd, one behind the other, are one stream (RFC 1952, 2.2; RFC 8878, 3). What the engine
+/// keeps is bounded: the window of gzip has 32 KiB, that of zstd at most 8 MiB (RFC 9659, 3).
 package final class Decompressor {
+    /// The most bytes that `next` returns.
+    package static let pieceSize = 64 << 10
+    /// The largest window of a zstd frame, as a power of two.
+    private static let windowLog: Int32 = 23
+
     private enum Engine {
         case gzip(UnsafeMutablePointer<z_stream>)
         case zstd(OpaquePointer)
     }
 
+    /// What one call of an engine did.
+    private struct Step {
+        var consumed = 0
+        var produced = 0
+        var isWrong = false
+        /// Whether the member or frame is at its end, and all of it is out.
+        var isAtEnd = false
+    }
+
     private let engine: Engine
     private let limit: Int
     private var total = 0
+    /// Where an engine puts a piece.
+    private let output = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: Decompressor.pieceSize)
+    /// What was appended last, and how much of it the engine has taken.
+    private var input: [UInt8] = []
+    private var position = 0
+    /// Whether the engine may hold bytes for which the last piece had no room.
+    private var isFull = false
+    /// Whether a member or frame has begun and is not at its end.
+    private var isInside = false
 
     /// Begins a stream.
     ///
     /// - Parameters:
     ///   - format: how it was compressed.
     ///   - limit: how many bytes may come out of the whole stream.
-    package init(_ format: CompressionFormat, limit: Int) {
+    package init(_ format: CompressionFormat, limit: Int = .max) {
         self.limit = limit
         switch format {
         case .gzip:
+            // zlib keeps pointers into this structure, so it must not move.
             let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
             stream.initialize(to: z_stream())
             let result = inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
@@ -36,6 +65,7 @@ package final class Decompressor {
             engine = .gzip(stream)
         case .zstd:
             guard let context = ZSTD_createDCtx() else { preconditionFailure("no memory for a zstd stream") }
+            ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Self.windowLog)
             engine = .zstd(context)
         }
     }
@@ -47,65 +77,90 @@ package final class Decompressor {
             stream.deallocate()
         case .zstd(let context): ZSTD_freeDCtx(context)
         }
+        output.deallocate()
     }
 
-    /// Decompresses the next bytes.
+    /// Decompresses the next bytes, all of them at once.
     ///
     /// - Parameter bytes: the next bytes of the compressed stream, cut anywhere.
     /// - Returns: what they hold.
     /// - Throws: `DecompressionError`.
     package func decompress(_ bytes: [UInt8]) throws(DecompressionError) -> [UInt8] {
-        var bytes = bytes
-        let result = bytes.withUnsafeMutableBufferPointer { input -> Result<[UInt8], DecompressionError> in
-            do throws(DecompressionError) { return .success(try run(input)) } catch { return .failure(error) }
-        }
-        return try result.get()
+        append(bytes)
+        var result: [UInt8] = []
+        while let piece = try next() { result += piece }
+        return result
     }
 
-    private static let chunk = 64 << 10
+    /// Takes the next bytes of the compressed stream, cut anywhere; nothing is decompressed yet.
+    package func append(_ bytes: [UInt8]) {
+        input = position == input.count ? bytes : Array(input[position...]) + bytes
+        position = 0
+    }
 
-    private func run(_ input: UnsafeMutableBufferPointer<UInt8>) throws(DecompressionError) -> [UInt8] {
-        var output: [UInt8] = []
-        var consumed = 0
-        var isFull = true
-        while consumed < input.count || isFull {
-            let before = output.count
-            var isWrong = false
-            let rest = UnsafeMutableBufferPointer(rebasing: input[consumed...])
-            output += [UInt8](unsafeUninitializedCapacity: Self.chunk) { buffer, count in
-                (consumed, count, isWrong) = step(rest, consumed, into: buffer)
-            }
-            if isWrong { throw .malformed }
-            total += output.count - before
+    /// Decompresses as much of what was appended as one piece has room for.
+    ///
+    /// - Returns: 1 to `pieceSize` bytes; nil until more is appended.
+    /// - Throws: `DecompressionError`, after which nothing more comes out.
+    package func next() throws(DecompressionError) -> [UInt8]? {
+        while isFull || position < input.count {
+            let step = run()
+            let isStuck = step.consumed == 0 && step.produced == 0 && position < input.count
+            guard !step.isWrong, !isStuck else { throw .malformed }
+            position += step.consumed
+            isInside = !step.isAtEnd
+            isFull = isInside && step.produced == output.count
+            total += step.produced
             guard total <= limit else { throw .tooLarge(limit: limit) }
-            isFull = output.count - before == Self.chunk
-            // A finished stream takes no more input.
-            if output.count == before, consumed < input.count { throw .malformed }
+            if step.produced > 0 { return Array(output[..<step.produced]) }
         }
-        return output
+        return nil
     }
 
-    private func step(
-        _ input: UnsafeMutableBufferPointer<UInt8>, _ consumed: Int,
-        into buffer: UnsafeMutableBufferPointer<UInt8>
-    ) -> (consumed: Int, count: Int, isWrong: Bool) {
-        switch engine {
-        case .gzip(let stream):
-            stream.pointee.next_in = input.baseAddress
-            stream.pointee.avail_in = UInt32(input.count)
-            stream.pointee.next_out = buffer.baseAddress
-            stream.pointee.avail_out = UInt32(Self.chunk)
-            let result = inflate(stream, Z_SYNC_FLUSH)
-            let isWrong = result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR
-            return (
-                consumed + input.count - Int(stream.pointee.avail_in),
-                Self.chunk - Int(stream.pointee.avail_out), isWrong
-            )
-        case .zstd(let context):
-            var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
-            var target = ZSTD_outBuffer(dst: buffer.baseAddress, size: Self.chunk, pos: 0)
-            let result = ZSTD_decompressStream(context, &target, &source)
-            return (consumed + source.pos, target.pos, ZSTD_isError(result) != 0)
+    /// Checks, at the end of the bytes, that the stream is at its own; one without any bytes is.
+    ///
+    /// - Throws: `DecompressionError.unfinished`.
+    package func finish() throws(DecompressionError) {
+        guard !isInside, position == input.count else { throw .unfinished }
+    }
+
+    private func run() -> Step {
+        let position = position
+        return input.withUnsafeBufferPointer { input in
+            let rest = UnsafeBufferPointer(rebasing: input[position...])
+            switch engine {
+            case .gzip(let stream): return inflate(stream, rest)
+            case .zstd(let context): return decompress(context, rest)
+            }
         }
+    }
+
+    private func inflate(
+        _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeBufferPointer<UInt8>
+    ) -> Step {
+        // Behind a member comes another one, or nothing.
+        if !isInside { inflateReset(stream) }
+        let count = UInt32(clamping: input.count)
+        // zlib only reads there.
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+        stream.pointee.avail_in = count
+        stream.pointee.next_out = output.baseAddress
+        stream.pointee.avail_out = UInt32(output.count)
+        let result = CPowerSyncZlib.inflate(stream, Z_SYNC_FLUSH)
+        return Step(
+            consumed: Int(count - stream.pointee.avail_in),
+            produced: output.count - Int(stream.pointee.avail_out),
+            // Z_BUF_ERROR says that there was nothing to do.
+            isWrong: ![Z_OK, Z_STREAM_END, Z_BUF_ERROR].contains(result), isAtEnd: result == Z_STREAM_END)
+    }
+
+    private func decompress(_ context: OpaquePointer, _ input: UnsafeBufferPointer<UInt8>) -> Step {
+        var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+        var target = ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
+        let result = ZSTD_decompressStream(context, &target, &source)
+        // 0 says that a frame is at its end; the next call begins another one.
+        return Step(
+            consumed: source.pos, produced: target.pos, isWrong: ZSTD_isError(result) != 0,
+            isAtEnd: result == 0)
     }
 }
