@@ -28,17 +28,29 @@ package struct DocumentSplitter: Sendable {
     /// - Throws: `WireError` with `.tooLarge` for a document over the limit, finished or not, and with
     ///   `.malformedBSON` for a length that no document has.
     package mutating func next() throws(WireError) -> [UInt8]? {
-        guard buffer.count - start >= 4 else { return nil }
-        var length: Int32 = 0
-        for byte in buffer[start..<start + 4].reversed() { length = length << 8 | Int32(byte) }
+        guard let length else { return nil }
         guard length >= 5 else { throw WireError(.malformedBSON, "a document has a length below 5") }
         guard length <= limit else { throw WireError(.tooLarge, "a document has more than \(limit) bytes") }
-        let end = start + Int(length)
+        let end = start + length
         guard end <= buffer.count else { return nil }
         defer { start = end }
         return Array(buffer[start..<end])
     }
 
+    /// How many bytes are waiting; once `next` has returned nil, those of an unfinished document.
+    package var partialCount: Int { buffer.count - start }
+
+    /// How many bytes the first document that is waiting lacks; 0 if it is whole, or its length has not come.
+    package var missingCount: Int { length.map { max(0, $0 - partialCount) } ?? 0 }
+
     /// Whether bytes of an unfinished document are waiting.
-    package var hasPartialDocument: Bool { start < buffer.count }
+    package var hasPartialDocument: Bool { partialCount > 0 }
+
+    /// The length that the next document says it has; nil until that has come.
+    private var length: Int? {
+        guard partialCount >= 4 else { return nil }
+        var length: Int32 = 0
+        for byte in buffer[start..<start + 4].reversed() { length = length << 8 | Int32(byte) }
+        return Int(length)
+    }
 }

@@ -63,8 +63,11 @@ package struct LineSplitter: Sendable {
         }
     }
 
+    /// How many bytes are waiting; once `next` has returned nil, those of an unfinished line.
+    package var partialCount: Int { buffer.count - start }
+
     /// Whether bytes of an unfinished line are waiting.
-    package var hasPartialLine: Bool { start < buffer.count }
+    package var hasPartialLine: Bool { partialCount > 0 }
 
     private func check(_ count: Int) throws(WireError) {
         if count > limit { throw WireError(.tooLarge, "a line has more than \(limit) bytes") }
