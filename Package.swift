@@ -79,7 +79,7 @@ let targets: [Target] = [
 
     // Compositions.
     library(
-        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "System", "Wire"],
+        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "System", "Wire"],
         exclude: ["Database/LIFECYCLE.md", "Sync/SPEC.md"]),
     library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
     library(
@@ -123,7 +123,7 @@ let targets: [Target] = [
     tests("PostgresServer", ["PostgresServer", "PostgresTestSupport", "Postgres", "System"]),
     tests("HTTP", ["HTTP"]),
     tests("HTTPServer", ["HTTPServer", "HTTP", "System"]),
-    tests("HTTPClient", ["HTTPClient", "C:Curl", "Compression", "HTTP", "System"]),
+    tests("HTTPClient", ["HTTPClient", "C:Curl", "HTTP", "System"]),
     tests("Crypto", ["Crypto"]),
     tests("YAML", ["YAML"]),
     tests("Compression", ["Compression"]),
@@ -132,8 +132,7 @@ let targets: [Target] = [
         "Client",
         [
             "Client", "Conformance", "CrashChild", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "HTTPClient",
-            "Crypto",
-            "System", "Wire",
+            "Compression", "Crypto", "System", "Wire",
         ]),
     tests("Conformance", ["Conformance", "Wire"]),
     tests(

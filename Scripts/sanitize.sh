@@ -47,6 +47,8 @@ run() {
 
 failed=0
 for kind in "${kinds[@]}"; do
+    # Memory is not judged then.
+    export POWERSYNC_SANITIZER=$kind
     started=$SECONDS
     case $kind in
     thread) fault=race report='ThreadSanitizer: data race' ;;

@@ -3,11 +3,27 @@ public struct SyncClientConfiguration: Sendable {
     /// What is logged of each request; nil means nothing.
     public let requestLogger: SyncRequestLoggerConfiguration?
 
-    /// Creates a configuration.
+    /// Whether the service may compress what it sends; true unless said otherwise.
+    ///
+    /// The client asks for zstd, else gzip. A first sync takes a fraction of the bytes then, for some time of the processor on
+    /// both sides; without it lines can be read on the way.
+    public let acceptsCompression: Bool
+
+    /// Creates a configuration in which the service may compress what it sends.
     ///
     /// - Parameter requestLogger: what is logged of each request; nil means nothing.
     public init(requestLogger: SyncRequestLoggerConfiguration? = nil) {
+        self.init(requestLogger: requestLogger, acceptsCompression: true)
+    }
+
+    /// Creates a configuration.
+    ///
+    /// - Parameters:
+    ///   - requestLogger: what is logged of each request; nil means nothing.
+    ///   - acceptsCompression: whether the service may compress what it sends.
+    public init(requestLogger: SyncRequestLoggerConfiguration? = nil, acceptsCompression: Bool) {
         self.requestLogger = requestLogger
+        self.acceptsCompression = acceptsCompression
     }
 }
 

@@ -216,6 +216,9 @@ extension LocalDatabase {
             sync.checkpointRequestPatience = max(
                 sync.checkpointRequestPatience, Duration(waiting: delay ?? 0))
         }
+        if let configuration = options.clientConfiguration {
+            sync.acceptsCompression = configuration.acceptsCompression
+        }
         let group = group
         return SyncCoordinator(
             database: SyncDatabase(pool: pool, environment: environment),

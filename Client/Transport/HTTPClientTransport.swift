@@ -1,10 +1,14 @@
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 
-/// Carries requests to the service through libcurl.
+/// Carries requests to the service through libcurl, and decompresses the answers itself.
+///
+/// libcurl's own decoders would unpack all of what they have, 17 KB into 512 MB, whether anybody asks for it or not.
 struct HTTPClientTransport: SyncTransport {
     /// How long a connection may be silent: the service says something every 20 seconds or so (client-api 3.8).
     static let idleTimeout = Duration.seconds(30)
+    /// How many bytes the answer to `send` may have, decompressed; those of the service have less than a hundred.
+    static let bodyLimit = 1 << 20
 
     private let client: HTTPClient
 
@@ -17,26 +21,49 @@ struct HTTPClientTransport: SyncTransport {
     }
 
     func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream {
-        try await Self.noticingSilence {
-            HTTPClientResponseStream(stream: try await client.open(Self.request(request)))
-        }
+        let stream = try await received(request)
+        // Of a refusal nobody reads the body: how that is compressed must not hide the status.
+        return stream.status == 200 ? try Self.decoded(stream) : stream
     }
 
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
-        let response = try await Self.noticingSilence { try await client.send(Self.request(request)) }
-        return SyncHTTPResponse(
-            status: response.status, headers: response.fields.map { SyncHTTPHeader($0.name, $0.value) },
-            body: response.body)
+        let stream = try await received(request)
+        defer { stream.cancel() }
+        var response = SyncHTTPResponse(status: stream.status, headers: stream.headers, body: [])
+        do {
+            response.body = try await Self.whole(Self.decoded(stream))
+        } catch let error as SyncError where error.code == .unexpectedResponse && stream.status != 200 {
+            // As above; the body of a refusal is for the log alone.
+        }
+        return response
     }
 
-    private static func request(_ request: SyncHTTPRequest) -> HTTPClientRequest {
+    private func received(_ request: SyncHTTPRequest) async throws -> HTTPClientResponseStream {
         var fields = HTTPFields()
         for header in request.headers { fields.append(header.name, header.value) }
-        var sent = HTTPClientRequest(
+        if request.acceptsCompression { fields.append("Accept-Encoding", ContentCoding.accepted) }
+        let sent = HTTPClientRequest(
             method: request.method, url: request.url, fields: fields, body: request.body,
-            idleTimeout: idleTimeout)
-        sent.acceptsGzip = true
-        return sent
+            idleTimeout: Self.idleTimeout)
+        return try await Self.noticingSilence {
+            HTTPClientResponseStream(stream: try await client.open(sent))
+        }
+    }
+
+    private static func decoded(_ stream: HTTPClientResponseStream) throws -> any SyncResponseStream {
+        guard let format = try ContentCoding.format(stream.stream.fields) else { return stream }
+        return DecodedStream(stream, format: format)
+    }
+
+    private static func whole(_ stream: any SyncResponseStream) async throws -> [UInt8] {
+        var body: [UInt8] = []
+        while let part = try await stream.next() {
+            guard body.count + part.count <= bodyLimit else {
+                throw SyncError(.unexpectedResponse, "The answer has more than \(bodyLimit) bytes")
+            }
+            body += part
+        }
+        return body
     }
 
     fileprivate static func noticingSilence<T>(_ body: () async throws -> T) async throws -> T {

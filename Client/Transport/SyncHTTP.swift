@@ -5,40 +5,51 @@ import PowerSyncWire
 struct SyncHTTP: Sendable {
     /// Who we say we are.
     var userAgent: String
-    /// Whether streams are asked for lines in BSON.
+    /// Whether streams are asked for lines in BSON; what the service answers is taken either way.
     var prefersBinaryLines = false
+    /// Whether answers may come compressed.
+    var acceptsCompression = true
+
+    /// The media types that the official SDKs take, BSON before JSON (service 1.5).
+    private static let bothMediaTypes =
+        "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.json.mediaType);q=0.8"
 
     /// The request that opens a stream.
     func stream(_ request: SyncStreamRequest, with credentials: SyncCredentials) -> SyncHTTPRequest {
-        var headers = headers(credentials)
-        headers.append(SyncHTTPHeader("Content-Type", "application/json"))
-        let (json, bson) = (SyncLineFormat.json.mediaType, SyncLineFormat.bson.mediaType)
-        headers.append(
-            SyncHTTPHeader("Accept", prefersBinaryLines ? "\(bson);q=0.9,\(json);q=0.8" : json))
-        return SyncHTTPRequest(
-            method: "POST", url: credentials.address(of: "sync/stream"), headers: headers,
-            body: request.json.utf8)
+        self.request(
+            to: "sync/stream", with: credentials,
+            accepting: prefersBinaryLines ? Self.bothMediaTypes : SyncLineFormat.json.mediaType,
+            posting: request.json)
     }
 
     /// The request for a write checkpoint (client-api 3.6).
     func writeCheckpoint(clientID: String, with credentials: SyncCredentials) -> SyncHTTPRequest {
-        SyncHTTPRequest(
-            method: "GET",
-            url: credentials.address(
-                of: "write-checkpoint2.json?client_id=\(PercentEncoding.encode(clientID))"),
-            headers: headers(credentials) + [SyncHTTPHeader("Accept", "application/json")])
+        request(
+            to: "write-checkpoint2.json?client_id=\(PercentEncoding.encode(clientID))", with: credentials)
     }
 
     /// The request for a checkpoint that includes all uploads so far (client-core 8.4).
     func checkpointRequest(
         _ request: CheckpointRequestBody, with credentials: SyncCredentials
     ) -> SyncHTTPRequest {
-        SyncHTTPRequest(
-            method: "POST", url: credentials.address(of: "sync/checkpoint-request"),
-            headers: headers(credentials) + [
-                SyncHTTPHeader("Content-Type", "application/json"),
-                SyncHTTPHeader("Accept", "application/json"),
-            ], body: request.json.utf8)
+        self.request(to: "sync/checkpoint-request", with: credentials, posting: request.json)
+    }
+
+    private func request(
+        to path: String, with credentials: SyncCredentials, accepting media: String = "application/json",
+        posting body: JSON? = nil
+    ) -> SyncHTTPRequest {
+        var headers = [
+            SyncHTTPHeader("Authorization", "Token \(credentials.token)"),
+            SyncHTTPHeader("User-Agent", userAgent),
+        ]
+        if body != nil { headers.append(SyncHTTPHeader("Content-Type", "application/json")) }
+        headers.append(SyncHTTPHeader("Accept", media))
+        var request = SyncHTTPRequest(
+            method: body == nil ? "GET" : "POST", url: credentials.address(of: path), headers: headers,
+            body: body?.utf8)
+        request.acceptsCompression = acceptsCompression
+        return request
     }
 
     /// Checks the head of a stream; 401 before the media type, since its body is plain JSON.
@@ -53,14 +64,22 @@ struct SyncHTTP: Sendable {
                 "\(request.method) \(ShownText.address(request.url)) failed with status code \(status)",
                 status: status)
         }
-        let type = headers.first { $0.name.lowercased() == "content-type" }?.value ?? "none"
-        let media = type.prefix { $0 != ";" && $0 != " " }.lowercased()
-        guard let format = SyncLineFormat(mediaType: media) else {
+        guard let format = Self.format(headers) else {
             throw SyncError(
                 .unexpectedResponse,
-                "Invalid sync lines response: expected application/x-ndjson, got \(media)")
+                "Invalid sync lines response: expected application/x-ndjson, got \(mediaType(headers))")
         }
         return format
+    }
+
+    /// Reads how the lines of a body are spelled; nil if it holds none.
+    static func format(_ headers: [SyncHTTPHeader]) -> SyncLineFormat? {
+        SyncLineFormat(mediaType: mediaType(headers))
+    }
+
+    private static func mediaType(_ headers: [SyncHTTPHeader]) -> String {
+        let type = headers.first { $0.name.lowercased() == "content-type" }?.value ?? "none"
+        return type.prefix { $0 != ";" && $0 != " " }.lowercased()
     }
 
     /// Returns the write checkpoint that a response holds.
@@ -98,12 +117,5 @@ struct SyncHTTP: Sendable {
             throw SyncError(.unexpectedResponse, "\(failure): the answer lacks data.\(field)")
         }
         return id
-    }
-
-    private func headers(_ credentials: SyncCredentials) -> [SyncHTTPHeader] {
-        [
-            SyncHTTPHeader("Authorization", "Token \(credentials.token)"),
-            SyncHTTPHeader("User-Agent", userAgent),
-        ]
     }
 }

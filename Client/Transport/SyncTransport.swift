@@ -6,7 +6,7 @@ package protocol SyncTransport: Sendable {
     /// Sends a request and returns as soon as the head of the response is there.
     func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream
 
-    /// Sends a request and returns the whole response.
+    /// Sends a request and returns the whole response, as it was before it was compressed.
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse
 }
 
@@ -16,7 +16,8 @@ package protocol SyncResponseStream: Sendable {
     var status: Int { get }
     /// The header fields in order.
     var headers: [SyncHTTPHeader] { get }
-    /// Returns the next bytes, nil at an orderly end; nothing is read from the network while nobody asks.
+    /// Returns the next bytes, as they were before they were compressed, nil at an orderly end; nothing is read from the
+    /// network while nobody asks.
     func next() async throws -> [UInt8]?
     /// Closes the connection.
     func cancel()
@@ -46,6 +47,8 @@ package struct SyncHTTPRequest: Sendable, Hashable {
     package var headers: [SyncHTTPHeader]
     /// The body, if there is one.
     package var body: [UInt8]?
+    /// Whether the answer may come compressed; the transport asks for what it can decompress.
+    package var acceptsCompression = true
 
     /// Makes a request of its parts.
     package init(method: String, url: String, headers: [SyncHTTPHeader], body: [UInt8]? = nil) {

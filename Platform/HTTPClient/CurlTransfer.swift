@@ -108,9 +108,6 @@ final class CurlTransfer {
         if let total = request.totalTimeout {
             codes.append(ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(total)))
         }
-        if request.acceptsGzip {
-            codes.append(ps_curl_set_string(easy, CURLOPT_ACCEPT_ENCODING, "gzip"))
-        }
         codes += method(request)
         // libcurl would wait for a "100 Continue" and would call every body a form.
         var lines = ["Expect:"]

@@ -2,8 +2,8 @@ import PowerSyncHTTP
 
 /// Sends HTTP/1.1 requests through libcurl; connections are kept and used again.
 ///
-/// Redirects are not followed. Proxies named in the environment are used, except for this machine itself. All
-/// transfers share one thread of the client.
+/// Redirects are not followed. Proxies named in the environment are used, except for this machine itself. A body that was
+/// compressed is handed on compressed. All transfers share one thread of the client.
 package final class HTTPClient: Sendable {
     private let loop: CurlLoop
 

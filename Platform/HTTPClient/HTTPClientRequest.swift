@@ -23,11 +23,6 @@ package struct HTTPClientRequest: Sendable {
     /// With any of them no proxy is used, which would look the name up itself, and no connection that is kept from another
     /// request.
     package var rejectedAddresses = IPRanges()
-    /// Whether the body of the answer may come compressed by gzip; it is handed on as it was before that.
-    ///
-    /// Not by zstd or brotli: while the body is not asked for, libcurl keeps what it has unpacked of its last 16 KiB, up
-    /// to 64 MiB, where it gives up. A gzip stream grows 1,032-fold at most, into 17 MB.
-    package var acceptsGzip = false
 
     /// Describes a request.
     package init(

@@ -65,6 +65,30 @@ struct HTTPClientStreamTests {
         #expect(error?.code == .cut)
     }
 
+    @Test func aCompressedBodyIsNotAskedForAndHandedOnAsItCame() async throws {
+        let body = "this is no gzip at all"
+        let requests = Lock<[String]>([])
+        let server = try RawServer { connection in
+            while let request = connection.request() {
+                requests.withLock { $0.append(request) }
+                connection.send(
+                    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                        + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            }
+        }
+        let client = try HTTPClient()
+        defer { client.close() }
+        let plain = try await client.send(HTTPClientRequest(url: server.url()))
+        #expect(text(plain.body) == body)
+        let asked = try await client.send(
+            HTTPClientRequest(url: server.url(), fields: ["Accept-Encoding": "zstd, gzip"]))
+        #expect(text(asked.body) == body)
+        let sent = requests.withLock { $0 }
+        #expect(sent.count == 2)
+        #expect(sent.first?.lowercased().contains("accept-encoding") == false)
+        #expect(sent.last?.contains("\r\nAccept-Encoding: zstd, gzip\r\n") == true)
+    }
+
     /// The barrier is that the client's one thread has served others many times since the sender was held up.
     @Test func senderIsStoppedWhileNobodyReadsAndOtherTransfersGoOn() async throws {
         let total = 64 << 20

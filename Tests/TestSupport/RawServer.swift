@@ -119,6 +119,14 @@ package final class RawConnection: Sendable {
         send("\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n")
     }
 
+    /// Sends one chunk of a chunked body; not of no bytes, which would end it.
+    package func chunk(_ bytes: [UInt8]) {
+        send(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8))
+    }
+
+    /// Ends a chunked body.
+    package func endChunks() { send("0\r\n\r\n") }
+
     /// Says that nothing more will be sent.
     package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 

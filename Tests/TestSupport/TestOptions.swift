@@ -5,6 +5,9 @@ package enum TestOptions {
     /// Whether tests may start databases and the programs of this package: not if `POWERSYNC_TESTS` is `unit`.
     package static let hasDatabase = environment["POWERSYNC_TESTS"] != "unit"
 
+    /// Whether a sanitizer watches, which has memory of its own for all that is used.
+    package static let hasSanitizer = environment["POWERSYNC_SANITIZER"] != nil
+
     /// How much longer than usual to wait for a state: `POWERSYNC_TEST_PATIENCE`, a factor; 1 unless set.
     package static let patience: Double = {
         guard let text = environment["POWERSYNC_TEST_PATIENCE"], !text.isEmpty else { return 1 }

@@ -71,12 +71,12 @@ extension SyncCoordinator {
     private func handle(
         _ inlet: SyncMailbox.Inlet, prefetch: AsyncFlag, waiting: AsyncFlag
     ) async throws -> SyncCloseReason {
-        var lines = SyncLineReader(.json, limit: options.lineLimit)
+        var lines = SyncLineReader(.json, limit: options.lineLimit, packing: .zstd)
         while true {
             let effects: [SyncEffect]
             switch try await mailbox.next() {
             case .input(.opened(let format)):
-                lines = SyncLineReader(format, limit: options.lineLimit)
+                lines = SyncLineReader(format, limit: options.lineLimit, packing: .zstd)
                 effects = try await step(.connectionEstablished)
                 // Not with the first line: a service may have none before it has seen an upload.
                 uploads.raise()

@@ -54,7 +54,9 @@ package actor SyncCoordinator {
         self.environment = environment
         self.log = log
         credentials = CredentialsCache(executor: environment.executor, fetch: backend.fetchCredentials)
-        http = SyncHTTP(userAgent: options.userAgent, prefersBinaryLines: options.prefersBinaryLines)
+        http = SyncHTTP(
+            userAgent: options.userAgent, prefersBinaryLines: options.prefersBinaryLines,
+            acceptsCompression: options.acceptsCompression)
         let mailbox = mailbox
         checkpointRequests = CheckpointRequests(
             database: database, credentials: credentials, transport: transport, http: http, options: options,

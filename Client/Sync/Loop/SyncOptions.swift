@@ -16,6 +16,8 @@ package struct SyncOptions: Sendable {
     package var lineLimit = 48 << 20
     /// Whether the service is asked for lines in BSON; what it answers is taken either way.
     package var prefersBinaryLines = false
+    /// Whether answers of the service may come compressed.
+    package var acceptsCompression = true
     /// How much of what comes is stored at once.
     package var tuning = StorageTuning.standard
     /// Who we say we are.

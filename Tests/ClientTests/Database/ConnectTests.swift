@@ -270,6 +270,21 @@ struct ConnectTests {
         try await bench.database.close()
     }
 
+    @Test func theAppDecidesWhetherAnswersMayComeCompressed() async throws {
+        let choices: [(configuration: SyncClientConfiguration?, accepted: Bool)] = [
+            (nil, true), (SyncClientConfiguration(), true),
+            (SyncClientConfiguration(acceptsCompression: true), true),
+            (SyncClientConfiguration(acceptsCompression: false), false),
+        ]
+        for (configuration, accepted) in choices {
+            let bench = try ConnectedBench()
+            try await bench.connect(options: ConnectOptions(clientConfiguration: configuration))
+            _ = try await bench.stream()
+            #expect(bench.transport.requests.map(\.acceptsCompression) == [accepted])
+            try await bench.database.close()
+        }
+    }
+
     @Test func requestsAreLoggedAsAskedAndNeverTheToken() async throws {
         for (level, wanted, unwanted) in [
             (

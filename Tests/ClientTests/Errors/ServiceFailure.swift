@@ -1,4 +1,5 @@
 import PowerSync
+import PowerSyncCompression
 import PowerSyncTestSupport
 import Testing
 
@@ -65,6 +66,15 @@ struct ServiceFailure: Sendable, CustomTestStringConvertible {
             connection.send(String.chunkedHead)
             connection.chunk(#"{"checkpoint":{"secret"#)
         },
+        compressed(
+            "a compression that nobody asked for", "br", [1, 2, 3],
+            "The answer is compressed as br, which was not asked for"),
+        compressed(
+            "a compressed stream that is damaged", "zstd", Array("secret".utf8),
+            "The answer cannot be decompressed"),
+        compressed(
+            "a compressed stream without its end", "gzip", Compressor(.gzip).compress(Array("\n".utf8)),
+            "The compressed answer ends too early"),
         ServiceFailure(
             testDescription: "a service without TLS", code: .connectionInsecure,
             text: "The connection to the service cannot be secured: ", scheme: "https"
@@ -85,6 +95,20 @@ struct ServiceFailure: Sendable, CustomTestStringConvertible {
             connection.send(
                 "HTTP/1.1 \(status) No\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
                     + "Connection: close\r\n\r\n" + body)
+        }
+    }
+
+    private static func compressed(
+        _ name: String, _ coding: String, _ body: [UInt8], _ text: String
+    ) -> ServiceFailure {
+        ServiceFailure(
+            testDescription: name, code: .protocolViolation,
+            text: "The service sent what this client does not understand: \(text)"
+        ) { connection in
+            guard connection.request() != nil else { return }
+            connection.send(.head(compressedAs: coding))
+            connection.chunk(body)
+            connection.endChunks()
         }
     }
 
