@@ -39,21 +39,14 @@ struct LoggingTransport: SyncTransport {
 
 /// Logs the lines of a stream as they are taken.
 private final class LoggingStream: SyncResponseStream {
-    /// Lines beyond this are not logged: a line that is needed whole would have to be kept twice.
-    private static let lineLimit = 1 << 20
-
     private let stream: any SyncResponseStream
     private let lines: RequestLogLines
-    private let splitter: Lock<LineSplitter?>
+    private let texts: Lock<LineTexts>
 
     init(stream: any SyncResponseStream, lines: RequestLogLines) {
         self.stream = stream
         self.lines = lines
-        // Lines in BSON are no text that could be logged.
-        let isBinary = stream.headers.contains {
-            $0.name.lowercased() == "content-type" && $0.value.hasPrefix(SyncLineFormat.bson.mediaType)
-        }
-        splitter = Lock(isBinary ? nil : LineSplitter(limit: Self.lineLimit))
+        texts = Lock(LineTexts(SyncHTTP.format(stream.headers) ?? .json))
     }
 
     var status: Int { stream.status }
@@ -65,7 +58,9 @@ private final class LoggingStream: SyncResponseStream {
                 lines.endOfStream()
                 return nil
             }
-            if lines.includesBodies { for line in split(bytes) { lines.line(line) } }
+            if lines.includesBodies {
+                for text in texts.withLock({ $0.append(bytes) }) { lines.line(text) }
+            }
             return bytes
         } catch {
             lines.failure(error)
@@ -74,22 +69,6 @@ private final class LoggingStream: SyncResponseStream {
     }
 
     func cancel() { stream.cancel() }
-
-    private func split(_ bytes: [UInt8]) -> [[UInt8]] {
-        splitter.withLock { splitter in
-            guard var running = splitter else { return [] }
-            var found: [[UInt8]] = []
-            do {
-                running.append(bytes)
-                while let line = try running.next() { found.append(line) }
-                splitter = running
-            } catch {
-                // Too long a line: the rest of this stream is not logged.
-                splitter = nil
-            }
-            return found
-        }
-    }
 }
 
 /// The texts of the log lines, and which of them a level wants; headers without the token.
@@ -122,8 +101,8 @@ struct RequestLogLines: Sendable {
         log(headers)
     }
 
-    func line(_ line: [UInt8]) {
-        if includesBodies { configuration.log("Response line: \(String(decoding: line, as: UTF8.self))") }
+    func line(_ line: String) {
+        if includesBodies { configuration.log("Response line: \(line)") }
     }
 
     func endOfStream() {

@@ -6,7 +6,7 @@ struct SyncHTTP: Sendable {
     /// Who we say we are.
     var userAgent: String
     /// Whether streams are asked for lines in BSON; what the service answers is taken either way.
-    var prefersBinaryLines = false
+    var prefersBinaryLines = true
     /// Whether answers may come compressed.
     var acceptsCompression = true
 

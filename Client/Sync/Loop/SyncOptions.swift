@@ -15,7 +15,7 @@ package struct SyncOptions: Sendable {
     /// The largest line of a stream in bytes; a row of 16 MiB doubles when it is escaped.
     package var lineLimit = 48 << 20
     /// Whether the service is asked for lines in BSON; what it answers is taken either way.
-    package var prefersBinaryLines = false
+    package var prefersBinaryLines = true
     /// Whether answers of the service may come compressed.
     package var acceptsCompression = true
     /// How much of what comes is stored at once.

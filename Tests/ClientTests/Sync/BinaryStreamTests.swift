@@ -30,7 +30,7 @@ import Testing
 
     @Test(arguments: [1, 3, 64, 10_000]) func takesDocumentsWhereverTheyAreCut(_ size: Int) async throws {
         let documents = try documents(lines)
-        try await SyncRig.run(try await rig { $0.prefersBinaryLines = true }) { rig in
+        try await SyncRig.run(try await rig()) { rig in
             let stream = try await rig.stream(0)
             let bytes = Array(documents.joined())
             for start in stride(from: 0, to: bytes.count, by: size) {
@@ -47,16 +47,17 @@ import Testing
     }
 
     @Test func takesTextThoughItAskedForDocuments() async throws {
-        try await SyncRig.run(try await SyncRig { $0.prefersBinaryLines = true }) { rig in
+        try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
             for line in lines { stream.send(line) }
             try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
+            #expect(accepted(rig)?.hasPrefix(Self.mediaType) == true)
         }
     }
 
     @Test func takesDocumentsThatItDidNotAskFor() async throws {
         let documents = try documents(lines)
-        try await SyncRig.run(try await rig()) { rig in
+        try await SyncRig.run(try await rig { $0.prefersBinaryLines = false }) { rig in
             let stream = try await rig.stream(0)
             stream.sendRaw(bytes: Array(documents.joined()))
             try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }

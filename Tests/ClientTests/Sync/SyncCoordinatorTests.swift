@@ -32,7 +32,9 @@ import Testing
                 request.headers == [
                     SyncHTTPHeader("Authorization", "Token token-1"), SyncHTTPHeader("User-Agent", "test"),
                     SyncHTTPHeader("Content-Type", "application/json"),
-                    SyncHTTPHeader("Accept", "application/x-ndjson"),
+                    SyncHTTPHeader(
+                        "Accept",
+                        "application/vnd.powersync.bson-stream;q=0.9,application/x-ndjson;q=0.8"),
                 ])
             #expect(try rig.transport.body(0)["client_id"] == .string("test-client"))
             #expect(rig.snapshots.map(\.connecting).prefix(2) == [true, false])

@@ -9,6 +9,7 @@ final class ScriptedTransport: SyncTransport {
         var streams: [ScriptedStream] = []
         var statuses: [Int] = []
         var answers: [SyncHTTPResponse] = []
+        var types: [String] = []
         var contentType = "application/x-ndjson; charset=utf-8"
     }
 
@@ -17,15 +18,17 @@ final class ScriptedTransport: SyncTransport {
 
     /// - Parameters:
     ///   - statuses: what connections are answered, in turn; 200 when used up.
+    ///   - types: what the bodies of connections are called, in turn; NDJSON when used up.
     ///   - answers: what other requests are answered, in turn; the last one repeats.
     ///   - whileSending: runs while such a request is on its way.
     init(
-        statuses: [Int] = [], answers: [SyncHTTPResponse] = [],
+        statuses: [Int] = [], types: [String] = [], answers: [SyncHTTPResponse] = [],
         whileSending: @escaping @Sendable () async throws -> Void = {}
     ) {
         self.whileSending = whileSending
         state.withLock { state in
             state.statuses = statuses
+            state.types = types
             state.answers = answers
         }
     }
@@ -39,8 +42,10 @@ final class ScriptedTransport: SyncTransport {
         state.withLock { state in
             state.requests.append(request)
             let status = state.statuses.isEmpty ? 200 : state.statuses.removeFirst()
-            let type = status == 200 ? state.contentType : "application/json"
-            let stream = ScriptedStream(status: status, headers: [SyncHTTPHeader("Content-Type", type)])
+            let type = state.types.isEmpty ? state.contentType : state.types.removeFirst()
+            let stream = ScriptedStream(
+                status: status,
+                headers: [SyncHTTPHeader("Content-Type", status == 200 ? type : "application/json")])
             state.streams.append(stream)
             return stream
         }
