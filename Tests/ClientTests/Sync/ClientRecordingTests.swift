@@ -14,9 +14,10 @@ import Testing
 
     @Test func allRecordingsAreHere() { #expect(Self.files.count == 36) }
 
-    @Test(arguments: files) func behavesAsTheOfficialClientDoes(_ file: String) async throws {
+    @Test(arguments: files, RecordedWire.allCases)
+    func behavesAsTheOfficialClientDoes(_ file: String, _ wire: RecordedWire) async throws {
         let recording = try ClientRecording(file)
-        let player = try RecordingPlayer(recording)
+        let player = try RecordingPlayer(recording, as: wire)
         let database = player.bench.database
         do {
             try await player.play()

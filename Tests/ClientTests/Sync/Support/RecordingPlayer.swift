@@ -1,9 +1,18 @@
+import PowerSyncCompression
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
 @testable import PowerSync
+
+/// How the lines of a recording go to this client.
+enum RecordedWire: Sendable, CaseIterable {
+    /// As they were recorded: text, not compressed.
+    case text
+    /// In BSON and compressed by gzip; the streams in which bytes stand as they are stay text.
+    case compressedDocuments
+}
 
 /// Does to this client what was done to the official one in a recording.
 ///
@@ -16,13 +25,16 @@ final class RecordingPlayer {
     let bench: ConnectedBench
     let notes: RecordingNotes
     private let recording: ClientRecording
+    private let wire: RecordedWire
     private let clock: SteppedClock
     /// The connection that is served, and the next of its items.
     private var (connection, item) = (0, 0)
+    /// What compresses that connection, if something does.
+    private var compressor: Compressor?
     /// When the item is over, if it is a pause that has begun.
     private var due: Duration?
 
-    init(_ recording: ClientRecording) throws {
+    init(_ recording: ClientRecording, as wire: RecordedWire) throws {
         let clock = SteppedClock()
         let notes = RecordingNotes(clock)
         // More than any situation needs.
@@ -30,17 +42,22 @@ final class RecordingPlayer {
         let answers = recording.statuses("wc") + [200, 200, 200]
         let transport = ScriptedTransport(
             statuses: connections.map { Int($0["status"]?.int64Value ?? 200) },
+            types: connections.map { Self.format($0, on: wire).mediaType },
             answers: answers.enumerated().map { index, status in
                 status == 200 ? .writeCheckpoint(7 + index) : .status(status)
             })
         self.recording = recording
+        self.wire = wire
         self.clock = clock
         self.notes = notes
         bench = try ConnectedBench(
             transport: transport,
             schema: Schema(Table(name: "notes", columns: [.text("owner_id"), .text("body")])),
             environment: clock.environment,
-            reaching: { NotingTransport(transport: $0, notes: notes) })
+            reaching: {
+                NotingTransport(
+                    transport: $0, notes: notes, compression: wire == .compressedDocuments ? .gzip : nil)
+            })
     }
 
     /// Plays everything; what came of it is in the notes and the status.
@@ -164,20 +181,35 @@ final class RecordingPlayer {
         return stream.isCancelled || item >= items.count || items[item] == .string("hold")
     }
 
+    /// How the lines of a connection are spelled.
+    private static func format(_ items: JSON, on wire: RecordedWire) -> SyncLineFormat {
+        let hasBytes = (items.arrayValue ?? []).contains { $0.stringValue?.hasPrefix("raw:") ?? false }
+        return wire == .text || hasBytes ? .json : .bson
+    }
+
+    private func send(_ bytes: [UInt8], to stream: ScriptedStream) {
+        if wire == .compressedDocuments, compressor == nil { compressor = Compressor(.gzip) }
+        stream.sendRaw(bytes: compressor?.compress(bytes) ?? bytes)
+    }
+
     /// Sends what can be sent now.
     private func serve() {
         while connection + 1 < bench.transport.streams.count {
             connection += 1
             item = 0
             due = nil
+            compressor = nil
         }
         guard let stream else { return }
+        let format = Self.format(recording.connection(connection), on: wire)
         let items = recording.connection(connection).arrayValue ?? []
         while !isServed {
             switch items[item] {
-            case .string("end"): stream.end()
+            case .string("end"):
+                if let last = compressor?.finish() { stream.sendRaw(bytes: last) }
+                stream.end()
             case .string("cut"): stream.cut()
-            case .string(let text): stream.sendRaw(String(text.dropFirst("raw:".count)))
+            case .string(let text): send(Array(text.utf8.dropFirst("raw:".utf8.count)), to: stream)
             case let entry:
                 if let pause = entry["wait"] {
                     let end = due ?? clock.now + .seconds(Double(pause.text) ?? 0)
@@ -187,7 +219,7 @@ final class RecordingPlayer {
                 } else if entry["until"] != nil {
                     guard notes.requests.contains(where: \.isForWriteCheckpoint) else { return }
                 } else {
-                    stream.send(entry.text)
+                    send(format == .json ? entry.utf8 + [0x0A] : BSONWriter.document(entry), to: stream)
                 }
             }
             item += 1
@@ -274,10 +306,14 @@ private struct NotingTransport: SyncTransport {
 
     let transport: ScriptedTransport
     let notes: RecordingNotes
+    /// How the streams that come are compressed.
+    let compression: CompressionFormat?
 
     func open(_ request: SyncHTTPRequest) async throws -> any SyncResponseStream {
         try note(request)
-        return try await transport.open(request)
+        let stream = try await transport.open(request)
+        guard let compression, stream.status == 200 else { return stream }
+        return DecodedStream(stream, format: compression)
     }
 
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
