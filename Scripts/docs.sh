@@ -31,7 +31,7 @@ Scripts/symbol-graph.sh "$graph"
 rm -rf .build/docs
 "$docc" convert Documentation/PowerSync.docc --additional-symbol-graph-dir "$graph" --output-dir .build/docs \
     --fallback-display-name PowerSync --fallback-bundle-identifier com.powersync.PowerSync \
-    --transform-for-static-hosting --warnings-as-errors
+    --transform-for-static-hosting --warnings-as-errors >&2
 rm -rf "$graph"
 trap - EXIT
 echo 'The reference is in .build/docs: documentation/powersync/index.html, for any web server.' >&2
