@@ -14,6 +14,7 @@ least() {
     libpq) echo 14 libpq ;;         # pipeline mode
     libcurl) echo 7.87 libcurl ;;   # CURLOPT_QUICK_EXIT
     libcrypto) echo 3.0 OpenSSL ;;  # keys made from their parameters
+    libzstd) echo 1.4 zstd ;;       # the limit of a window
     *) echo 0 "$1" ;;
     esac
 }
