@@ -50,7 +50,11 @@ extension SyncCoordinator {
         let earliest = nextRefresh
         let waiting = AsyncFlag()
         let inlet = mailbox.open()
-        defer { mailbox.close() }
+        defer {
+            mailbox.close()
+            // Behind the last child: one that is being cancelled may still have its answer stored.
+            if checkpoint != nil { status.progress.seed(.closed) }
+        }
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.read(request, into: inlet) }
             group.addTask { await self.prefetchCredentials(on: prefetch, notBefore: earliest) }
@@ -59,10 +63,7 @@ extension SyncCoordinator {
                 group.addTask { await self.requestCheckpoints(from: checkpoint, of: inlet) }
             }
             group.addTask { await self.watchLines(waiting) }
-            defer {
-                if checkpoint != nil { status.progress.seed(.closed) }
-                group.cancelAll()
-            }
+            defer { group.cancelAll() }
             return try await self.handle(inlet, prefetch: prefetch, waiting: waiting)
         }
     }
