@@ -68,16 +68,19 @@ extension PowerSyncDatabaseProtocol {
     ///
     /// - Parameters:
     ///   - timeout: the time in seconds; nil for no limit.
+    ///   - what: what is waited for, for the error.
     ///   - body: must end when it is cancelled.
     /// - Throws: what the body throws; `PowerSyncError` with the code `timedOut`.
-    func limited(to timeout: TimeInterval?, _ body: @escaping @Sendable () async throws -> Void) async throws
-    {
+    package func limited(
+        to timeout: TimeInterval?, waitingFor what: String = "what was waited for",
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
         guard let timeout else { return try await body() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await body() }
             group.addTask {
                 try await ContinuousClock().sleep(for: Duration(waiting: timeout))
-                throw PowerSyncError(.timedOut, "What was waited for has not come within \(timeout) seconds")
+                throw PowerSyncError(.timedOut, detail: "\(what) has not come within \(timeout) seconds")
             }
             defer { group.cancelAll() }
             try await group.next()

@@ -130,14 +130,8 @@ struct Uploader: Sendable {
 
     /// Waits for the retry delay, but not longer than the stream is open.
     private func waitToRetry() async throws {
-        let delay = options.retryDelay * (0.9 + 0.2 * environment.random())
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [environment] in try await environment.sleep(delay) }
-            group.addTask { [status] in
-                while status.current.connected { try await status.disconnected.wait() }
-            }
-            defer { group.cancelAll() }
-            try await group.next()
+        try await environment.waitToRetry(options.retryDelay) { [status] in
+            while status.current.connected { try await status.disconnected.wait() }
         }
     }
 

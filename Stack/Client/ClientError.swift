@@ -2,9 +2,6 @@ import PowerSync
 
 /// Why a command of a driving program is not done, in one line that says what to do.
 package struct ClientError: Error, Sendable, CustomStringConvertible {
-    /// The code of a wait whose time is over, beside the codes of `PowerSyncError`.
-    package static let timedOut = PowerSyncError.Code(rawValue: "timedOut")
-
     /// What kind of failure it is.
     package let code: PowerSyncError.Code
     /// One line.

@@ -4,9 +4,6 @@ import PowerSyncWire
 
 /// What commands wait for.
 extension ClientRun {
-    /// The longest time that is waited for: a century.
-    private static let longestWait = 100.0 * 365 * 24 * 60 * 60
-
     /// The queue is empty, and no local write waits for its write checkpoint (client-core 8.3).
     ///
     /// A local write sets the target to its greatest value and removes what was applied. After the upload the target is the
@@ -25,25 +22,13 @@ extension ClientRun {
     ///   - condition: the state.
     ///   - timeout: how long at most, in seconds; nil for ever.
     ///   - last: the turn that must be over before anything is looked at; that counts as waiting, too.
-    /// - Throws: `ClientError` with `timedOut`, `PowerSyncError`, `CancellationError`.
+    /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `CancellationError`.
     func wait(
         for condition: ClientRequest.Condition, timeout: Double?, after last: Int
     ) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                try await order.wait(for: last)
-                try await wait(for: condition)
-            }
-            if let timeout {
-                group.addTask {
-                    try await Task.sleep(for: .seconds(min(timeout, Self.longestWait)))
-                    throw ClientError(
-                        "waited \(timeout) s for \(condition.name)", code: ClientError.timedOut)
-                }
-            }
-            defer { group.cancelAll() }
-            // Whichever of the two is over first.
-            try await group.next()
+        try await database.limited(to: timeout, waitingFor: condition.name) {
+            try await order.wait(for: last)
+            try await wait(for: condition)
         }
     }
 

@@ -330,7 +330,8 @@ struct ClientRunTests {
                 #"{"id":1,"op":"wait","for":"\#(state)","timeout":0.02}"#)
             #expect(answer["ok"] == .bool(false))
             #expect(answer["code"] == .string("timedOut"))
-            #expect(answer["error"] == .string("waited 0.02 s for \(state)"))
+            #expect(
+                answer["error"] == .string("The time is over: \(state) has not come within 0.02 seconds"))
         }
     }
 

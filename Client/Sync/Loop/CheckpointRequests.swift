@@ -125,20 +125,9 @@ struct CheckpointRequests: Sendable {
                 guard Self.isTemporary(error) else { throw Self.shown(error) }
                 log(.info, "A checkpoint request has failed and is sent again: \(error)")
             }
-            try await waitToRetry(after: state)
-        }
-    }
-
-    /// Waits for the retry delay, but not longer than until another stream has begun.
-    private func waitToRetry(after state: SessionProgress.State) async throws {
-        let delay = options.retryDelay * (0.9 + 0.2 * environment.random())
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [environment] in try await environment.sleep(delay) }
-            group.addTask { [progress] in
+            try await environment.waitToRetry(options.retryDelay) { [progress] in
                 _ = try await progress.state.wait { $0.seedChanges != state.seedChanges }
             }
-            defer { group.cancelAll() }
-            try await group.next()
         }
     }
 

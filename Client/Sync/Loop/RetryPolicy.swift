@@ -51,5 +51,6 @@ struct RetryPolicy: Sendable {
         return min(delay, max(Self.longest, base)) * Self.spread(random)
     }
 
-    private static func spread(_ random: Double) -> Double { 0.9 + 0.2 * random }
+    /// Returns by what to multiply a wait; `random`, from 0 to 1, spreads clients by ±10 %.
+    static func spread(_ random: Double) -> Double { 0.9 + 0.2 * random }
 }

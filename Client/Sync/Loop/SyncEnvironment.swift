@@ -38,6 +38,24 @@ package struct SyncEnvironment: Sendable {
         self.batchPause = batchPause
     }
 
+    /// Waits for the delay after a failure, or until something has happened that ends it.
+    ///
+    /// - Parameters:
+    ///   - delay: the delay, spread by chance as all are.
+    ///   - end: returns when the wait is to end; must end when it is cancelled.
+    /// - Throws: `CancellationError`, what `end` throws.
+    func waitToRetry(
+        _ delay: Duration, unless end: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        let delay = delay * RetryPolicy.spread(random())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [sleep] in try await sleep(delay) }
+            group.addTask { try await end() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
     /// The system's clocks and random numbers.
     package static func system() -> SyncEnvironment {
         let clock = ContinuousClock()
