@@ -1,5 +1,6 @@
-import PowerSyncSystem
 import Testing
+
+@testable import PowerSyncSystem
 
 #if canImport(Darwin)
     import Darwin
@@ -23,6 +24,12 @@ struct FreePortTests {
             #expect(ports.insert(port).inserted, "a port that is listened on is found again")
         }
         #expect(ports.count > 10)
+    }
+
+    /// Whoever connects while the caller starts a program is given another one.
+    @Test func aFoundPortIsNoneThatTheSystemGivesAway() throws {
+        let ports = try (0..<20).map { _ in try FreePort.find() }
+        #expect(ports.filter { FreePort.named.contains($0) }.count > 10)
     }
 
     @Test func anAddressOfAnotherMachineHasNone() {

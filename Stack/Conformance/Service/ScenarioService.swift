@@ -35,6 +35,9 @@ actor ScenarioService: ServiceUnderTest {
         /// Whether no service ended that way because it did not like its configuration: a signal, or what sh says of a
         /// command that is not there.
         var isCrash: Bool { if case .exited(0..<126) = status { false } else { true } }
+
+        /// Whether it could not have one of its ports: in our words, and in those of Node.
+        var isAboutAPort: Bool { said.contains("already in use") || said.contains("EADDRINUSE") }
     }
 
     /// What all scenarios of a run share.
@@ -115,9 +118,10 @@ actor ScenarioService: ServiceUnderTest {
             do {
                 return try await start()
             } catch let refusal as Refusal {
-                // Another program may have been quicker to take a port.
+                // Another program may have been quicker to take a port, and be gone again.
                 guard attempt < 3,
-                    [configuration.port, configuration.metricsPort].contains(where: Self.isTaken)
+                    refusal.isAboutAPort
+                        || [configuration.port, configuration.metricsPort].contains(where: Self.isTaken)
                 else { throw refusal }
             }
         }
