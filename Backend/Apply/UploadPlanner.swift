@@ -82,6 +82,10 @@ package struct UploadPlanner: Sendable {
                 assignments.set(owner, value)
             }
         }
+        // A PATCH that changes nothing stays one.
+        if operation.kind == .put || !assignments.columns.isEmpty {
+            for column in table.assigned { assignments.set(column, try serverValue(column)) }
+        }
         return PlannedOperation(
             index: index, kind: operation.kind, table: table, id: id, columns: assignments.columns,
             values: assignments.values, isAdjusted: assignments.isAdjusted)
@@ -145,6 +149,16 @@ package struct UploadPlanner: Sendable {
             throw Refusal(
                 code: "UNAUTHORIZED", message: "the token's subject cannot own rows of this table",
                 column: column.name)
+        }
+        return text
+    }
+
+    private func serverValue(_ column: UploadColumn) throws(Refusal) -> String {
+        // Postgres reads this text as the time at which the transaction began.
+        guard column.assigned == .subject else { return "now" }
+        guard let text = ValueConversion.ownerText(subject, as: column.kind) else {
+            throw Refusal(
+                code: "UNAUTHORIZED", message: "the token's subject is no value of this column", column: column.name)
         }
         return text
     }

@@ -21,6 +21,25 @@ package enum ColumnWriter: String, Sendable, Hashable {
     case never
 }
 
+/// What the server sets a column to with each row that a client puts or changes (backend 2.5).
+package enum ServerValue: String, Sendable, Hashable {
+    /// The time at which the transaction began.
+    case now
+    /// The subject of the token.
+    case subject
+
+    /// Whether a column can hold it.
+    func fits(_ kind: ColumnKind) -> Bool {
+        switch (self, kind) {
+        case (.now, .instant), (.now, .timestamp), (.now, .date), (.now, .time): true
+        case (.subject, .integer), (.subject, .numeric), (.subject, .uuid), (.subject, .text), (.subject, .name),
+            (.subject, .paddedText), (.subject, .label), (.subject, .textForm):
+            true
+        default: false
+        }
+    }
+}
+
 /// The tables and columns that clients may write, as a file says it (backend 2.3).
 ///
 /// ```yaml
@@ -32,6 +51,7 @@ package enum ColumnWriter: String, Sendable, Hashable {
 ///     ops: [PUT, PATCH, DELETE]
 ///     columns:
 ///       created_at: { write: server }  # or never, or client
+///       updated_at: { set: now }       # or subject
 ///       tags: { json_strings: keep }   # a text is stored as one; parse: as the JSON that it holds
 ///       photo: { encoding: hex }       # or base64
 ///       due: { infinity: accept, epoch: ms, empty: null }
@@ -39,6 +59,9 @@ package enum ColumnWriter: String, Sendable, Hashable {
 ///
 /// Of a column:
 /// - `write`: the client (the default), the server, or nobody.
+/// - `set`, for a column that clients do not write: what it gets with each PUT, and each PATCH that changes something; `now`,
+///   for moments, the time of the transaction, or `subject`, the token's. What a client sends is left out, unless it is
+///   `write: never`.
 /// - `json_strings`, for json and jsonb: `parse`, the default, stores what a text says and refuses one that is no JSON;
 ///   `keep` stores the text itself.
 /// - `encoding`, for bytea: how a text without `\x` in front spells bytes, `base64` (the default) or `hex`.
@@ -54,6 +77,8 @@ package struct TableMap: Sendable, Hashable {
         package var name: Located
         /// Who writes it; nil leaves it to the column's type.
         package var writer: ColumnWriter?
+        /// What the server sets it to; nil leaves that to the database.
+        package var assigned: ServerValue?
         /// What is said about its values.
         package var options = ValueOptions()
     }
@@ -133,6 +158,13 @@ private struct TableMapReader {
             default: throw unknown(key, ["table", "id", "owner", "ops", "columns"])
             }
         }
+        let taken = [table.id.text] + (table.owner.map { [$0.text] } ?? [])
+        for column in table.columns where column.assigned != nil && taken.contains(column.name.text) {
+            throw BackendError(
+                .tableMap,
+                "\(source) line \(column.name.line), column \(column.name.column): what the column of the id or the owner "
+                    + "holds is settled already")
+        }
         return table
     }
 
@@ -169,6 +201,9 @@ private struct TableMapReader {
                     throw error(value, "expected client, server or never")
                 }
                 column.writer = writer
+            case "set":
+                column.assigned = try choice(
+                    word, value, ["now": ServerValue.now, "subject": .subject], "now or subject")
             case "json_strings":
                 column.options.jsonStrings = try choice(
                     word, value, ["parse": .parse, "keep": .keep], "parse or keep")
@@ -185,9 +220,14 @@ private struct TableMapReader {
                 column.options.emptyIsNull = try choice(
                     word, value, ["null": true, "keep": false], "null or keep")
             default:
-                throw unknown(key, ["write", "json_strings", "encoding", "infinity", "epoch", "empty"])
+                throw unknown(key, ["write", "set", "json_strings", "encoding", "infinity", "epoch", "empty"])
             }
         }
+        guard column.assigned != nil else { return column }
+        guard column.writer != .client else {
+            throw error(key, "a column is set by the server or written by the client, not both")
+        }
+        column.writer = column.writer ?? .server
         return column
     }
 

@@ -11,6 +11,8 @@ package struct UploadColumn: Sendable, Hashable {
     package let kind: ColumnKind
     /// Who writes it.
     package let writer: ColumnWriter
+    /// What the server sets it to; nil leaves that to the database.
+    package let assigned: ServerValue?
     /// What the table map says about its values.
     package let options: ValueOptions
     /// Whether a new row must name the column.
@@ -46,6 +48,8 @@ package struct UploadTable: Sendable, Hashable {
     package let columns: [String: UploadColumn]
     /// The columns beside the id that a new row must name, by their names.
     package let required: [UploadColumn]
+    /// The columns that the server sets, by their names.
+    package let assigned: [UploadColumn]
 
     init(
         name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
@@ -59,6 +63,7 @@ package struct UploadTable: Sendable, Hashable {
         self.operations = operations
         self.columns = columns
         required = columns.values.filter { $0.isRequired && $0.name != id.name }.sorted { $0.name < $1.name }
+        assigned = columns.values.filter { $0.assigned != nil }.sorted { $0.name < $1.name }
     }
 }
 
@@ -147,6 +152,17 @@ package struct UploadTables: Sendable, Hashable {
         {
             throw fail(place, "\(name.schema).\(name.table) has no column \(place.text)")
         }
+        for column in entry.columns {
+            guard let value = column.assigned,
+                let found = table.columns.first(where: { $0.name == column.name.text })
+            else { continue }
+            guard !found.isGenerated, value.fits(catalog.kind(of: found)) else {
+                throw fail(
+                    column.name,
+                    "\(column.name.text) is \(found.isGenerated ? "generated" : "of type \(found.type)") and cannot be set "
+                        + "to \(value.rawValue)")
+            }
+        }
         guard table.isView || table.uniqueColumns.contains(entry.id.text) else {
             throw fail(entry.id, "\(entry.id.text) needs a primary key or unique index of its own")
         }
@@ -216,6 +232,7 @@ extension UploadColumn {
         self.init(
             name: column.name, type: column.type, kind: kind,
             writer: column.isGenerated ? .never : options?.writer ?? (isWritable ? .client : .never),
+            assigned: options?.assigned,
             options: options?.options ?? ValueOptions(), isRequired: column.isRequired,
             hasCanonicalText: kind.hasCanonicalText && column.isDeterministic)
     }

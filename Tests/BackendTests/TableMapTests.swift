@@ -46,6 +46,21 @@ struct TableMapTests {
         ("tables:\n  lists: { owners: x }\n", "line 2, column 12", "unknown member"),
         ("tables:\n  lists: { id: name }\n", "line 2, column 16", "unique index"),
         ("lists: {}\n", "line 1, column 1", "unknown member"),
+        (
+            "tables:\n  lists: { columns: { name: { set: now } } }\n", "line 2, column 23",
+            "of type text and cannot be set to now"
+        ),
+        (
+            "tables:\n  lists: { columns: { body: { set: subject } } }\n", "line 2, column 23",
+            "of type jsonb and cannot be set to subject"
+        ),
+        ("tables:\n  lists: { columns: { sum: { set: subject } } }\n", "line 2, column 23", "sum is generated"),
+        ("tables:\n  lists: { columns: { at: { set: noon } } }\n", "line 2, column 34", "now or subject"),
+        ("tables:\n  lists: { columns: { at: { set: now, write: client } } }\n", "line 2, column 23", "not both"),
+        (
+            "tables:\n  lists: { owner: owner_id, columns: { owner_id: { set: subject } } }\n",
+            "line 2, column 40", "settled already"
+        ),
     ])
     func aMistakeIsNamedWithItsPlace(yaml: String, place: String, message: String) throws {
         let error = try #require(thrown { try Build.tables(yaml) } as? BackendError)

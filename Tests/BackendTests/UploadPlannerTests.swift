@@ -81,6 +81,42 @@ struct UploadPlannerTests {
         #expect(plan.isAdjusted)
     }
 
+    @Test func whatTheServerSetsIsSetWithEveryChange() throws {
+        let yaml = "tables: { lists: { columns: { at: { set: now }, owner_id: { set: subject } } } }\n"
+        func plan(_ kind: UploadOperationKind, _ data: String?) throws -> PlannedOperation {
+            try planner(yaml).plan(Build.operation(kind, "lists", "a", data), at: 0)
+        }
+        for kind in [UploadOperationKind.put, .patch] {
+            let own = try plan(kind, #"{"name":"x"}"#)
+            #expect(own.columns.map(\.name) == ["name", "at", "owner_id"])
+            #expect(own.values == ["x", "now", subject])
+            #expect(!own.isAdjusted)
+            let forged = try plan(kind, #"{"name":"x","at":"2020-01-01","owner_id":"nobody"}"#)
+            #expect(forged.values == own.values)
+            #expect(forged.isAdjusted)
+        }
+        #expect(try plan(.put, "{}").values == ["now", subject])
+        #expect(try plan(.patch, "{}").isEmpty)
+        #expect(try plan(.patch, #"{"at":"2020-01-01"}"#).isEmpty)
+        #expect(try plan(.delete, nil).columns.isEmpty)
+    }
+
+    @Test func whatTheServerSetsMayBeRefusedFromClients() throws {
+        let yaml = "tables: { lists: { columns: { at: { write: never, set: now } } } }\n"
+        let forged = try Build.operation(.put, "lists", "a", #"{"at":"2020-01-01"}"#)
+        #expect(try code(forged, yaml) == "READ_ONLY_COLUMN")
+        let own = try planner(yaml).plan(Build.operation(.put, "lists", "a", "{}"), at: 0)
+        #expect(own.values == ["now"])
+    }
+
+    @Test func aSubjectThatIsNoValueOfTheColumnIsRefused() throws {
+        let planner = try planner("tables: { lists: { columns: { owner_id: { set: subject } } } }\n", subject: "alice")
+        let refusal = try #require(
+            thrown { try planner.plan(Build.operation(.put, "lists", "a", "{}"), at: 0) } as? Refusal)
+        #expect(refusal.code == "UNAUTHORIZED")
+        #expect(refusal.column == "owner_id")
+    }
+
     @Test func theIDWithinTheDataMustBeThatOfTheRow() throws {
         #expect(try code(Build.operation(.put, "lists", "a", #"{"id":"b"}"#)) == "ID_MISMATCH")
         let plan = try planner().plan(
