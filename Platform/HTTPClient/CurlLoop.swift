@@ -34,7 +34,7 @@ final class CurlLoop: Sendable {
     private let state = Lock(State())
     /// The clock of idle transfers.
     let now: @Sendable () -> ContinuousClock.Instant
-    private let certificates: String?
+    private let configuration: HTTPClientConfiguration
     private let multi: Multi
     private let thread = Lock<pthread_t?>(nil)
 
@@ -45,13 +45,14 @@ final class CurlLoop: Sendable {
     ///
     /// - Parameters:
     ///   - now: the clock of idle transfers.
-    ///   - certificates: a file of certificates to trust instead of the system's; for tests.
+    ///   - configuration: the ways to servers, and certificates.
     /// - Throws: when libcurl cannot be initialised.
     init(
-        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, certificates: String? = nil
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        configuration: HTTPClientConfiguration = HTTPClientConfiguration()
     ) throws(HTTPClientError) {
         self.now = now
-        self.certificates = certificates
+        self.configuration = configuration
         guard Self.libraryIsReady, let handle = curl_multi_init() else {
             throw HTTPClientError(.other, "libcurl cannot be initialised")
         }
@@ -152,7 +153,7 @@ final class CurlLoop: Sendable {
         switch command {
         case .add(let transfer):
             do {
-                let curl = try CurlTransfer(transfer, now: now(), certificates: certificates)
+                let curl = try CurlTransfer(transfer, now: now(), configuration: configuration)
                 try Self.add(curl.easy, to: multi.handle)
                 active[curl.easy] = curl
             } catch {

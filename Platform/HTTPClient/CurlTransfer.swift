@@ -17,7 +17,7 @@ final class CurlTransfer {
     private var (accepted, rejected) = (0, 0)
 
     init(
-        _ transfer: Transfer, now: ContinuousClock.Instant, certificates: String?
+        _ transfer: Transfer, now: ContinuousClock.Instant, configuration: HTTPClientConfiguration
     ) throws(HTTPClientError) {
         guard let easy = curl_easy_init() else { throw HTTPClientError(.other, "libcurl has no memory") }
         self.transfer = transfer
@@ -25,7 +25,7 @@ final class CurlTransfer {
         lastByte = now
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        try configure(transfer.request, certificates)
+        try configure(transfer.request, configuration)
     }
 
     deinit {
@@ -65,13 +65,18 @@ final class CurlTransfer {
                     HTTPClientError(
                         .rejectedAddress, "Every address of the host is one that must not be connected to")))
         } else {
-            transfer.finish(.failure(CurlFailure.error(code, detail: String(cString: errorText))))
+            let failure = CurlFailure(
+                code: code, detail: String(cString: errorText),
+                connectStatus: ps_curl_connect_status(easy), verifyResult: ps_curl_verify_result(easy))
+            transfer.finish(.failure(failure.error))
         }
     }
 
     // MARK: Options
 
-    private func configure(_ request: HTTPClientRequest, _ certificates: String?) throws(HTTPClientError) {
+    private func configure(
+        _ request: HTTPClientRequest, _ configuration: HTTPClientConfiguration
+    ) throws(HTTPClientError) {
         let target = try CurlTarget(request.url)
         try CurlTarget.check(method: request.method, fields: request.fields)
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -100,10 +105,8 @@ final class CurlTransfer {
                     ? size * count : Int(CURL_WRITEFUNC_PAUSE)
             },
         ]
-        if let certificates { codes.append(ps_curl_set_string(easy, CURLOPT_CAINFO, certificates)) }
-        if target.isLoopback || !request.rejectedAddresses.isEmpty {
-            codes.append(ps_curl_set_string(easy, CURLOPT_PROXY, ""))
-        }
+        codes += setProxy(configuration, isLoopback: target.isLoopback)
+        codes += setCertificates(configuration)
         if !request.rejectedAddresses.isEmpty { codes += checkAddresses(context) }
         if let total = request.totalTimeout {
             codes.append(ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(total)))
@@ -121,7 +124,7 @@ final class CurlTransfer {
         }
         codes.append(ps_curl_set_pointer(easy, CURLOPT_HTTPHEADER, headers))
         if let failed = codes.first(where: { $0 != CURLE_OK }) {
-            throw CurlFailure.error(failed, detail: "")
+            throw CurlFailure(code: failed).error
         }
     }
 

@@ -2,14 +2,21 @@ import PowerSyncHTTP
 
 /// Sends HTTP/1.1 requests through libcurl; connections are kept and used again.
 ///
-/// Redirects are not followed. Proxies named in the environment are used, except for this machine itself. A body that was
-/// compressed is handed on compressed. All transfers share one thread of the client.
+/// Redirects are not followed. Proxies named in the environment are used, except for this machine itself, unless the
+/// configuration names one. A body that was compressed is handed on compressed. All transfers share one thread of the
+/// client.
 package final class HTTPClient: Sendable {
     private let loop: CurlLoop
 
     /// Creates a client and its thread.
-    package convenience init() throws(HTTPClientError) {
-        try self.init(driving: CurlLoop())
+    ///
+    /// - Parameter configuration: the ways to servers, and certificates.
+    /// - Throws: `HTTPClientError` with `badConfiguration` or `unreadableFile`, or where the system has no thread.
+    package convenience init(
+        _ configuration: HTTPClientConfiguration = HTTPClientConfiguration()
+    ) throws(HTTPClientError) {
+        try configuration.check()
+        try self.init(driving: CurlLoop(configuration: configuration))
     }
 
     /// Creates a client around a loop that is not running yet.

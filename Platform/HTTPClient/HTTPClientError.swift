@@ -24,6 +24,16 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
         package static let tooLarge = Code(rawValue: "tooLarge")
         /// The connection could not be secured.
         package static let tls = Code(rawValue: "tls")
+        /// The server's certificate leads to no authority that is trusted.
+        package static let untrustedAuthority = Code(rawValue: "untrustedAuthority")
+        /// The server does not accept the client's certificate, or that there is none.
+        package static let identityRefused = Code(rawValue: "identityRefused")
+        /// A proxy does not let the request through.
+        package static let proxyRefused = Code(rawValue: "proxyRefused")
+        /// A file of certificates or of a key cannot be read.
+        package static let unreadableFile = Code(rawValue: "unreadableFile")
+        /// What the client is configured with cannot be used: the address of a proxy, a certificate, a key.
+        package static let badConfiguration = Code(rawValue: "badConfiguration")
         /// The address is not one of http or https.
         package static let badURL = Code(rawValue: "badURL")
         /// A method or header field cannot be sent.
@@ -36,7 +46,7 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of the failure.
     package let code: Code
-    /// What happened, for people; holds no header values.
+    /// What happened, for people; holds no header values, passwords or keys.
     package let message: String
 
     /// Creates an error.

@@ -132,11 +132,14 @@ package final class RawConnection: Sendable {
 
     /// Passes everything on between the peer and a server of this machine, until neither sends any more.
     ///
-    /// - Parameter port: Where the server listens; if nobody does, the peer sees the end.
-    package func relay(to port: Int) {
+    /// - Parameters:
+    ///   - port: Where the server listens; if nobody does, the peer sees the end.
+    ///   - first: What the server gets before all that the peer sends from now on.
+    package func relay(to port: Int, sending first: [UInt8] = []) {
         guard let other = (try? TCPSocket.connect(port: port)).map(RawConnection.init(descriptor:)) else {
             return
         }
+        other.send(first)
         let isAnswered = DispatchSemaphore(value: 0)
         let pass: @Sendable () -> Void = {
             while let bytes = other.receive() { self.send(bytes) }

@@ -25,6 +25,12 @@ static inline CURLcode ps_curl_set_pointer(CURL *easy, CURLoption option, void *
     return curl_easy_setopt(easy, option, value);
 }
 
+/* libcurl copies the bytes. */
+static inline CURLcode ps_curl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
+
 static inline CURLcode ps_curl_set_callback(CURL *easy, CURLoption option, ps_curl_callback value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -58,6 +64,22 @@ static inline curl_off_t ps_curl_bytes(CURL *easy) {
     curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &answer_head);
     curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
     return request_head + sent + answer_head + received;
+}
+
+/* The status with which a proxy answered CONNECT last, 0 if none did. */
+static inline long ps_curl_connect_status(CURL *easy) {
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+    return status;
+}
+
+/* What was found wrong with the certificate of the server, else with that of the proxy. */
+static inline long ps_curl_verify_result(CURL *easy) {
+    /* 1 stands for a handshake that has not come so far. */
+    long server = 0, proxy = 0;
+    curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &server);
+    curl_easy_getinfo(easy, CURLINFO_PROXY_SSL_VERIFYRESULT, &proxy);
+    return server > 1 ? server : proxy;
 }
 
 /* Returns the next finished transfer, NULL if there is none. */
