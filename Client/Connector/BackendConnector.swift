@@ -8,7 +8,7 @@ import PowerSyncSystem
 /// change carries the number by which the backend knows it.
 ///
 /// In production the backend knows who asks by the app's own session. For development there is
-/// ``init(url:user:endpoint:onVerdict:decide:)``.
+/// ``init(url:user:endpoint:transport:onVerdict:decide:)``.
 ///
 /// Errors are ``PowerSyncError``, and show in the status. Those of a session or a callback of the app stay as they are.
 public final class BackendConnector: PowerSyncBackendConnectorProtocol {
@@ -30,6 +30,8 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     ///     nobody is signed in. It is sent with uploads and requests for tokens, each of which asks for it, and once
     ///     more when the backend refuses it (status 401).
     ///   - endpoint: the address of the PowerSync service; nil for the one that the backend names.
+    ///   - transport: proxy, authorities and client certificate of the requests to the backend; nil for those of the
+    ///     system. The requests to the service have their own (``SyncClientConfiguration/transport``).
     ///   - onVerdict: is told what became of each transaction of an upload, in their order; of one that leaves the
     ///     queue, after it has left it.
     ///   - decide: decides what becomes of a transaction that the backend will never take and leaves to the app.
@@ -37,11 +39,13 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     ///     ``PowerSyncError/Code/uploadUndecided``.
     public convenience init(
         url: String, session: @escaping @Sendable () async throws -> String?, endpoint: String? = nil,
+        transport: TransportOptions? = nil,
         onVerdict: (@Sendable (UploadVerdict) async -> Void)? = nil,
         decide: (@Sendable (UploadVerdict, CrudTransaction) async throws -> UploadDecision)? = nil
     ) {
         self.init(
-            url: url, access: .session(session), endpoint: endpoint, onVerdict: onVerdict, decide: decide)
+            url: url, access: .session(session), endpoint: endpoint, transport: transport,
+            onVerdict: onVerdict, decide: decide)
     }
 
     /// Connects as any user of a development backend (`DEV_TOKENS=true`), without a session.
@@ -52,29 +56,31 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     ///   - url: the base address of the backend, such as `http://127.0.0.1:6060`.
     ///   - user: whom the tokens are for; nil for the user that the backend takes then.
     ///   - endpoint: the address of the PowerSync service; nil for the one that the backend names.
+    ///   - transport: proxy, authorities and client certificate of the requests to the backend; nil for those of the
+    ///     system. The requests to the service have their own (``SyncClientConfiguration/transport``).
     ///   - onVerdict: is told what became of each transaction of an upload, in their order; of one that leaves the
     ///     queue, after it has left it.
     ///   - decide: decides what becomes of a transaction that the backend will never take and leaves to the app.
     ///     Without it such a transaction stays first in the queue, and the status shows
     ///     ``PowerSyncError/Code/uploadUndecided``.
     public convenience init(
-        url: String, user: String? = nil, endpoint: String? = nil,
+        url: String, user: String? = nil, endpoint: String? = nil, transport: TransportOptions? = nil,
         onVerdict: (@Sendable (UploadVerdict) async -> Void)? = nil,
         decide: (@Sendable (UploadVerdict, CrudTransaction) async throws -> UploadDecision)? = nil
     ) {
         self.init(
-            url: url, access: .developmentUser(user), endpoint: endpoint, onVerdict: onVerdict, decide: decide
-        )
+            url: url, access: .developmentUser(user), endpoint: endpoint, transport: transport,
+            onVerdict: onVerdict, decide: decide)
     }
 
-    /// Connects through another way than libcurl, and with other clocks than the system's.
+    /// Connects through another way than the network, or with other clocks than the system's.
     init(
-        url: String, access: BackendAccess, endpoint: String? = nil,
+        url: String, access: BackendAccess, endpoint: String? = nil, transport: TransportOptions? = nil,
         onVerdict: (@Sendable (UploadVerdict) async -> Void)? = nil,
         decide: (@Sendable (UploadVerdict, CrudTransaction) async throws -> UploadDecision)? = nil,
         environment: SyncEnvironment = .system(), send: BackendHTTP.Send? = nil
     ) {
-        let client = FirstUseHTTPClient()
+        let client = FirstUseHTTPClient(transport)
         let http = BackendHTTP(url: url, send: send ?? { try await client.send($0) })
         self.http = http
         tokens = BackendTokens(http: http, access: access, endpoint: endpoint, environment: environment)

@@ -164,16 +164,22 @@ final class FirstUseHTTPClient: Sendable {
     private static let answerLimit = 10 << 20
 
     private let client = Lock<HTTPClient?>(nil)
+    private let options: TransportOptions?
+
+    /// Makes a client that is not there yet.
+    ///
+    /// - Parameter options: proxies and certificates; nil for those of the system.
+    init(_ options: TransportOptions?) { self.options = options }
 
     /// Sends a request and returns the whole answer.
     ///
     /// - Parameter request: the request.
     /// - Returns: the answer, whatever its status.
-    /// - Throws: `HTTPClientError`, `CancellationError`.
+    /// - Throws: `HTTPClientError`, for options that cannot be used, too; `CancellationError`.
     func send(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
         let client = try client.withLock { client in
             if let client { return client }
-            let new = try HTTPClient()
+            let new = try HTTPClient(HTTPClientConfiguration(options))
             client = new
             return new
         }

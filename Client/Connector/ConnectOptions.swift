@@ -21,7 +21,7 @@ public struct ConnectOptions: Sendable {
     public var appMetadata: [String: String]
     /// Without effect.
     public var newClientImplementation: Bool
-    /// Logging of requests.
+    /// How requests to the service are sent, and what is logged of them; nil for the usual way, without a log.
     public var clientConfiguration: SyncClientConfiguration?
     /// Whether the service's default streams are wanted.
     public var includeDefaultStreams: Bool
@@ -39,7 +39,7 @@ public struct ConnectOptions: Sendable {
     ///   - crudThrottle: the least time between the starts of two upload rounds, in seconds.
     ///   - retryDelay: the wait after an error, in seconds.
     ///   - params: client parameters, sent with the stream request.
-    ///   - clientConfiguration: logging of requests.
+    ///   - clientConfiguration: how requests to the service are sent, and what is logged of them.
     ///   - appMetadata: texts that appear in the service's log.
     ///   - includeDefaultStreams: whether the service's default streams are wanted.
     ///   - checkpointMode: how the client learns which checkpoint includes what it has uploaded.
@@ -65,7 +65,7 @@ public struct ConnectOptions: Sendable {
     ///   - retryDelay: the wait after an error, in seconds.
     ///   - params: client parameters, sent with the stream request.
     ///   - newClientImplementation: ignored.
-    ///   - clientConfiguration: logging of requests.
+    ///   - clientConfiguration: how requests to the service are sent, and what is logged of them.
     ///   - appMetadata: texts that appear in the service's log.
     ///   - includeDefaultStreams: whether the service's default streams are wanted.
     ///   - checkpointMode: how the client learns which checkpoint includes what it has uploaded.

@@ -9,11 +9,16 @@ public struct SyncClientConfiguration: Sendable {
     /// both sides; without it lines can be read on the way.
     public let acceptsCompression: Bool
 
+    /// Proxy, authorities and client certificate of the requests to the service; nil for those of the system.
+    ///
+    /// A ``BackendConnector`` is given its own.
+    public var transport: TransportOptions?
+
     /// Creates a configuration in which the service may compress what it sends.
     ///
     /// - Parameter requestLogger: what is logged of each request; nil means nothing.
     public init(requestLogger: SyncRequestLoggerConfiguration? = nil) {
-        self.init(requestLogger: requestLogger, acceptsCompression: true)
+        self.init(requestLogger: requestLogger, transport: nil)
     }
 
     /// Creates a configuration.
@@ -22,8 +27,22 @@ public struct SyncClientConfiguration: Sendable {
     ///   - requestLogger: what is logged of each request; nil means nothing.
     ///   - acceptsCompression: whether the service may compress what it sends.
     public init(requestLogger: SyncRequestLoggerConfiguration? = nil, acceptsCompression: Bool) {
+        self.init(requestLogger: requestLogger, acceptsCompression: acceptsCompression, transport: nil)
+    }
+
+    /// Creates a configuration with a way to the service.
+    ///
+    /// - Parameters:
+    ///   - requestLogger: what is logged of each request; nil means nothing.
+    ///   - acceptsCompression: whether the service may compress what it sends.
+    ///   - transport: proxy, authorities and client certificate; nil for those of the system.
+    public init(
+        requestLogger: SyncRequestLoggerConfiguration? = nil, acceptsCompression: Bool = true,
+        transport: TransportOptions?
+    ) {
         self.requestLogger = requestLogger
         self.acceptsCompression = acceptsCompression
+        self.transport = transport
     }
 }
 

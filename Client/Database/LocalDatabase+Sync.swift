@@ -271,7 +271,10 @@ extension LocalDatabase {
     }
 
     private func transport(_ options: ConnectOptions) throws -> any SyncTransport {
-        let transport = try PowerSyncError.wrapping(makeTransport)
+        let transport = try PowerSyncError.wrapping {
+            if let makeTransport { return try makeTransport() }
+            return try NetworkTransport.make(options.clientConfiguration)
+        }
         guard let logger = options.clientConfiguration?.requestLogger else { return transport }
         return LoggingTransport(transport, configuration: logger)
     }

@@ -17,8 +17,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// The number under which the group knows this instance.
     let number: Int
     let environment: SyncEnvironment
-    /// Makes the way to the service for one connection: what it has open ends with it.
-    let makeTransport: @Sendable () throws -> any SyncTransport
+    /// Makes the way to the service for one connection: what it has open ends with it. Nil for that over the network.
+    let makeTransport: (@Sendable () throws -> any SyncTransport)?
     private let location: Result<DatabaseLocation, PowerSyncError>
     let initialStatements: [String]
     private let currentSchema: Lock<any SchemaProtocol>
@@ -27,7 +27,7 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         schema: any SchemaProtocol, location: Result<DatabaseLocation, PowerSyncError>,
         logger: any LoggerProtocol, initialStatements: [String], groups: DatabaseGroups,
         appPool: (any SQLiteConnectionPoolProtocol)? = nil, environment: SyncEnvironment = .system(),
-        makeTransport: @escaping @Sendable () throws -> any SyncTransport = { try HTTPClientTransport() }
+        makeTransport: (@Sendable () throws -> any SyncTransport)? = nil
     ) {
         self.location = location
         self.logger = logger

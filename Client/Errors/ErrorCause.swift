@@ -44,6 +44,9 @@ extension PowerSyncError.Code {
         case .unknownHost: "The name of the \(peer)'s host is unknown"
         case .connectionRefused: "The \(peer) cannot be reached"
         case .connectionInsecure: "The connection to the \(peer) cannot be secured"
+        case .clientCertificateRefused:
+            "The \(peer) does not accept the client's certificate, or that there is none"
+        case .proxyRefused: "The proxy does not let requests to the \(peer) through"
         case .connectionSilent: "The \(peer) says nothing"
         case .connectionCut: "The connection to the \(peer) broke"
         case .network: "Talking to the \(peer) failed"

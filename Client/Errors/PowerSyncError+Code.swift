@@ -34,12 +34,17 @@ extension PowerSyncError {
 
         // MARK: The connection
 
-        /// The name of the host of the service or the backend is unknown.
+        /// The name of the host of the service or the backend, or of a proxy, is unknown.
         public static let unknownHost = Code(rawValue: "unknownHost")
-        /// Nobody accepts connections at the endpoint, or no way leads there.
+        /// Nobody accepts connections at the endpoint or the proxy, or no way leads there; the text says where.
         public static let connectionRefused = Code(rawValue: "connectionRefused")
         /// The connection could not be secured (TLS): a certificate is not trusted, for example.
         public static let connectionInsecure = Code(rawValue: "connectionInsecure")
+        /// The service or the backend does not accept ``TransportOptions/clientCertificate``, or asks for one where there
+        /// is none.
+        public static let clientCertificateRefused = Code(rawValue: "clientCertificateRefused")
+        /// A proxy does not let requests through: it wants another name and password (status 407), or refuses the host.
+        public static let proxyRefused = Code(rawValue: "proxyRefused")
         /// Nothing came from the service or the backend for too long, or no connection came about in time.
         public static let connectionSilent = Code(rawValue: "connectionSilent")
         /// The connection broke before the answer was complete.
@@ -72,7 +77,7 @@ extension PowerSyncError {
         public static let databaseCorrupt = Code(rawValue: "databaseCorrupt")
         /// The file is no database, or encrypted with another key.
         public static let notADatabase = Code(rawValue: "notADatabase")
-        /// A file of the database cannot be opened or removed.
+        /// A file of the database cannot be opened or removed, or one of ``TransportOptions`` not be read.
         public static let fileAccess = Code(rawValue: "fileAccess")
         /// A write was tried where only reading is allowed.
         public static let readOnly = Code(rawValue: "readOnly")

@@ -31,14 +31,27 @@ extension PowerSyncError {
 
     /// Makes the error of a request to a backend that got no answer.
     init(backend error: HTTPClientError) {
-        switch error.code {
-        case .badURL:
+        if error.code == .badURL {
             self.init(.invalidArgument, "The URL of the backend cannot be used", detail: error.message)
-        case .badRequest:
-            self.init(.invalidCredentials, detail: error.message)
+        } else {
+            self.init(error, from: .backend)
+        }
+    }
+
+    /// Makes the error of a request that got no answer.
+    private init(_ error: HTTPClientError, from peer: Peer) {
+        let code = Code(error.code)
+        switch error.code {
+        case .untrustedAuthority:
+            self.init(
+                code, code.meaning(of: peer),
+                detail: "\(error.message) (certificateAuthorities of TransportOptions says whom to trust)")
+        case .unreadableFile:
+            self.init(code, "A file of the transport options cannot be read", detail: error.message)
+        case .badConfiguration:
+            self.init(code, "The transport options cannot be used", detail: error.message)
         default:
-            let code = Code(error.code)
-            self.init(code, code.meaning(of: .backend), detail: error.message)
+            self.init(code, code.meaning(of: peer), detail: error.message)
         }
     }
 
@@ -54,7 +67,7 @@ extension PowerSyncError {
         case let error as SQLiteError: return PowerSyncError(error)
         case let error as SyncError: return PowerSyncError(error)
         case let error as HTTPClientError:
-            return PowerSyncError(Code(error.code), detail: error.message)
+            return PowerSyncError(error, from: .service)
         case let error as WireError:
             // Lines of the service and answers are wrapped where they are read: what is left was stored.
             return PowerSyncError(.localData, detail: error.message)
@@ -120,6 +133,8 @@ extension PowerSyncError.Code {
         case 401: self = .unauthorized
         case 403: self = .forbidden
         case 404: self = .notFound
+        // No server's but a proxy's (RFC 9110, 15.5.8).
+        case 407: self = .proxyRefused
         case 408, 429, 500...: self = .serviceUnavailable
         default: self = .requestRefused
         }
@@ -144,7 +159,11 @@ extension PowerSyncError.Code {
         switch code {
         case .couldNotResolve: self = .unknownHost
         case .couldNotConnect: self = .connectionRefused
-        case .tls: self = .connectionInsecure
+        case .tls, .untrustedAuthority: self = .connectionInsecure
+        case .identityRefused: self = .clientCertificateRefused
+        case .proxyRefused: self = .proxyRefused
+        case .unreadableFile: self = .fileAccess
+        case .badConfiguration: self = .invalidArgument
         case .timedOut, .silent: self = .connectionSilent
         case .cut: self = .connectionCut
         case .badURL, .badRequest: self = .invalidCredentials

@@ -12,8 +12,12 @@ struct HTTPClientTransport: SyncTransport {
 
     private let client: HTTPClient
 
-    init() throws(HTTPClientError) {
-        try self.init(client: HTTPClient())
+    /// Makes a way of its own, with connections and a thread.
+    ///
+    /// - Parameter options: proxies and certificates; nil for those of the system.
+    /// - Throws: `HTTPClientError` for options that cannot be used, or where the system has no thread.
+    init(_ options: TransportOptions? = nil) throws(HTTPClientError) {
+        try self.init(client: HTTPClient(HTTPClientConfiguration(options)))
     }
 
     init(client: HTTPClient) {

@@ -4,7 +4,7 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// The README's example of syncing is this code, and it runs; its first program is run by Scripts/outside-package.sh.
+/// The README's examples of syncing are this code, and it runs; its first program is run by Scripts/outside-package.sh.
 @Suite(.patient())
 struct ReadmeTests {
     /// The app's own account, in which nobody is signed in.
@@ -64,6 +64,31 @@ struct ReadmeTests {
         try await database.close()
     }
 
+    /// The example of a proxy and of certificates; `account` is the caller's.
+    private func transportExample(account: Account) -> (BackendConnector, ConnectOptions) {
+        // begin transport
+        let transport = TransportOptions(
+            proxy: "http://user:password@proxy.example.com:3128",
+            certificateAuthorities: .file("/etc/app/authority.pem"),
+            clientCertificate: .init(
+                certificate: .file("/etc/app/client.pem"), key: .file("/etc/app/client.key")))
+        let connector = BackendConnector(
+            url: "https://api.example.com", session: { await account.authorization }, transport: transport)
+        let options = ConnectOptions(clientConfiguration: SyncClientConfiguration(transport: transport))
+        // end transport
+        return (connector, options)
+    }
+
+    @Test func transportExampleSaysWhatItMeans() {
+        let (connector, options) = transportExample(account: Account())
+        #expect(connector.description == "BackendConnector(url: https://api.example.com)")
+        #expect(
+            options.clientConfiguration?.transport?.description == """
+                TransportOptions(proxy: http://proxy.example.com:3128, \
+                certificateAuthorities: /etc/app/authority.pem, clientCertificate: /etc/app/client.pem)
+                """)
+    }
+
     /// What the README shows is built and run: the reference shows nothing else.
     @Test func codeInTheReferenceIsThatOfTheReadme() throws {
         let readme = try Repository.text("README.md")
@@ -73,14 +98,15 @@ struct ReadmeTests {
         for block in blocks { #expect(readme.contains(block.dropFirst("swift".count) + "\n"), "\(block)") }
     }
 
-    @Test func readmeShowsThisCodeAndNothingElse() throws {
+    @Test(arguments: [("", "connector: connector"), (" transport", "TransportOptions(")])
+    func readmeShowsThisCodeAndNothingElse(_ name: String, _ call: String) throws {
         let source = try Repository.text("Tests/ClientTests/ReadmeTests.swift")
         let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
-        let begin = try #require(lines.firstIndex { $0.hasSuffix("// begin") })
-        let end = try #require(lines.firstIndex { $0.hasSuffix("// end") })
+        let begin = try #require(lines.firstIndex { $0.hasSuffix("// begin\(name)") })
+        let end = try #require(lines.firstIndex { $0.hasSuffix("// end\(name)") })
         let code = lines[(begin + 1)..<end].map { $0.dropFirst(8) }
         let shown = try Repository.text("README.md").components(separatedBy: "\n```").dropFirst()
-            .filter { $0.hasPrefix("swift\n") && $0.contains("connector: connector") }
+            .filter { $0.hasPrefix("swift\n") && $0.contains(call) }
         #expect(shown.count == 1)
         let shownLines = shown.first?.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
         #expect(shownLines.map(Array.init) == Array(code))

@@ -418,6 +418,7 @@ import Testing
             (400, .requestRefused, "The backend refuses the request"),
             (403, .forbidden, "The backend refuses access"),
             (404, .notFound, "The backend does not know the address"),
+            (407, .proxyRefused, "The proxy does not let requests to the backend through"),
             (408, .serviceUnavailable, "The backend cannot answer now"),
             (429, .serviceUnavailable, "The backend cannot answer now"),
             (500, .serviceUnavailable, "The backend cannot answer now"),
@@ -447,6 +448,13 @@ import Testing
             (.couldNotResolve, .unknownHost, "The name of the backend's host is unknown"),
             (.couldNotConnect, .connectionRefused, "The backend cannot be reached"),
             (.tls, .connectionInsecure, "The connection to the backend cannot be secured"),
+            (
+                .identityRefused, .clientCertificateRefused,
+                "The backend does not accept the client's certificate, or that there is none"
+            ),
+            (.proxyRefused, .proxyRefused, "The proxy does not let requests to the backend through"),
+            (.unreadableFile, .fileAccess, "A file of the transport options cannot be read"),
+            (.badConfiguration, .invalidArgument, "The transport options cannot be used"),
             (.silent, .connectionSilent, "The backend says nothing"),
             (.timedOut, .connectionSilent, "The backend says nothing"),
             (.cut, .connectionCut, "The connection to the backend broke"),
