@@ -200,7 +200,8 @@ let products: [(product: Product, target: String)] = [
 
 let package = Package(
     name: "powersync",
-    // Not iOS: its SDK has no libcurl, so the client cannot be built there.
+    // macOS 15 is the first with `TaskExecutor`. Not iOS: its SDK has neither libzstd nor libcurl, which parts below the
+    // client link, although URLSession would carry its requests there.
     platforms: [.macOS(.v15)],
     products: products.filter { entry in chosen.contains { $0.name == entry.target } }.map(\.product),
     targets: chosen,

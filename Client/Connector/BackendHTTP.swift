@@ -177,6 +177,11 @@ final class FirstUseHTTPClient: Sendable {
     /// - Returns: the answer, whatever its status.
     /// - Throws: `HTTPClientError`, for options that cannot be used, too; `CancellationError`.
     func send(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
+        #if canImport(Darwin)
+            guard options != nil else {
+                return try await URLSessionClient(session: .shared).send(request, bodyLimit: Self.answerLimit)
+            }
+        #endif
         let client = try client.withLock { client in
             if let client { return client }
             let new = try HTTPClient(HTTPClientConfiguration(options))

@@ -1,3 +1,7 @@
+#if canImport(Darwin)
+    import Foundation
+#endif
+
 /// How the sync client sends its requests.
 public struct SyncClientConfiguration: Sendable {
     /// What is logged of each request; nil means nothing.
@@ -14,12 +18,27 @@ public struct SyncClientConfiguration: Sendable {
     /// A ``BackendConnector`` is given its own.
     public var transport: TransportOptions?
 
-    /// Creates a configuration in which the service may compress what it sends.
-    ///
-    /// - Parameter requestLogger: what is logged of each request; nil means nothing.
-    public init(requestLogger: SyncRequestLoggerConfiguration? = nil) {
-        self.init(requestLogger: requestLogger, transport: nil)
-    }
+    #if canImport(Darwin)
+        /// The session that carries requests to the service, unless there are options in ``transport``.
+        public var urlSession: URLSession = .shared
+
+        /// Creates a configuration in which the service may compress what it sends.
+        ///
+        /// - Parameters:
+        ///   - requestLogger: what is logged of each request; nil means nothing.
+        ///   - urlSession: the session that carries requests to the service.
+        public init(requestLogger: SyncRequestLoggerConfiguration? = nil, urlSession: URLSession = .shared) {
+            self.init(requestLogger: requestLogger, transport: nil)
+            self.urlSession = urlSession
+        }
+    #else
+        /// Creates a configuration in which the service may compress what it sends.
+        ///
+        /// - Parameter requestLogger: what is logged of each request; nil means nothing.
+        public init(requestLogger: SyncRequestLoggerConfiguration? = nil) {
+            self.init(requestLogger: requestLogger, transport: nil)
+        }
+    #endif
 
     /// Creates a configuration.
     ///

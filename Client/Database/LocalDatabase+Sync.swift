@@ -219,6 +219,12 @@ extension LocalDatabase {
         if let configuration = options.clientConfiguration {
             sync.acceptsCompression = configuration.acceptsCompression
         }
+        #if canImport(Darwin)
+            // URLSession gives single bytes: where a line of text ends is seen, where one in BSON ends is not.
+            if makeTransport == nil, options.clientConfiguration?.transport == nil {
+                sync.prefersBinaryLines = false
+            }
+        #endif
         let group = group
         return SyncCoordinator(
             database: SyncDatabase(pool: pool, environment: environment),

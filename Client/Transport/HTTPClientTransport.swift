@@ -43,15 +43,26 @@ struct HTTPClientTransport: SyncTransport {
     }
 
     private func received(_ request: SyncHTTPRequest) async throws -> HTTPClientResponseStream {
-        var fields = HTTPFields()
-        for header in request.headers { fields.append(header.name, header.value) }
-        if request.acceptsCompression { fields.append("Accept-Encoding", ContentCoding.accepted) }
-        let sent = HTTPClientRequest(
-            method: request.method, url: request.url, fields: fields, body: request.body,
-            idleTimeout: Self.idleTimeout)
+        let sent = Self.sent(
+            request, accepting: request.acceptsCompression ? ContentCoding.accepted : nil)
         return try await Self.noticingSilence {
             HTTPClientResponseStream(stream: try await client.open(sent))
         }
+    }
+
+    /// Returns a request as it is sent.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - coding: the compression that is asked for; nil for no word of it.
+    /// - Returns: the request with the client's times.
+    static func sent(_ request: SyncHTTPRequest, accepting coding: String?) -> HTTPClientRequest {
+        var fields = HTTPFields()
+        for header in request.headers { fields.append(header.name, header.value) }
+        if let coding { fields.append("Accept-Encoding", coding) }
+        return HTTPClientRequest(
+            method: request.method, url: request.url, fields: fields, body: request.body,
+            idleTimeout: idleTimeout)
     }
 
     private static func decoded(_ stream: HTTPClientResponseStream) throws -> any SyncResponseStream {
@@ -59,7 +70,8 @@ struct HTTPClientTransport: SyncTransport {
         return DecodedStream(stream, format: format)
     }
 
-    private static func whole(_ stream: any SyncResponseStream) async throws -> [UInt8] {
+    /// Reads a body to its end.
+    static func whole(_ stream: any SyncResponseStream) async throws -> [UInt8] {
         var body: [UInt8] = []
         while let part = try await stream.next() {
             guard body.count + part.count <= bodyLimit else {
@@ -70,7 +82,8 @@ struct HTTPClientTransport: SyncTransport {
         return body
     }
 
-    fileprivate static func noticingSilence<T>(_ body: () async throws -> T) async throws -> T {
+    /// Tells a silent connection apart, after which the next attempt is made at once (client-api 2.3).
+    static func noticingSilence<T>(_ body: () async throws -> T) async throws -> T {
         do {
             return try await body()
         } catch let error as HTTPClientError where error.code == .silent {

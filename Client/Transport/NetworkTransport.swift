@@ -4,11 +4,18 @@ import PowerSyncHTTPClient
 enum NetworkTransport {
     /// Makes the way that the app has asked for.
     ///
+    /// That is libcurl; on Apple systems URLSession, unless there are options for libcurl.
+    ///
     /// - Parameter configuration: what the app has asked for.
     /// - Returns: the way, for one connection.
     /// - Throws: `HTTPClientError` for options that cannot be used, or where the system has no thread.
     static func make(_ configuration: SyncClientConfiguration?) throws -> any SyncTransport {
-        try HTTPClientTransport(configuration?.transport)
+        #if canImport(Darwin)
+            guard configuration?.transport != nil else {
+                return URLSessionTransport(configuration?.urlSession ?? .shared)
+            }
+        #endif
+        return try HTTPClientTransport(configuration?.transport)
     }
 }
 
