@@ -10,7 +10,8 @@ enum ClientConnector {
         switch options.login {
         case .token(let token): TokenConnector(endpoint: options.endpoint, token: token)
         case .user(let user, let backend):
-            BackendConnector(url: backend, user: user, endpoint: options.endpoint)
+            BackendConnector(
+                url: backend, user: user, endpoint: options.endpoint, transport: options.transport)
         }
     }
 }

@@ -24,6 +24,8 @@ package struct ClientOptions: Sendable {
     package var parameters: JsonParam = [:]
     /// Whether write checkpoints are asked for as checkpoint requests.
     package var usesCheckpointRequests = false
+    /// Proxy and certificates of all requests; nil for those of the system.
+    package var transport: TransportOptions?
 
     /// Makes options of their parts.
     package init(database: String, schema: Schema, endpoint: String, login: Login) {
@@ -49,6 +51,7 @@ package struct ClientOptions: Sendable {
             schema: try SchemaFile.read(schema), endpoint: endpoint, login: login)
         self.parameters = parameters ?? [:]
         usesCheckpointRequests = arguments.flag("--checkpoint-requests")
+        transport = try Self.transport(arguments)
     }
 
     private static func required(
@@ -78,6 +81,19 @@ package struct ClientOptions: Sendable {
         return JsonParam(members)
     }
 
+    private static func transport(_ arguments: ParsedArguments) throws(CommandError) -> TransportOptions? {
+        let authorities = arguments.value("--ca-file").map(TransportOptions.PEM.file)
+        let key = arguments.value("--client-key").map(TransportOptions.PEM.file)
+        let certificate = arguments.value("--client-cert").map {
+            TransportOptions.ClientCertificate(certificate: .file($0), key: key)
+        }
+        guard key == nil || certificate != nil else { throw usage("--client-key needs --client-cert FILE") }
+        let proxy = arguments.value("--proxy")
+        if proxy == nil, authorities == nil, certificate == nil { return nil }
+        return TransportOptions(
+            proxy: proxy, certificateAuthorities: authorities, clientCertificate: certificate)
+    }
+
     private static func usage(_ message: String) -> CommandError {
         CommandError(message, exitStatus: CommandError.usageStatus)
     }
@@ -86,6 +102,8 @@ package struct ClientOptions: Sendable {
 
     /// What every connection begins with; the command `connect` says more.
     var connectOptions: ConnectOptions {
-        ConnectOptions(params: parameters, checkpointMode: usesCheckpointRequests ? .requests() : .legacy)
+        ConnectOptions(
+            params: parameters, clientConfiguration: transport.map { SyncClientConfiguration(transport: $0) },
+            checkpointMode: usesCheckpointRequests ? .requests() : .legacy)
     }
 }

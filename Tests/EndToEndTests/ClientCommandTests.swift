@@ -108,6 +108,7 @@ struct ClientCommandTests {
             "--token TOKEN, or --backend URL and --user NAME"
         ),
         (["--json", "--token", "t", "--params", "[1]"], "--params takes a JSON object"),
+        (["--json", "--token", "t", "--client-key", "k.pem"], "--client-key needs --client-cert FILE"),
         (["--token", "t"], "--json is needed"),
     ])
     func aCommandLineThatMakesNoSenseIsStatus64(more: [String], error: String) async throws {
