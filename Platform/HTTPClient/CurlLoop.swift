@@ -119,6 +119,7 @@ final class CurlLoop: Sendable {
         var signals = sigset_t()
         sigfillset(&signals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
+        DetachedThread.takeName()
         var active: [UnsafeMutableRawPointer: CurlTransfer] = [:]
         while true {
             let (commands, isStopping) = state.withLock { state in

@@ -5,6 +5,9 @@ package enum DetachedThread {
     /// What the system calls them.
     package static let name = POWERSYNC_THREAD_NAME
 
+    /// Gives the thread that calls it the name of those below, for whoever started it in another way.
+    package static func takeName() { powersync_thread_name() }
+
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }

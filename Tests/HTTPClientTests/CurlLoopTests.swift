@@ -1,4 +1,5 @@
 import CPowerSyncCurl
+import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -21,6 +22,22 @@ struct CurlLoopTests {
         let dropping = Task<Void, any Error> { client.withLock { $0 = nil } }
         try await wait(forEndOf: dropping)
     }
+
+    #if os(Linux)
+        @Test func theSystemShowsWhoseThreadItIs() async throws {
+            let name = Lock<String?>(nil)
+            // Without a request nobody else asks for the time.
+            let client = try HTTPClient(
+                driving: CurlLoop(now: {
+                    let comm = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+                    name.withLock { $0 = comm }
+                    return .now
+                }))
+            defer { client.close() }
+            try await wait(for: "a turn of the thread") { name.withLock { $0 } != nil }
+            #expect(name.withLock { $0 } == DetachedThread.name + "\n")
+        }
+    #endif
 
     /// The one refusal that can be brought about: the others are a lack of memory and mistakes of ours.
     @Test func aHandleThatLibcurlRefusesIsAnError() throws {

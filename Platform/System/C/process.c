@@ -18,14 +18,18 @@ struct start {
     void *context;
 };
 
-static void *run_thread(void *argument) {
-    struct start start = *(struct start *)argument;
-    free(argument);
+void powersync_thread_name(void) {
 #if defined(__APPLE__)
     pthread_setname_np(POWERSYNC_THREAD_NAME);
 #else
     pthread_setname_np(pthread_self(), POWERSYNC_THREAD_NAME);
 #endif
+}
+
+static void *run_thread(void *argument) {
+    struct start start = *(struct start *)argument;
+    free(argument);
+    powersync_thread_name();
     start.body(start.context);
     return NULL;
 }

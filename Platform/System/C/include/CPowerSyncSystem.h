@@ -82,6 +82,9 @@ void powersync_trim_memory(void);
 // What the system calls the threads below: 15 characters at most.
 #define POWERSYNC_THREAD_NAME "powersync"
 
+// Gives the thread that calls it that name.
+void powersync_thread_name(void);
+
 // Starts a detached thread in which every signal is blocked; a stack of 0 bytes is one of the system's choice.
 int powersync_thread_start(void (*body)(void *context), void *context, size_t stack);
 
