@@ -179,7 +179,7 @@ final class CurlLoop: Sendable {
             .other, "libcurl refuses the request: \(String(cString: curl_multi_strerror(code)))")
     }
 
-    /// Ends the transfers whose connection was silent for too long.
+    /// Ends the transfers whose connection was silent for too long, or whose answer takes too long.
     ///
     /// - Parameter active: the transfers.
     /// - Returns: the milliseconds until the next one can be.
@@ -187,16 +187,13 @@ final class CurlLoop: Sendable {
         let now = now()
         var next = now + .seconds(60)
         for (easy, transfer) in active {
-            let deadline = transfer.deadline(now: now)
-            if deadline <= now {
+            let (moment, reason) = transfer.expiry(now: now)
+            if moment <= now {
                 curl_multi_remove_handle(multi.handle, easy)
                 active[easy] = nil
-                transfer.transfer.finish(
-                    .failure(
-                        HTTPClientError(
-                            .silent, "Nothing came or went for \(transfer.transfer.request.idleTimeout)")))
+                transfer.expire(reason)
             } else {
-                next = min(next, deadline)
+                next = min(next, moment)
             }
         }
         return Int32(((next - now) / .milliseconds(1)).rounded(.up))

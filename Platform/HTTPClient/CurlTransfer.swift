@@ -4,6 +4,14 @@ import PowerSyncSystem
 
 /// One easy handle of libcurl; lives on the loop's thread alone.
 final class CurlTransfer {
+    /// Why an exchange is given up.
+    enum Expiry {
+        /// The connection was silent.
+        case silence
+        /// The answer did not end in time.
+        case answer
+    }
+
     let transfer: Transfer
     let easy: UnsafeMutableRawPointer
     private var headers: UnsafeMutablePointer<curl_slist>?
@@ -12,6 +20,8 @@ final class CurlTransfer {
     /// How many bytes the connection has accepted and brought, and when that was seen to grow.
     private var bytes: Int64 = 0
     private var lastByte: ContinuousClock.Instant
+    /// When the connection was seen to have accepted the whole request, or to have brought the first of the answer.
+    private var sent: ContinuousClock.Instant?
     private var isPaused = false
     /// Of the addresses that libcurl wanted to connect to.
     private var (accepted, rejected) = (0, 0)
@@ -41,18 +51,43 @@ final class CurlTransfer {
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
-    /// Returns when the connection has been silent for too long.
+    /// Returns when the exchange has to be given up, and why then.
     ///
-    /// Asked at every turn of the loop, so that a byte counts from the turn in which it went or came. While nobody
-    /// reads that is never: silence begins again when somebody does.
-    func deadline(now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    /// Asked at every turn of the loop, so that a byte counts from the turn in which it went or came.
+    func expiry(now: ContinuousClock.Instant) -> (moment: ContinuousClock.Instant, reason: Expiry) {
         let bytesNow = Int64(ps_curl_bytes(easy))
         if bytesNow != bytes {
             bytes = bytesNow
             lastByte = now
         }
+        let silence = silenceEnd(now: now)
+        let request = transfer.request
+        guard let limit = request.answerTimeout else { return (silence, .silence) }
+        if sent == nil, ps_curl_is_sent(easy, curl_off_t(request.body?.count ?? 0)) != 0 { sent = now }
+        guard let answer = sent.map({ $0 + limit }), answer < silence else { return (silence, .silence) }
+        return (answer, .answer)
+    }
+
+    /// Returns when the connection has been silent for too long.
+    ///
+    /// While nobody reads that is never: silence begins again when somebody does.
+    private func silenceEnd(now: ContinuousClock.Instant) -> ContinuousClock.Instant {
         guard let since = transfer.awaitedSince else { return now + transfer.request.idleTimeout }
         return max(lastByte, since) + transfer.request.idleTimeout
+    }
+
+    /// Tells the task that the exchange was given up.
+    func expire(_ reason: Expiry) {
+        let request = transfer.request
+        let error: HTTPClientError
+        switch reason {
+        case .silence: error = HTTPClientError(.silent, "Nothing came or went for \(request.idleTimeout)")
+        case .answer:
+            let limit = request.answerTimeout ?? .zero
+            error = HTTPClientError(
+                .timedOut, "The answer was not complete \(limit) after the request had gone out")
+        }
+        transfer.finish(.failure(error))
     }
 
     /// Tells the task how the transfer ended.

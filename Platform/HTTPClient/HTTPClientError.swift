@@ -14,7 +14,7 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
         package static let rejectedAddress = Code(rawValue: "rejectedAddress")
         /// The host's name is unknown.
         package static let couldNotResolve = Code(rawValue: "couldNotResolve")
-        /// Connecting, or the whole exchange, took longer than the request allows.
+        /// Connecting, the answer or the whole exchange took longer than the request allows.
         package static let timedOut = Code(rawValue: "timedOut")
         /// The connection neither accepted nor brought a byte for as long as the request allows.
         package static let silent = Code(rawValue: "silent")

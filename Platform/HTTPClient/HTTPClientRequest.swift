@@ -18,6 +18,11 @@ package struct HTTPClientRequest: Sendable {
     package var idleTimeout: Duration
     /// How long the whole exchange may take; nil for no limit.
     package var totalTimeout: Duration?
+    /// How long it may take from the moment at which the connection has accepted the whole request, or brought the first
+    /// of the answer, to the end of the answer; nil for no limit.
+    ///
+    /// A large body on a slow line has all the time in which it gets on.
+    package var answerTimeout: Duration?
     /// Addresses that are not connected to, whatever name they stand behind.
     ///
     /// With any of them no proxy is used, which would look the name up itself, and no connection that is kept from another
@@ -28,7 +33,7 @@ package struct HTTPClientRequest: Sendable {
     package init(
         method: String = "GET", url: String, fields: HTTPFields = [:], body: [UInt8]? = nil,
         connectTimeout: Duration = .seconds(10), idleTimeout: Duration = .seconds(60),
-        totalTimeout: Duration? = nil
+        totalTimeout: Duration? = nil, answerTimeout: Duration? = nil
     ) {
         self.method = method
         self.url = url
@@ -37,6 +42,7 @@ package struct HTTPClientRequest: Sendable {
         self.connectTimeout = connectTimeout
         self.idleTimeout = idleTimeout
         self.totalTimeout = totalTimeout
+        self.answerTimeout = answerTimeout
     }
 }
 

@@ -82,6 +82,17 @@ static inline long ps_curl_verify_result(CURL *easy) {
     return server > 1 ? server : proxy;
 }
 
+/* Whether the connection has accepted all of a request whose body has so many bytes, or brought the first of the answer. */
+static inline int ps_curl_is_sent(CURL *easy, curl_off_t body) {
+    curl_off_t sent = 0, received = 0;
+    long request_head = 0, answer_head = 0;
+    curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_head);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &answer_head);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+    return (request_head > 0 && sent >= body) || answer_head > 0 || received > 0;
+}
+
 /* Returns the next finished transfer, NULL if there is none. */
 static inline CURL *ps_curl_next_finished(CURLM *multi, CURLcode *result) {
     CURLMsg *message;
