@@ -10,6 +10,11 @@ struct BackendHTTP: Sendable {
 
     /// How long a connection may be silent: a backend applies an upload within 30 seconds (backend 1.8).
     static let idleTimeout = Duration.seconds(45)
+    /// How long an answer may take once the request has gone out.
+    ///
+    /// The backend is silent for 53 seconds at most, and sends even the longest answers at 64 KiB a second (backend 1.8).
+    /// A body that is still on its way has no other limit than silence.
+    static let answerTimeout = Duration.seconds(120)
 
     /// The base address, without slashes at its end.
     let url: String
@@ -143,7 +148,9 @@ struct BackendHTTP: Sendable {
     }
 
     private func request(_ method: String, _ path: String, _ authorization: String?) -> HTTPClientRequest {
-        var request = HTTPClientRequest(method: method, url: url + path, idleTimeout: Self.idleTimeout)
+        var request = HTTPClientRequest(
+            method: method, url: url + path, idleTimeout: Self.idleTimeout,
+            answerTimeout: Self.answerTimeout)
         request.fields = ["accept": "application/json", "user-agent": UserAgent.current()]
         if let authorization { request.fields["authorization"] = authorization }
         return request

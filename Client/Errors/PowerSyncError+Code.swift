@@ -45,7 +45,8 @@ extension PowerSyncError {
         public static let clientCertificateRefused = Code(rawValue: "clientCertificateRefused")
         /// A proxy does not let requests through: it wants another name and password (status 407), or refuses the host.
         public static let proxyRefused = Code(rawValue: "proxyRefused")
-        /// Nothing came from the service or the backend for too long, or no connection came about in time.
+        /// Nothing came from the service or the backend for too long, or no connection came about in time, or an answer of
+        /// the backend did not come to its end.
         public static let connectionSilent = Code(rawValue: "connectionSilent")
         /// The connection broke before the answer was complete.
         public static let connectionCut = Code(rawValue: "connectionCut")

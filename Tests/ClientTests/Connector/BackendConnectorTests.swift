@@ -52,6 +52,7 @@ import Testing
         #expect(request.fields["user-agent"] == UserAgent.current())
         #expect(request.idleTimeout == .seconds(45))
         #expect(request.totalTimeout == nil)
+        #expect(request.answerTimeout == .seconds(120))
         let body = try rig.backend.bodies()[0]
         #expect(body.dialect == .versioned)
         #expect(body.clientID == clientID)
