@@ -13,6 +13,8 @@ struct ErrorCause: LocalizedError, CustomStringConvertible, Sendable {
     let detail: String?
     /// The status that the service answered with.
     let httpStatus: Int?
+    /// Whether a connection was given up because it was silent.
+    var isSilentConnection = false
 
     var errorDescription: String? { description }
     var description: String { detail ?? code.meaning }

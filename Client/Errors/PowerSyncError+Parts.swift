@@ -51,7 +51,11 @@ extension PowerSyncError {
         case .badConfiguration:
             self.init(code, "The transport options cannot be used", detail: error.message)
         default:
-            self.init(code, code.meaning(of: peer), detail: error.message)
+            self = .operationFailed(
+                message: code.meaning(of: peer),
+                underlyingError: ErrorCause(
+                    code: code, detail: error.message, httpStatus: nil,
+                    isSilentConnection: error.code == .silent))
         }
     }
 

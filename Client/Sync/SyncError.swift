@@ -57,8 +57,14 @@ package struct SyncError: Error, Sendable, CustomStringConvertible {
 }
 
 extension Error {
-    /// Whether a connection was given up because it was silent.
-    var isSilentConnection: Bool { (self as? SyncError)?.code == .silentConnection }
+    /// Whether a connection was given up because it was silent: one to the service, or one of a `BackendConnector`.
+    ///
+    /// One that did not come about in time, or whose answer did not end in time, was not.
+    var isSilentConnection: Bool {
+        if let error = self as? SyncError { return error.code == .silentConnection }
+        guard case .operationFailed(_, let cause)? = self as? PowerSyncError else { return false }
+        return (cause as? ErrorCause)?.isSilentConnection == true
+    }
 }
 
 extension SyncError {

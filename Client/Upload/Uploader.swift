@@ -64,6 +64,7 @@ struct Uploader: Sendable {
                 status.setUploading(true)
                 try await upload()
                 try Task.checkCancellation()
+                hasReplacedConnection = false
                 // Without a stream no other round would see that the queue has moved.
                 if !isAllowed, try await database.read({ try $0.frontOfUploadQueue() }) != front {
                     status.clearUploadError()
