@@ -7,6 +7,8 @@
 /// The state of syncing.
 public protocol SyncStatusData: Sendable {
     /// Whether a stream of the service is open.
+    ///
+    /// It stays true while another one takes its place at once, with a new token or for other subscriptions.
     var connected: Bool { get }
     /// Whether a stream is being opened.
     var connecting: Bool { get }

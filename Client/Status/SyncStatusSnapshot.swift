@@ -24,7 +24,7 @@ package struct SyncStatusSnapshot: Sendable {
         self.downloadError = downloadError
     }
 
-    /// Whether a stream of the service is open.
+    /// Whether a stream of the service is open, or is replaced by another one at once.
     package var connected: Bool { iteration.connected }
     /// Whether a stream is being opened.
     package var connecting: Bool { iteration.connecting }

@@ -28,6 +28,7 @@ final class CheckpointFeed: Sendable {
         let (time, followers) = state.withLock { state in
             let time = state.history.take(
                 connected: status.connected, downloading: status.downloading,
+                lacksStream: status.syncStreams?.contains { !$0.subscription.hasSynced } == true,
                 lastSyncedAt: status.lastSyncedAt)
             return (time, Array(state.followers.values))
         }

@@ -9,6 +9,7 @@ struct CheckpointHistoryTests {
     private struct Row {
         var connected = true
         var downloading = false
+        var lacksStream = false
         var time: Double?
         var isEvent = false
         var isCurrent = false
@@ -20,7 +21,8 @@ struct CheckpointHistoryTests {
         for (index, row) in rows.enumerated() {
             let time = row.time.map(date)
             let event = history.take(
-                connected: row.connected, downloading: row.downloading, lastSyncedAt: time)
+                connected: row.connected, downloading: row.downloading, lacksStream: row.lacksStream,
+                lastSyncedAt: time)
             #expect(event == (row.isEvent ? time : nil), "row \(index)")
             #expect(history.isCurrent == row.isCurrent, "row \(index)")
         }
@@ -52,6 +54,17 @@ struct CheckpointHistoryTests {
             Row(connected: false, time: 2, isEvent: true),
             Row(time: 2),
             Row(time: 3, isEvent: true, isCurrent: true),
+        ])
+    }
+
+    /// A stream that is opened for other subscriptions takes the place of the one before without a disconnection.
+    @Test func whatIsSubscribedToMustHaveCome() {
+        Self.check([
+            Row(),
+            Row(time: 1, isEvent: true, isCurrent: true),
+            Row(lacksStream: true, time: 1),
+            Row(downloading: true, lacksStream: true, time: 1),
+            Row(time: 2, isEvent: true, isCurrent: true),
         ])
     }
 

@@ -138,6 +138,30 @@ struct ClientRunSyncTests {
         }
     }
 
+    /// It takes the place of the one before, which was up to date, without a disconnection in between.
+    @Test func aStreamThatIsSubscribedToIsUpToDateWhenItHasCome() async throws {
+        try await with { client, peer in
+            _ = try await client.ask(Self.connect)
+            try await peer.stream().say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            _ = try await client.ask(#"{"id":1,"op":"wait","for":"up-to-date"}"#)
+            _ = try await client.ask(#"{"id":2,"op":"stream","name":"lists"}"#)
+            let second = try await peer.stream(2)
+            #expect(second.request.contains(#""stream":"lists""#))
+            var id = 100
+            try await wait(
+                for: "what was subscribed to to be missed",
+                read: {
+                    id += 1
+                    return try await client.ask(
+                        #"{"id":\#(id),"op":"wait","for":"up-to-date","timeout":0.05}"#)
+                }, until: { $0["code"] == .string("timedOut") })
+            client.send(#"{"id":4,"op":"wait","for":"up-to-date"}"#)
+            second.say(ScriptedPeer.checkpoint(1), ScriptedPeer.row(1), ScriptedPeer.complete(1))
+            #expect(try await client.answered(4)["ok"] == .bool(true))
+            #expect(try await rows(client, id: 5) == #"[{"name":"row 1"}]"#)
+        }
+    }
+
     @Test func aNewStreamIsUpToDateWithItsFirstCheckpointAndNotBefore() async throws {
         try await with { client, peer in
             _ = try await client.ask(Self.connect)

@@ -20,7 +20,10 @@ extension SyncCoordinator {
             if error.isSilentConnection, retry.fellSilent() { end = .silent }
         }
         if case .closed(let reason) = end {
-            if reason.reconnectsAtOnce { return end }
+            if reason.reconnectsAtOnce {
+                isReplacing = status.current.connected
+                return end
+            }
             if case .checksumMismatch(let message) = reason, retry.mismatched() {
                 failure = SyncError(.checksumMismatch, message)
             }
@@ -32,6 +35,7 @@ extension SyncCoordinator {
             let database = database
             await Task(executorPreference: environment.executor) { await database.endIteration() }.value
         }
+        isReplacing = false
         status.disconnect(error: failure)
         return Task.isCancelled ? .cancelled : end
     }

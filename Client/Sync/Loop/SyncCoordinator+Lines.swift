@@ -59,7 +59,7 @@ extension SyncCoordinator {
         iteration = result.iteration
         for effect in result.effects {
             switch effect {
-            case .status(let status): self.status.show(status)
+            case .status(let status): self.status.show(visible(status))
             case .log(let severity, let message): log(severity, message)
             case .completed:
                 retry.succeeded()
@@ -68,6 +68,18 @@ extension SyncCoordinator {
             }
         }
         return (result.effects, result.hold)
+    }
+
+    /// Returns a status as the app sees it.
+    ///
+    /// A stream that is opened in the place of another one shows as that one did (client-core 6.9, `hide_disconnect`):
+    /// an app with a new token, or with one more subscription, is not offline.
+    private func visible(_ status: SyncIterationStatus) -> SyncIterationStatus {
+        guard isReplacing, status.connecting else { return status }
+        var visible = status
+        visible.connecting = false
+        visible.connected = true
+        return visible
     }
 
     /// Looks whether the app has asked for the writer since the last look.

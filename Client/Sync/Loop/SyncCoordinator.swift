@@ -27,6 +27,8 @@ package actor SyncCoordinator {
     var appWrites = 0
     /// Before that no credentials are fetched ahead of their end.
     var nextRefresh = Duration.zero
+    /// Whether a stream is being opened in the place of one that is still shown as connected.
+    var isReplacing = false
     var retry: RetryPolicy
 
     /// Makes a coordinator, which does nothing until it runs.
@@ -103,6 +105,7 @@ package actor SyncCoordinator {
             group.cancelAll()
         }
         // A stream that closed to be opened again at once is still shown as connected.
+        isReplacing = false
         status.disconnect()
         // What was subscribed to while it stopped no stream has shown. Shielded, as the end of an iteration is.
         await Task(executorPreference: environment.executor) { await self.showSubscriptions() }.value

@@ -24,7 +24,7 @@ extension CoordinatorSession {
 
     private func answer(fetch call: WaitingCalls<SyncCredentials?>.Call) throws {
         // Else an upload waits for them, or they are fetched ahead.
-        let isStreamWaiting = shown.last.connecting && transport.opens.all.isEmpty
+        let isStreamWaiting = (shown.last.connecting || isReplacing) && transport.opens.all.isEmpty
         if fails(once: 6) {
             let result: Result<SyncCredentials?, any Error> =
                 random.once(in: 2) ? .success(nil) : .failure(ScriptError("nobody is signed in"))
@@ -61,6 +61,7 @@ extension CoordinatorSession {
             status: 200, headers: [SyncHTTPHeader("Content-Type", format.mediaType)])
         try act("a stream", .same) {
             self.wire = wire
+            isReplacing = false
             stream = next
             pipe = LinePipe()
             transport.opens.answer(call, .success(wire))

@@ -23,9 +23,11 @@ extension CoordinatorSession {
         }
         try require(!running.isOver.withLock { $0 }, "syncing has ended by itself")
         if isUploading { try require(!model.queue.isEmpty, "an upload of an empty queue") }
-        if status.connecting { try require(calls[0] + calls[1] > 0, "nobody opens a stream") }
+        if status.connecting || isReplacing {
+            try require(calls[0] + calls[1] > 0, "nobody opens a stream")
+        }
         if !status.isActive { try require(!clock.waiting.isEmpty, "nobody connects again") }
-        try require(status.connected == (wire != nil), "connected: \(status.connected)")
+        try require(status.connected == (wire != nil || isReplacing), "connected: \(status.connected)")
         guard let wire else { return }
         try require(wire.isIdle && !wire.isCancelled, "nobody reads the stream")
         if !isUploading, calls[0] + calls[2] == 0, clock.waiting.isEmpty {

@@ -46,6 +46,8 @@ final class CoordinatorSession {
     /// The stream that the client reads, and what it is sent; nil while none is open.
     var wire: ScriptedStream?
     var stream: ServiceStream?
+    /// Whether a stream is being opened in the place of another one, as which it shows.
+    var isReplacing = false
     var pipe = LinePipe()
     var lastSentWriteCheckpoint: Int64?
     /// What may be so: lists of states of which the first is stored for certain, and the last is what was received.
@@ -154,18 +156,20 @@ final class CoordinatorSession {
         let (wasActive, isActive) = (before.isActive, last.isActive)
         switch course {
         case .same, .mayBegin, .mayRestart:
-            let mayStart = course == .mayBegin && !wasActive || course == .mayRestart && wasActive
+            let mayStart = course == .mayBegin && !wasActive
             try require(starts == 0 || mayStart && starts == 1, "\(starts) iterations began")
             try require(isActive == (wasActive || starts == 1), "the iteration has ended")
-            if starts == 1 { try beginIteration() }
+            if starts == 1 {
+                try beginIteration()
+            } else if course == .mayRestart, wire?.isCancelled == true {
+                try restart(from: before)
+            }
         case .begins:
             try require(starts == 1 && isActive, "no iteration began")
             try beginIteration()
         case .restarts:
-            // One that was still connecting does not show that it begins again.
-            try require(isActive && (starts == 1 || before.connecting), "no iteration began again")
-            meet(.reconnectedAtOnce)
-            try beginIteration()
+            try require(isActive && starts == 0, "no iteration began again")
+            try restart(from: before)
         case .ends, .mayEnd:
             try require(starts == 0, "an iteration began at once")
             try require(!isActive || course == .mayEnd, "the iteration goes on")
@@ -173,11 +177,21 @@ final class CoordinatorSession {
         }
     }
 
+    /// Takes over that a stream is opened in the place of another one, as which it shows until then (client-core 6.9).
+    private func restart(from before: SyncStatusSnapshot) throws {
+        meet(.reconnectedAtOnce)
+        let isShownAsBefore = shown.last.connected == before.connected
+        try require(isShownAsBefore, "a new stream shows otherwise than the one before")
+        try beginIteration()
+        isReplacing = before.connected
+    }
+
     /// Forgets the iteration; which of the lines that waited were stored shows what is stored.
     private func endIteration() throws {
         if let wire { try require(wire.isCancelled, "the client has left a stream open") }
         wire = nil
         stream = nil
+        isReplacing = false
         pipe = LinePipe()
         if possible.contains(where: { $0.count > 1 }) { meet(.endedWhileLinesWait) }
         possible = possible.flatMap { states in
