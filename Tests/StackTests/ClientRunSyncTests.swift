@@ -13,7 +13,7 @@ struct ClientRunSyncTests {
 
     /// Lets `body` drive a client of a peer, and ends it by the end of its input.
     private func with(
-        login: ((ScriptedPeer) -> ClientOptions.Login)? = nil,
+        login: ((ScriptedPeer) -> ClientOptions.Login)? = nil, usesCheckpointRequests: Bool = false,
         _ body: (DrivenClient, ScriptedPeer) async throws -> Void
     ) async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
@@ -23,6 +23,7 @@ struct ClientRunSyncTests {
             schema: Schema(Table(name: "items", columns: [.text("name")])), endpoint: peer.url,
             login: login?(peer) ?? .user("u", backend: peer.url))
         options.parameters = ["list": .int(5)]
+        options.usesCheckpointRequests = usesCheckpointRequests
         let client = try DrivenClient(options)
         try await body(client, peer)
         #expect(try await client.end() == 0)
@@ -135,6 +136,26 @@ struct ClientRunSyncTests {
                 ScriptedPeer.complete(1))
             #expect(try await client.answered(3)["ok"] == .bool(true))
             #expect(peer.requests("POST /api/data ").count == 1)
+        }
+    }
+
+    @Test func checkpointRequestsTakeThePlaceOfWriteCheckpointsWhereAskedFor() async throws {
+        try await with(usesCheckpointRequests: true) { client, peer in
+            _ = try await client.ask(Self.connect)
+            let stream = try await peer.stream()
+            stream.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            _ = try await client.ask(
+                #"{"id":1,"op":"write","tx":[["INSERT INTO items (id, name) VALUES ('r1', 'row 1')"]]}"#)
+            // That of the stream, then that of the upload.
+            try await wait(for: "the request of the upload") {
+                peer.requests("POST /sync/checkpoint-request ").count == 2
+            }
+            client.send(#"{"id":2,"op":"wait","for":"up-to-date"}"#)
+            stream.say(
+                ScriptedPeer.checkpoint(1, writeCheckpoint: 2), ScriptedPeer.row(1), ScriptedPeer.complete(1))
+            #expect(try await client.answered(2)["ok"] == .bool(true))
+            #expect(try await rows(client, id: 3) == #"[{"name":"row 1"}]"#)
+            #expect(peer.requests("GET /write-checkpoint2.json?").isEmpty)
         }
     }
 

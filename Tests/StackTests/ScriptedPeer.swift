@@ -89,6 +89,11 @@ final class ScriptedPeer: Sendable {
             body = "{\"results\":[\(results)]}"
         } else if request.hasPrefix("GET /write-checkpoint2.json?") {
             body = "{\"data\":{\"write_checkpoint\":\"\(writeCheckpoint)\"}}"
+        } else if request.hasPrefix("POST /sync/checkpoint-request ") {
+            // The id that was asked for.
+            let rest = request.components(separatedBy: #""checkpoint_request_id":""#).last ?? ""
+            let id = rest.prefix { $0 != "\"" }
+            body = "{\"data\":{\"checkpoint_request_id\":\"\(id)\"}}"
         } else {
             body = #"{"token":"t","powersync_url":"http://127.0.0.1:1"}"#
         }

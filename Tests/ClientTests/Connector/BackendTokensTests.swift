@@ -208,6 +208,24 @@ import Testing
         #expect(try await wait(forEndOf: next) == "token-3")
     }
 
+    @Test func disconnectingCutsAPauseForTokensShort() async throws {
+        let backend = ScriptedBackend(token: { _ in .status(429, ["retry-after": "60"]) })
+        let clock = SteppedClock()
+        let connector = BackendConnector(
+            url: "https://backend.test", access: .developmentUser("alice"), environment: clock.environment,
+            send: { try await backend.send($0) })
+        let bench = try ConnectedBench()
+        try await bench.database.connect(connector: connector, crudThrottle: 0, retryDelay: 0.001)
+        try await wait(for: "the pause", read: { clock.waiting }, until: { $0 == [.seconds(60)] })
+        #expect((bench.status.downloadError as? PowerSyncError)?.code == .serviceUnavailable)
+        try await bench.database.disconnect()
+        try await wait(for: "the pause to end") { clock.waiting.isEmpty }
+        #expect(backend.tokens.count == 1)
+        #expect(bench.transport.requests.isEmpty)
+        #expect(!bench.log.has("has not ended within"))
+        try await bench.database.close()
+    }
+
     // MARK: The app's session
 
     @Test func theSessionAuthorisesTokensAndUploads() async throws {
