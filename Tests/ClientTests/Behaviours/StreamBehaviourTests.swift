@@ -128,7 +128,7 @@ struct StreamBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("146 What is subscribed to while a stream is being opened is asked for, and nothing else")
+    @Test("146 R15 What is subscribed to while a stream is being opened is asked for, and nothing else")
     func whatIsSubscribedToMeanwhileIsAskedFor() async throws {
         let gate = Gate()
         defer { gate.open() }

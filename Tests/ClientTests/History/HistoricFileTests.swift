@@ -129,7 +129,7 @@ struct HistoricFileTests {
     }
 
     @Test(
-        "52: a file of every version uploads its queue and takes the next checkpoint",
+        "52: R22 a file of every version uploads its queue and takes the next checkpoint",
         arguments: HistoricFile.names)
     func syncsOn(_ name: String) async throws {
         let file = try HistoricFile(name)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.patient()) struct HTTPClientTransportTests {
     /// The service takes what it is sent and never answers, or stops in the middle of its answer.
-    @Test(arguments: ["/send", "/open", "/next"])
+    @Test("R13 A service that says nothing for 30 s is given up", arguments: ["/send", "/open", "/next"])
     func aServiceThatSaysNothingForThirtySecondsIsGivenUp(_ call: String) async throws {
         let clock = Lock(ContinuousClock.now)
         let server = try RawServer { connection in

@@ -53,7 +53,8 @@ import Testing
         }
     }
 
-    @Test func theCheckpointThatCameDuringTheUploadIsAppliedWhenTheRoundEnds() async throws {
+    @Test("R6 The checkpoint that came during the upload is applied when the round ends")
+    func theCheckpointThatCameDuringTheUploadIsAppliedWhenTheRoundEnds() async throws {
         let uploading = AsyncFlag()
         let release = AsyncFlag()
         let rig = try await SyncRig(
@@ -82,7 +83,8 @@ import Testing
         }
     }
 
-    @Test func aFailedUploadIsRepeatedAfterTheDelayAndItsErrorGoes() async throws {
+    @Test("R1 A failed upload is repeated after the delay, until it succeeds, and its error goes")
+    func aFailedUploadIsRepeatedAfterTheDelayAndItsErrorGoes() async throws {
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(1)),
             upload: { number, pool in
@@ -263,7 +265,8 @@ import Testing
         }
     }
 
-    @Test func aServiceWhoseFirstLineWaitsForAnUploadGetsIt() async throws {
+    @Test("R4 What was written offline is uploaded when a stream opens, before it says anything")
+    func aServiceWhoseFirstLineWaitsForAnUploadGetsIt() async throws {
         let rig = try await SyncRig(transport: Self.transport(.writeCheckpoint(7)))
         try await rig.writeLocally()
         try await SyncRig.run(rig) { rig in
@@ -330,7 +333,8 @@ import Testing
         }
     }
 
-    @Test func aWriteDuringTheRequestMakesTheWriteCheckpointUseless() async throws {
+    @Test("R3 A write during the request for a write checkpoint makes that useless, and is uploaded")
+    func aWriteDuringTheRequestMakesTheWriteCheckpointUseless() async throws {
         let pool = Lock<SQLitePool?>(nil)
         let hasWritten = Lock(false)
         let transport = Self.transport(.writeCheckpoint(1), .writeCheckpoint(2)) {
