@@ -6,6 +6,7 @@
 #   sessions      10,000 random sessions against a model, 200 crashes
 #   coordinator   10,000 random sessions of the coordinator
 #   lifecycles    10,000 random sequences of calls that open, connect, clear and close; descriptors, threads and memory
+#   uploads       100,000 changes through random failures, to a script and to a backend of this package
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice
@@ -35,6 +36,11 @@ coordinator() {
 lifecycles() {
     POWERSYNC_ONLY=Client POWERSYNC_LIFECYCLES="${POWERSYNC_LIFECYCLES:-10000}" \
         Scripts/test.sh --filter LifecycleSequenceTests
+}
+
+uploads() {
+    POWERSYNC_UPLOAD_ENTRIES="${POWERSYNC_UPLOAD_ENTRIES:-100000}" \
+        Scripts/test.sh --filter 'UploadLoopTests|UploadLedgerTests'
 }
 
 processes() {
@@ -110,7 +116,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions coordinator lifecycles processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
+all=(sessions coordinator lifecycles uploads processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then

@@ -153,6 +153,20 @@ package final class RawConnection: Sendable {
         other.end()
     }
 
+    /// Sends a request to a server of this machine and reads its answer.
+    ///
+    /// - Parameters:
+    ///   - request: The request, head and body.
+    ///   - port: Where the server listens.
+    /// - Returns: The answer, as far as content-length says; nil if it does not come.
+    package static func answer(to request: String, from port: Int) -> String? {
+        guard let other = (try? TCPSocket.connect(port: port)).map(RawConnection.init(descriptor:)) else {
+            return nil
+        }
+        defer { other.end() }
+        return other.send(request) ? other.request() : nil
+    }
+
     /// Returns once the peer has closed its end.
     package func waitForHangUp() {
         while receive() != nil {}
