@@ -6,6 +6,7 @@
 #   sessions      10,000 random sessions against a model, 200 crashes
 #   coordinator   10,000 random sessions of the coordinator
 #   lifecycles    10,000 random sequences of calls that open, connect, clear and close; descriptors, threads and memory
+#   endurance     1,000 connections made and ended at random moments, 10,000 watches; descriptors, threads and memory
 #   uploads       100,000 changes through random failures, to a script and to a backend of this package
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
@@ -36,6 +37,11 @@ coordinator() {
 lifecycles() {
     POWERSYNC_ONLY=Client POWERSYNC_LIFECYCLES="${POWERSYNC_LIFECYCLES:-10000}" \
         Scripts/test.sh --filter LifecycleSequenceTests
+}
+
+endurance() {
+    POWERSYNC_ONLY=Client POWERSYNC_CONNECTS="${POWERSYNC_CONNECTS:-1000}" \
+        POWERSYNC_WATCHES="${POWERSYNC_WATCHES:-10000}" Scripts/test.sh --filter EnduranceTests
 }
 
 uploads() {
@@ -116,7 +122,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions coordinator lifecycles uploads processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
+all=(sessions coordinator lifecycles endurance uploads processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then

@@ -41,33 +41,3 @@ import Testing
         }
     }
 }
-
-/// What this process takes of the system.
-private struct Footprint {
-    let descriptors: Int
-    /// Threads of the package: how many Swift keeps for its tasks is the system's choice.
-    let threads: Int
-    /// Bytes that are resident and of no file: code that runs for the first time is no growth.
-    let memory: Int
-
-    /// Looks now; all is 0 where the system does not tell.
-    static func now() throws -> Footprint {
-        #if os(Linux)
-            Memory.returnToSystem()
-            let status = String(
-                decoding: FileManager.default.contents(atPath: "/proc/self/status") ?? Data(), as: UTF8.self)
-            let resident = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
-            let kilobytes = try #require(resident?.split { $0 == " " || $0 == "\t" }.dropFirst().first)
-            return Footprint(
-                descriptors: try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count,
-                threads: try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count {
-                    // One that has ended meanwhile has no name any more.
-                    let name = FileManager.default.contents(atPath: "/proc/self/task/\($0)/comm") ?? Data()
-                    return String(decoding: name, as: UTF8.self) == DetachedThread.name + "\n"
-                },
-                memory: try #require(Int(kilobytes)) * 1024)
-        #else
-            return Footprint(descriptors: 0, threads: 0, memory: 0)
-        #endif
-    }
-}
