@@ -8,13 +8,15 @@ import PowerSyncSystem
     import Darwin
 #endif
 
-/// A TCP proxy on 127.0.0.1 whose connections can be cut or held up, to take one device off the network.
+/// A TCP proxy on 127.0.0.1 whose connections can be cut, held up or silenced, to take devices off the network.
 package final class CuttableProxy: Sendable {
     private struct State {
         var isCut = false
         var open: Set<Int32> = []
         /// How many bytes may still go to the device; nil for any number.
         var allowance: Int?
+        /// How often the connections that there were have been silenced.
+        var silences = 0
     }
 
     /// Where it listens, as a URL.
@@ -57,6 +59,11 @@ package final class CuttableProxy: Sendable {
 
     /// Whether everything stands still since `stall`.
     package var isStalled: Bool { state.withLock { $0.allowance == 0 } }
+
+    /// Takes the network away from the connections that there are, as a dead router would.
+    ///
+    /// They stay open, and nothing gets through either way any more, not even that one side ends. New ones are carried.
+    package func silence() { state.withLock { $0.silences += 1 } }
 
     /// Lets new connections, and all bytes, through again.
     package func heal() {
@@ -105,15 +112,15 @@ package final class CuttableProxy: Sendable {
         guard let far = try? poller.channel(server) else { return }
         defer { far.deregister() }
         guard (try? await far.writable()) != nil else { return }
-        let isOpen = state.withLock { state in
-            guard !state.isCut else { return false }
+        let silences = state.withLock { state -> Int? in
+            guard !state.isCut else { return nil }
             state.open.formUnion([client, server])
-            return true
+            return state.silences
         }
-        guard isOpen else { return }
+        guard let silences else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.pump(near, to: far, takes: { $0 }) }
-            group.addTask { await self.pump(far, to: near, takes: self.allow) }
+            group.addTask { await self.pump(near, to: far, before: silences, takes: { $0 }) }
+            group.addTask { await self.pump(far, to: near, before: silences, takes: self.allow) }
             await group.waitForAll()
         }
         state.withLock { $0.open.subtract([client, server]) }
@@ -129,13 +136,26 @@ package final class CuttableProxy: Sendable {
     }
 
     /// Copies until the source ends or either side breaks, then ends the other direction's source too.
-    private func pump(_ source: Channel, to sink: Channel, takes: (Int) -> Int) async {
+    ///
+    /// - Parameters:
+    ///   - source: where bytes come from.
+    ///   - sink: where they go.
+    ///   - silences: how often there was silence when the connection was made; with the next it carries nothing any more.
+    ///   - takes: returns how many of some bytes may go now.
+    private func pump(
+        _ source: Channel, to sink: Channel, before silences: Int, takes: (Int) -> Int
+    ) async {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         copying: while true {
             let count = recv(source.descriptor, &buffer, buffer.count, 0)
             if count < 0, errno == EAGAIN || errno == EINTR {
                 if (try? await source.readable()) == nil { break }
                 continue
+            }
+            if state.withLock({ $0.silences > silences }) {
+                // Until the task is cancelled.
+                try? await poller.sleep(until: .now + .seconds(365 * 24 * 60 * 60))
+                break
             }
             guard count > 0 else { break }
             var sent = 0

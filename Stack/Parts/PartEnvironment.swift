@@ -15,7 +15,7 @@
 ///
 /// Both read their configuration from variables with conventional names. Handed on as it is, a shell that is set up
 /// for somebody's production would make a local stack replicate from that database or sign with its key.
-enum PartEnvironment {
+package enum PartEnvironment {
     /// A variable that the parts get from our own environment.
     struct Allowed: Sendable {
         /// The name; with a `*` at the end, what it begins with.
@@ -70,7 +70,7 @@ enum PartEnvironment {
     /// Takes the variables of libpq out of this program's environment: a private cluster is reached by its URI alone.
     ///
     /// Call it before there are other threads.
-    static func forgetPostgresVariables() {
+    package static func forgetPostgresVariables() {
         for name in ProcessInfo.processInfo.environment.keys where name.hasPrefix("PG") { unsetenv(name) }
     }
 }

@@ -6,7 +6,7 @@ extension PostgresConnection {
     ///
     /// A server that has just been started may take long on a machine that is busy.
     @discardableResult
-    static func with<Result: Sendable>(
+    package static func with<Result: Sendable>(
         _ uri: String, parameters: [String: String] = [:], poller: Poller,
         _ body: (PostgresConnection) async throws -> Result
     ) async throws -> Result {

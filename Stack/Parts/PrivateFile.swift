@@ -12,7 +12,7 @@
 #endif
 
 /// Files and folders that only their owner may read: what is in them has passwords, keys or rows of users.
-enum PrivateFile {
+package enum PrivateFile {
     /// Makes a folder that only we can enter; one that is there already becomes so.
     ///
     /// - Parameter path: the folder; those above it are made if need be, for everybody.
@@ -33,7 +33,7 @@ enum PrivateFile {
     /// - Parameter path: the file.
     /// - Returns: a descriptor, which the caller closes.
     /// - Throws: `StackError` with `.file`.
-    static func create(_ path: String) throws(StackError) -> Int32 {
+    package static func create(_ path: String) throws(StackError) -> Int32 {
         unlink(path)
         return try open(path, O_EXCL)
     }
@@ -66,7 +66,7 @@ enum PrivateFile {
     ///   - text: what it shall hold.
     ///   - path: the file.
     /// - Throws: `StackError` with `.file`.
-    static func write(_ text: String, to path: String) throws(StackError) {
+    package static func write(_ text: String, to path: String) throws(StackError) {
         let descriptor = try create(path + ".new")
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {

@@ -41,6 +41,7 @@ package final class StackDatabase: Sendable {
     package let place: Place
     /// What the names of the run's slots begin with.
     package let slotPrefix: String
+    private let isDurable: Bool?
     private let names = OwnedNames()
     private let poller: Poller
     private let warn: @Sendable (String) -> Void
@@ -50,10 +51,15 @@ package final class StackDatabase: Sendable {
     ///
     /// - Parameters:
     ///   - place: whose it is.
+    ///   - isDurable: whether what a cluster has committed survives a crash of the machine; nil: if its folder is kept.
     ///   - poller: the poller of the program.
     ///   - warn: gets what a person should know.
-    package init(_ place: Place, poller: Poller, warn: @escaping @Sendable (String) -> Void = { _ in }) {
+    package init(
+        _ place: Place, isDurable: Bool? = nil, poller: Poller,
+        warn: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.place = place
+        self.isDurable = isDurable
         self.poller = poller
         self.warn = warn
         switch place {
@@ -69,7 +75,7 @@ package final class StackDatabase: Sendable {
     package func open() async throws {
         switch place {
         case .cluster(let directory):
-            let server = try await PostgresServer.start(directory: directory)
+            let server = try await PostgresServer.start(directory: directory, fsync: isDurable)
             state.withLock { $0.server = server }
             try await PostgresConnection.with(server.uri(), poller: poller) { maintenance in
                 let found = try await maintenance.query("SELECT 1 FROM pg_database WHERE datname = 'app'")

@@ -86,6 +86,31 @@ struct CuttableProxyTests {
         }
     }
 
+    @Test func silencedConnectionsStayOpenAndCarryNothingWhileNewOnesDo() async throws {
+        let ends = Lock(0)
+        try await with({ connection in
+            Self.echo(connection)
+            ends.withLock { $0 += 1 }
+        }) { proxy, port, poller in
+            let silenced = try RawClient(port, poller)
+            try await silenced.send("one\r\n")
+            #expect(try await silenced.line() == "one\r\n")
+            proxy.silence()
+            try await silenced.send("two\r\n")
+            let fresh = try RawClient(port, poller)
+            try await fresh.send("three\r\n")
+            #expect(try await fresh.line() == "three\r\n")
+            await #expect(throws: RawClient.Failure.self) { try await silenced.read(within: .zero) }
+            // Its end does not arrive either, where that of the other one does.
+            silenced.leave()
+            fresh.leave()
+            try await wait(for: "one connection to be gone") {
+                ends.withLock { $0 } > 0 && proxy.connections == 1
+            }
+            #expect(ends.withLock { $0 } == 1)
+        }
+    }
+
     @Test func aURLThatIsNoneIsRefused() throws {
         let poller = try Poller()
         defer { poller.stop() }
