@@ -35,7 +35,18 @@ struct BenchmarkReport {
     /// - Throws: SQLite's error if it does not tell its version.
     func text() throws -> String {
         let head = ["what", "ours", "limit", "ratio (least–most)", "goal"]
-        let cells = [head] + rows.map { [$0.what, $0.ours, $0.limit, $0.ratio, $0.goal] }
+        let cells = rows.map { [$0.what, $0.ours, $0.limit, $0.ratio, $0.goal] }
+        return Self.table(head, cells) + "\n\n" + (try Self.machine())
+    }
+
+    /// Returns a table with aligned columns.
+    ///
+    /// - Parameters:
+    ///   - head: the names of the columns.
+    ///   - rows: the lines, as many cells each.
+    /// - Returns: its lines, without an end of the last.
+    static func table(_ head: [String], _ rows: [[String]]) -> String {
+        let cells = [head] + rows
         let widths = head.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
         var lines = cells.map { row in
             let padded = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
@@ -43,10 +54,13 @@ struct BenchmarkReport {
         }
         lines.insert(
             "|" + widths.map { String(repeating: "-", count: $0 + 2) }.joined(separator: "|") + "|", at: 1)
-        return lines.joined(separator: "\n") + "\n\n" + (try Self.machine())
+        return lines.joined(separator: "\n")
     }
 
-    private static func machine() throws -> String {
+    /// Returns a line about the machine and the build.
+    ///
+    /// - Throws: SQLite's error if it does not tell its version.
+    static func machine() throws -> String {
         let connection = try SQLiteConnection(path: ":memory:")
         let version = try connection.one("SELECT sqlite_version()") { $0.string(0) } ?? "?"
         let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))

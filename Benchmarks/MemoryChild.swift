@@ -5,14 +5,6 @@ import PowerSyncHTTPServer
 import PowerSyncSystem
 import PowerSyncWire
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// The two processes of the memory benchmark.
 enum MemoryChild {
     /// The first argument of such a process.
@@ -93,7 +85,7 @@ enum MemoryChild {
         try await database.connect(connector: Connector(port: port))
         try await database.waitForFirstSync()
         let time = ContinuousClock.now - start
-        let memory = try peakMemory()
+        let memory = try ProcessMemory.own(.peak)
         let stored = try await database.get("SELECT count(*) FROM ps_data__todos") {
             try $0.getInt(index: 0)
         }
@@ -130,12 +122,12 @@ enum MemoryChild {
         for number in 0..<streams {
             handles.append(try await database.syncStream(name: stream(number), params: nil).subscribe())
         }
-        let before = try memory("VmRSS:")
+        let before = try ProcessMemory.own(.resident)
         let start = ContinuousClock.now
         try await database.connect(connector: Connector(port: port))
         try await database.waitForFirstSync()
         let time = ContinuousClock.now - start
-        let peak = try peakMemory()
+        let peak = try ProcessMemory.own(.peak)
         let known = database.currentStatus.syncStreams?.count
         let stored = try await database.get("SELECT count(*) FROM ps_data__todos") {
             try $0.getInt(index: 0)
@@ -151,35 +143,6 @@ enum MemoryChild {
         PowerSyncDatabase(
             schema: Schema(BenchmarkRows.table), dbFilename: folder + "/client.db",
             logger: DefaultLogger(minSeverity: .warning, writers: [ErrorWriter()]))
-    }
-
-    /// Returns the most bytes of memory that this process has had resident.
-    private static func peakMemory() throws -> Int { try memory("VmHWM:") }
-
-    /// Returns one of the figures that Linux has of this process; elsewhere that of the peak.
-    private static func memory(_ name: String) throws -> Int {
-        #if os(Linux)
-            // Not getrusage: what it tells begins with the peak of the parent.
-            guard let file = fopen("/proc/self/status", "r") else {
-                throw BenchmarkError("/proc is not mounted")
-            }
-            defer { fclose(file) }
-            var line = [CChar](repeating: 0, count: 256)
-            while fgets(&line, Int32(line.count), file) != nil {
-                let words = String(
-                    decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self
-                )
-                .split { $0 == " " || $0 == "\t" }
-                if let first = words.first, first == name, words.count > 1, let kilobytes = Int(words[1]) {
-                    return kilobytes * 1024
-                }
-            }
-            throw BenchmarkError("the system does not tell the memory of this process")
-        #else
-            var usage = rusage()
-            getrusage(RUSAGE_SELF, &usage)
-            return usage.ru_maxrss
-        #endif
     }
 
     private struct Connector: PowerSyncBackendConnectorProtocol {
