@@ -8,7 +8,7 @@ ARGS ?=
 DEBUG := .build/debug
 
 .PHONY: help setup demo up build test test-unit test-package test-api test-busy test-postgres-18 test-sanitize lint format docs \
-	bench fuzz mutants nightly release clean
+	bench bench-stack bench-faults fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -69,6 +69,14 @@ docs: setup ## Write the reference of the client into .build/docs (ARGS=--serve 
 
 bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes)
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
+
+bench-stack: setup ## Measure two clients on backend, service and Postgres, five runs (release build, some minutes)
+	@swift build -c release --product powersync-stack >&2
+	@swift run -c release PowerSyncBenchmarks stack $(ARGS)
+
+bench-faults: setup ## Measure how long two clients, backend and service take to get over faults, five runs (release build)
+	@swift build -c release --product powersync-stack >&2
+	@swift run -c release PowerSyncBenchmarks faults $(ARGS)
 
 fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)

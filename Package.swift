@@ -106,7 +106,10 @@ let targets: [Target] = [
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
     command(
         "Benchmarks", "Benchmarks",
-        ["Client", "SQLite", "C:SQLite", "HTTP", "HTTPServer", "CommandLine", "System", "Wire"]),
+        [
+            "Client", "SQLite", "C:SQLite", "Stack", "Postgres", "PostgresServer", "HTTP", "HTTPServer",
+            "HTTPClient", "CommandLine", "System", "Wire",
+        ]),
 
     // What tests share; all but the first are apart so that a test of a small part builds little.
     library("TestSupport", "Tests/TestSupport", ["System"]),
@@ -155,6 +158,8 @@ let targets: [Target] = [
             "Postgres",
             "PostgresServer", "SQLite", "System", "Wire", "YAML",
         ]),
+    tests(
+        "Benchmarks", ["Benchmarks", "Stack", "HTTP", "HTTPClient", "CommandLine", "System", "Wire"]),
     tests(
         "EndToEnd",
         [

@@ -54,6 +54,11 @@ enum BenchmarkCommand {
             pairs and leaves out the twentieth at either end. Numbers of \
             different machines cannot be compared, ratios roughly.
 
+            Two tables of their own, with their own --help, are of two clients, backend, service and Postgres:
+
+             stack         how long writes, uploads and a first sync take (make bench-stack)
+             faults        how long it takes to get over faults (make bench-faults)
+
             Examples:
 
              make bench
@@ -69,6 +74,9 @@ enum BenchmarkCommand {
     static func main(_ arguments: [String]) async -> Int32 {
         // The memory part starts this program again, twice.
         if let role = MemoryChild.Role(arguments) { return await MemoryChild.run(role) }
+        if let command = StackBenchmarkCommand.named(arguments.first) {
+            return await command.main(Array(arguments.dropFirst()))
+        }
         return await command.main(arguments)
     }
 

@@ -17,6 +17,7 @@
 #                 COMMIT; migrations under load
 #   bounds        100 bodies of 16 MiB at once, and 5,000 connections that get nowhere, against a release build
 #   pruning       a ledger of 5,000,000 entries is pruned while 1,000 transactions a second arrive, against a release build
+#   figures       the tables of two clients on backend and service, and of faults; both fail unless A = B = Postgres at the end
 #   busy          the whole suite with two busy processes beside it
 #   postgres-18   the whole suite on PostgreSQL 18
 #   sanitize      the client, what it stands on, and the HTTP server under ThreadSanitizer and AddressSanitizer
@@ -103,6 +104,11 @@ pruning() {
     measured PruningTests
 }
 
+figures() {
+    make bench-stack
+    make bench-faults
+}
+
 busy() {
     Scripts/busy.sh Scripts/test.sh
 }
@@ -122,7 +128,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions coordinator lifecycles endurance uploads processes values mutants release links bounds pruning busy postgres-18 sanitize fuzz)
+all=(sessions coordinator lifecycles endurance uploads processes values mutants release links bounds pruning figures busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then
