@@ -45,8 +45,10 @@ test-unit: setup ## Run the tests that need no network and no database (at most 
 test-package: setup ## Build and run a package outside of this one that depends on it, as README.md says
 	@Scripts/outside-package.sh
 
-test-api: setup ## Compare the client's public API with the contract, write its reference, and fetch pages of that
+test-api: setup ## Compare the client's public API with the contract, compile all examples, write its reference and fetch pages of it
 	@Scripts/parity.sh
+	@Scripts/examples.sh
+	@Scripts/examples-test.sh
 	@Scripts/docs-test.sh
 
 test-busy: setup ## Run all tests with two busy processes beside them, as on a machine that others use

@@ -12,13 +12,8 @@ if [ ! -x "$tool" ]; then
     exit 1
 fi
 
-echo 'Building the module (some minutes after a fresh clone)…' >&2
-swift build --target PowerSync >&2
-build=$(swift build --show-bin-path)
+lines=$(Scripts/client-module.sh)
+options=()
+while IFS= read -r option; do options+=("$option"); done <<<"$lines"
 target=$(swift -print-target-info | sed -nE 's/^ *"unversionedTriple": "(.*)".*/\1/p' | head -n 1)
-maps=()
-for map in Platform/*/C/module.modulemap Platform/*/C?*/module.modulemap "$build/CPowerSyncSystem.build/module.modulemap"; do
-    if [ -f "$map" ]; then maps+=(-Xcc "-fmodule-map-file=$map"); fi
-done
-"$tool" -module-name PowerSync -minimum-access-level public -target "$target" -I "$build/Modules" \
-    -module-cache-path "$build/ModuleCache" -output-dir "$folder" "${maps[@]}"
+"$tool" -module-name PowerSync -minimum-access-level public -target "$target" -output-dir "$folder" "${options[@]}"

@@ -10,6 +10,15 @@ import PowerSyncSystem
 /// In production the backend knows who asks by the app's own session. For development there is
 /// ``init(url:user:endpoint:transport:onVerdict:decide:)``.
 ///
+/// ```swift
+/// let connector = BackendConnector(
+///     url: "https://api.example.com", session: { await account.authorization },
+///     onVerdict: { verdict in
+///         if verdict.outcome == .rejected { print("Not accepted: \(verdict.message ?? "")") }
+///     })
+/// try await database.connect(connector: connector, options: ConnectOptions())
+/// ```
+///
 /// Errors are ``PowerSyncError``, and show in the status. Those of a session or a callback of the app stay as they are.
 public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     let http: BackendHTTP

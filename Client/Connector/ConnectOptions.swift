@@ -5,6 +5,14 @@
 #endif
 
 /// How a database syncs.
+///
+/// ```swift
+/// var options = ConnectOptions(crudThrottle: 0.1, retryDelay: 2, params: ["project": .string("p1")])
+/// options.appMetadata = ["version": "1.2"]
+/// options.clientConfiguration = SyncClientConfiguration(
+///     requestLogger: SyncRequestLoggerConfiguration(requestLevel: .info, logHandler: { print($0) }))
+/// try await database.connect(connector: connector, options: options)
+/// ```
 public struct ConnectOptions: Sendable {
     /// The least time between the starts of two upload rounds unless said otherwise: 1 second.
     public static let DefaultCrudThrottle: TimeInterval = 1  // swift-format-ignore: AlwaysUseLowerCamelCase

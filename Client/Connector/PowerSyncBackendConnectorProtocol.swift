@@ -1,4 +1,21 @@
 /// What an app implements to connect a database with its backend.
+///
+/// ```swift
+/// struct TodoConnector: PowerSyncBackendConnectorProtocol {
+///     let send: @Sendable (CrudEntry) async throws -> Void
+///
+///     func fetchCredentials() async throws -> PowerSyncCredentials? {
+///         // An app asks its backend for a token each time.
+///         PowerSyncCredentials(endpoint: "https://sync.example.com", token: "ey…")
+///     }
+///
+///     func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+///         guard let transaction = try await database.getNextCrudTransaction() else { return }
+///         for entry in transaction.crud { try await send(entry) }
+///         try await transaction.complete()
+///     }
+/// }
+/// ```
 public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// Returns fresh credentials; nil means that nobody is signed in.
     ///

@@ -11,6 +11,13 @@ public let defaultAttachmentsTableName = "attachments"
 ///
 /// Instances of one file in a process share connections and syncing; a warning is logged when there is a second one.
 ///
+/// ```swift
+/// let schema = Schema(
+///     Table(name: "todos", columns: [.text("description"), .integer("completed")])
+/// )
+/// let database = PowerSyncDatabase(schema: schema, dbFilename: "todos.db")
+/// ```
+///
 /// - Parameters:
 ///   - schema: the tables.
 ///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the app's own directory.

@@ -18,6 +18,13 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Returns once all data was complete; at once if it was before.
     ///
     /// Throws `CancellationError` when the task is cancelled, `operationFailed` when the database is closed.
+    ///
+    /// ```swift
+    /// try await database.connect(connector: connector, options: nil)
+    /// // First what the sync configuration gives a priority of 1, then everything.
+    /// try await database.waitForFirstSync(priority: BucketPriority(1))
+    /// try await database.waitForFirstSync()
+    /// ```
     func waitForFirstSync() async throws
 
     /// Replaces the tables, keeping their data; throws `operationFailed` from `connect` to `disconnect`.
@@ -32,6 +39,11 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// retried.
     /// Cancelling the calling task later does not end syncing. While another process syncs the same file, this one only
     /// waits for its turn (``SyncStatusData/isSyncedElsewhere``).
+    ///
+    /// ```swift
+    /// let options = ConnectOptions(crudThrottle: 0.1, params: ["project": .string("p1")])
+    /// try await database.connect(connector: connector, options: options)
+    /// ```
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws
 
     /// Starts syncing as ``connect(connector:options:)``, and waits for the first connection if asked to.
@@ -91,11 +103,25 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Without a connection to the service it waits for one, whose next attempt begins at once then. It needs
     /// ``CheckpointMode/requests(checkpointRequestRetryDelay:)``.
     ///
+    /// ```swift
+    /// try await database.connect(connector: connector, options: ConnectOptions(checkpointMode: .requests()))
+    /// let request = try await database.requestCheckpoint()
+    /// try await request.waitForSync(timeout: 30)
+    /// ```
+    ///
     /// - Returns: what to wait with until the checkpoint is applied here.
     /// - Throws: ``CheckpointRequestError``; `CancellationError` when the task is cancelled.
     func requestCheckpoint() async throws -> any CheckpointRequest
 
     /// Returns a stream to subscribe to; nothing happens before ``SyncStream/subscribe(ttl:priority:)``.
+    ///
+    /// ```swift
+    /// let stream = database.syncStream(name: "todos_of_list", params: ["list_id": .string("l1")])
+    /// let subscription = try await stream.subscribe(ttl: 3600, priority: nil)
+    /// try await subscription.waitForFirstSync()
+    /// // The data is kept in step as long as the subscription is held, and for an hour after that.
+    /// try await subscription.unsubscribe()
+    /// ```
     func syncStream(name: String, params: JsonParam?) -> any SyncStream
 
     /// Stops what this instance syncs and closes its connections; any number of calls count as one.
@@ -118,6 +144,15 @@ extension PowerSyncDatabaseProtocol {
     }
 
     /// Returns the oldest queued transaction; nil if there is none.
+    ///
+    /// ```swift
+    /// while let transaction = try await database.getNextCrudTransaction() {
+    ///     for entry in transaction.crud {
+    ///         print(entry.op, entry.table, entry.id)  // an app sends it to its backend
+    ///     }
+    ///     try await transaction.complete()
+    /// }
+    /// ```
     public func getNextCrudTransaction() async throws -> CrudTransaction? {
         var iterator = getCrudTransactions().makeAsyncIterator()
         return try await iterator.next()
@@ -130,6 +165,15 @@ extension PowerSyncDatabaseProtocol {
 
     /// Returns the oldest queued entries regardless of transactions; nil if there are none or `limit` is
     /// not positive.
+    ///
+    /// ```swift
+    /// while let batch = try await database.getCrudBatch(limit: 50) {
+    ///     for entry in batch.crud {
+    ///         print(entry.op, entry.table, entry.id)  // an app sends it to its backend
+    ///     }
+    ///     try await batch.complete()
+    /// }
+    /// ```
     public func getCrudBatch(limit: Int32 = 100) async throws -> CrudBatch? {
         guard limit > 0 else { return nil }
         // One more than asked for tells whether there is more; counted in 64 bits, so the greatest limit

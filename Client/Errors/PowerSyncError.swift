@@ -8,6 +8,14 @@
 ///
 /// ``code`` tells the kinds of failures apart. No text of an error holds a synced row, a bound parameter, a token or a
 /// key; it may hold the SQL text that the app passed.
+///
+/// ```swift
+/// do {
+///     try await database.execute("INSERT INTO todos (id, description) VALUES (uuid(), 'Milk')")
+/// } catch let error as PowerSyncError where error.code == .databaseFull {
+///     print("There is no room for it: \(error)")
+/// }
+/// ```
 public enum PowerSyncError: Error, LocalizedError {
     /// Something other than SQLite failed.
     ///

@@ -10,6 +10,15 @@ public protocol Queries {
     /// The tables are those that SQLite opens for the query, also behind views and in subqueries. It does not report
     /// changes of virtual tables (such as FTS5), of tables `WITHOUT ROWID`, of temporary tables and of attached databases:
     /// they do not run the query again. Watch a table that changes with them.
+    ///
+    /// ```swift
+    /// let unfinished = WatchOptions(
+    ///     sql: "SELECT description FROM todos WHERE completed = ?", parameters: [false], throttle: 0.1,
+    ///     mapper: { try $0.getString(name: "description") })
+    /// for try await descriptions in try database.watch(options: unfinished) {
+    ///     print(descriptions)
+    /// }
+    /// ```
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error>
 
     /// Runs a callback with the writing connection, without a transaction of its own.
@@ -42,6 +51,13 @@ extension Queries {
     /// run `SAVEPOINT`, `RELEASE` and `ROLLBACK TO`. Another `writeTransaction` of the database that is asked for inside the
     /// callback runs after it, in a transaction of its own; a callback that blocks until it is over never ends. Pass the
     /// transaction on to functions that write instead.
+    ///
+    /// ```swift
+    /// try await database.writeTransaction { transaction in
+    ///     try transaction.execute(sql: "DELETE FROM todos WHERE list_id = ?", parameters: ["l1"])
+    ///     try transaction.execute(sql: "DELETE FROM lists WHERE id = ?", parameters: ["l1"])
+    /// }
+    /// ```
     public func writeTransaction<R>(
         callback: @Sendable @escaping (any Transaction) throws -> R
     ) async throws -> R {
@@ -59,6 +75,12 @@ extension Queries {
     ///
     /// Of a text that holds several statements only the first one runs. A `BEGIN` is rolled back at once, as by
     /// ``writeLock(callback:)``.
+    ///
+    /// ```swift
+    /// try await database.execute(
+    ///     sql: "INSERT INTO todos (id, description, completed) VALUES (uuid(), ?, ?)",
+    ///     parameters: ["Milk", false])
+    /// ```
     @discardableResult
     public func execute(sql: String, parameters: [(any Sendable)?]?) async throws -> Int64 {
         let parameters = parameters ?? []
@@ -66,6 +88,12 @@ extension Queries {
     }
 
     /// Returns the first row, mapped; throws `operationFailed` if there is none.
+    ///
+    /// ```swift
+    /// let count = try await database.get(
+    ///     sql: "SELECT count(*) FROM todos WHERE completed = ?", parameters: [false],
+    ///     mapper: { try $0.getInt(index: 0) })
+    /// ```
     public func get<RowType>(
         sql: String, parameters: [(any Sendable)?]?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
@@ -128,6 +156,14 @@ extension Queries {
     }
 
     /// Watches a query without parameters, with the default throttle.
+    ///
+    /// ```swift
+    /// let todos = try database.watch(
+    ///     "SELECT description FROM todos", mapper: { try $0.getString(index: 0) })
+    /// for try await descriptions in todos {
+    ///     print(descriptions)
+    /// }
+    /// ```
     public func watch<RowType>(
         _ sql: String, mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> AsyncThrowingStream<[RowType], any Error> {

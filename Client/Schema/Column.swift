@@ -32,6 +32,10 @@ public enum ColumnData: Sendable, Encodable {
 /// A single column of a table.
 ///
 /// Every table has a text column `id`, which is not declared.
+///
+/// ```swift
+/// let columns: [Column] = [.text("description"), .integer("completed"), .real("price")]
+/// ```
 public struct Column: ColumnProtocol, Encodable {
     /// The name of the column.
     public let name: String

@@ -3,6 +3,19 @@ import PowerSyncWire
 /// An ordinary SQLite table that the app creates and that sync writes to directly.
 ///
 /// The app creates it before connecting, and triggers on it if local writes shall be uploaded.
+///
+/// ```swift
+/// let notes = RawTable(name: "notes", schema: RawTableSchema(), clear: "DELETE FROM notes")
+/// let database = PowerSyncDatabase(schema: Schema(notes), dbFilename: "notes.db")
+/// try await database.execute("CREATE TABLE IF NOT EXISTS notes (id TEXT NOT NULL PRIMARY KEY, text TEXT)")
+/// for operation in ["INSERT", "UPDATE", "DELETE"] {
+///     try await database.execute("DROP TRIGGER IF EXISTS notes_\(operation)")
+///     try await database.execute(
+///         sql: "SELECT powersync_create_raw_table_crud_trigger(?, ?, ?)",
+///         parameters: [notes.jsonDescription(), "notes_\(operation)", operation])
+/// }
+/// try await database.connect(connector: connector, options: nil)
+/// ```
 public struct RawTable: BaseTableProtocol, Encodable {
     /// The name of the table in the sync configuration.
     public let name: String

@@ -14,6 +14,15 @@ public protocol SchemaProtocol: Sendable {
 /// The tables that an app reads and writes.
 ///
 /// A view exists for each table; no migration is needed when the schema changes.
+///
+/// ```swift
+/// let schema = Schema(
+///     Table(name: "lists", columns: [.text("name"), .text("created_at")]),
+///     Table(
+///         name: "todos", columns: [.text("list_id"), .text("description"), .integer("completed")],
+///         indexes: [.ascending(name: "list", column: "list_id")])
+/// )
+/// ```
 public struct Schema: SchemaProtocol, Encodable {
     /// The tables that are kept as JSON and read through views.
     public let tables: [Table]

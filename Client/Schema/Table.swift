@@ -19,6 +19,15 @@ public protocol TableProtocol: BaseTableProtocol, TableOptionsProtocol {
 }
 
 /// A table whose rows are kept as JSON and read through a view.
+///
+/// ```swift
+/// let notes = Table(
+///     name: "notes", columns: [.text("text"), .integer("is_pinned"), .real("score")],
+///     indexes: [
+///         Index(name: "pinned", IndexedColumn.descending("is_pinned"), IndexedColumn.ascending("text"))
+///     ],
+///     trackMetadata: true, trackPreviousValues: TrackPreviousValuesOptions(columnFilter: ["text"]))
+/// ```
 public struct Table: TableProtocol, Encodable {
     /// The name of the table in the sync configuration.
     public let name: String

@@ -52,6 +52,12 @@ extension SyncStatusData {
 /// The live state of syncing: each property answers with the latest value.
 public protocol SyncStatus: SyncStatusData, Sendable {
     /// Returns the state as it is, then a snapshot after each change, without end.
+    ///
+    /// ```swift
+    /// for await status in database.currentStatus.asFlow() {
+    ///     print(status.connected ? "online" : "offline", status.downloadProgress?.fraction ?? 1)
+    /// }
+    /// ```
     func asFlow() -> AsyncStream<any SyncStatusData>
 
     /// The state as an observable object for user interfaces; always the same instance.

@@ -4,6 +4,7 @@ import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncHTTPTestSupport
+import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -29,6 +30,25 @@ struct ServerTests {
     }
 
     private static let put = #"{"batch":[{"op":"PUT","table":"lists","id":"a","data":{"name":"one"}}]}"#
+
+    /// The example of `Backend` is this code, with which `Scripts/examples.py` compares it.
+    @Test func exampleOfTheBackendRuns() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let uri = try await TestPostgres.database(poller)
+        let connection = try await PostgresConnection.connect(uri, poller: poller)
+        try await connection.script(TestBackend.demoTables)
+        await connection.close()
+        let configuration = TestBackend.configuration(uri)
+        let lines = Lock<[String]>([])
+        let log = Log(label: "test", level: .info) { line in lines.withLock { $0.append(line) } }
+        let backend = Backend(configuration: configuration, poller: poller, log: log)
+        try await backend.start()
+        // http://127.0.0.1:\(backend.port)/api/data
+        await backend.stop()
+        #expect(lines.withLock { $0.contains { $0.contains("backend listens") } })
+        #expect(backend.port == 0)
+    }
 
     @Test func aTokenOfTheRouteUploads() async throws {
         try await with { backend, client in
