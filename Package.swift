@@ -118,6 +118,15 @@ let targets: [Target] = [
         ["TestSupport", "Postgres", "PostgresServer", "System"]),
     library("HTTPTestSupport", "Tests/HTTPTestSupport", ["TestSupport", "HTTP", "HTTPClient", "Wire"]),
 
+    // Code as apps of the official SDK are written, which sees the client alone and has the settings of an app: what is
+    // deprecated there may be used.
+    .target(
+        name: full("SourceCompatibility"), dependencies: [.target(name: full("Client"))],
+        path: "Tests/SourceCompatibility",
+        swiftSettings: [
+            .treatAllWarnings(as: .error), .treatWarning("DeprecatedDeclaration", as: .warning),
+        ]),
+
     // Tests, one target per target.
     tests("Wire", ["Wire"]),
     tests("System", ["System", "C:System"]),
@@ -138,6 +147,12 @@ let targets: [Target] = [
             "Compression", "Crypto", "System", "Wire",
         ]),
     tests("Conformance", ["Conformance", "Wire"]),
+    tests(
+        "SourceCompatibility",
+        [
+            "SourceCompatibility", "StackCommand", "Client", "Stack", "HTTPTestSupport", "Postgres",
+            "PostgresServer", "PostgresTestSupport", "System", "Wire",
+        ]),
     tests(
         "Backend",
         [

@@ -1,0 +1,1 @@
+../Fixtures/service/captures/cli-schema.swift.txt
