@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 G: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 G: what the tests beside their sources do not say of it.
 @Suite(.patient(), .namesSeed)
 struct ConnectionBehaviourTests {
     /// Waits until the status has gone from connected over disconnected to connected.
@@ -17,7 +17,8 @@ struct ConnectionBehaviourTests {
         }
     }
 
-    @Test("96 Connecting again goes through a disconnection") func connectingAgainDisconnects() async throws {
+    @Test("Connecting again goes through a disconnection", .behaviour(96))
+    func connectingAgainDisconnects() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
         let first = try await bench.stream()
@@ -32,7 +33,7 @@ struct ConnectionBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("97 A stream that the service ends is followed by another one")
+    @Test("A stream that the service ends is followed by another one", .behaviour(97))
     func anEndedStreamIsFollowedByAnother() async throws {
         let clock = SteppedClock()
         let bench = try ConnectedBench(environment: clock.environment)
@@ -51,7 +52,9 @@ struct ConnectionBehaviourTests {
     }
 
     /// That ten which wait at the same time open one stream says `ConnectTests`.
-    @Test("98 Of ten connects with random gaps the last one counts, and no stream of the others stays open")
+    @Test(
+        "Of ten connects with random gaps the last one counts, and no stream of the others stays open",
+        .behaviour(98))
     func theLastOfManyConnectsCounts() async throws {
         try await forEachSeed(3) { random in
             let bench = try ConnectedBench()
@@ -79,7 +82,8 @@ struct ConnectionBehaviourTests {
         }
     }
 
-    @Test("99 A watch may connect with other parameters each time") func aWatchMayConnect() async throws {
+    @Test("A watch may connect with other parameters each time", .behaviour(99))
+    func aWatchMayConnect() async throws {
         let bench = try ConnectedBench()
         let database = bench.database
         let watching = Task {
@@ -106,7 +110,9 @@ struct ConnectionBehaviourTests {
     /// Iterations of the SDK are none of SQL commands, so that no command ends one.
     ///
     /// With the official core it does, and the SDK has to connect again at once.
-    @Test("100 A stop command from outside does not hold syncing up, however long the retry delay is")
+    @Test(
+        "A stop command from outside does not hold syncing up, however long the retry delay is",
+        .behaviour(100))
     func aStopCommandHoldsNothingUp() async throws {
         let clock = SteppedClock()
         let bench = try ConnectedBench(environment: clock.environment)
@@ -147,7 +153,7 @@ struct ConnectionBehaviourTests {
         return logged.withLock { $0 }
     }
 
-    @Test("101 The log of requests has the request and each line as they are")
+    @Test("The log of requests has the request and each line as they are", .behaviour(101))
     func theLogHasRequestsAndLines() async throws {
         let lines = try await logged(.all)
         #expect(lines.contains("Starting request to POST https://powersynctest.example.org/sync/stream"))
@@ -155,7 +161,9 @@ struct ConnectionBehaviourTests {
         #expect(lines.contains(#"  Response: {"data":{"write_checkpoint":"1"}}"#))
     }
 
-    @Test("102 At the level info there are no headers and bodies, at the level none there is nothing")
+    @Test(
+        "At the level info there are no headers and bodies, at the level none there is nothing",
+        .behaviour(102))
     func levelsLeaveOut() async throws {
         let info = try await logged(.info)
         #expect(info.contains("Starting request to POST https://powersynctest.example.org/sync/stream"))
@@ -166,7 +174,7 @@ struct ConnectionBehaviourTests {
         #expect(try await logged(.none).isEmpty)
     }
 
-    @Test("103 The next request names the buckets that are there, with their positions")
+    @Test("The next request names the buckets that are there, with their positions", .behaviour(103))
     func theNextRequestNamesPositions() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
@@ -191,7 +199,7 @@ struct ConnectionBehaviourTests {
         }
     }
 
-    @Test("109 A database in memory syncs down and up") func memorySyncsBothWays() async throws {
+    @Test("A database in memory syncs down and up", .behaviour(109)) func memorySyncsBothWays() async throws {
         let bench = try ConnectedBench(name: ":memory:")
         let connector = TestConnector()
         try await bench.connect(connector)

@@ -4,10 +4,10 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 I: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 I: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct CredentialsBehaviourTests {
-    @Test("129 A token that lasts is kept, and for one that is over another is fetched")
+    @Test("A token that lasts is kept, and for one that is over another is fetched", .behaviour(129))
     func aTokenThatIsOverIsFetchedAgain() async throws {
         let bench = try ConnectedBench()
         let connector = TestConnector()
@@ -29,7 +29,9 @@ struct CredentialsBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("131 Credentials that cannot be fetched show as an error, and are fetched again after the delay")
+    @Test(
+        "Credentials that cannot be fetched show as an error, and are fetched again after the delay",
+        .behaviour(131))
     func credentialsAreFetchedAgain() async throws {
         let clock = SteppedClock()
         let bench = try ConnectedBench(environment: clock.environment)
@@ -51,7 +53,7 @@ struct CredentialsBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("134 A new connection fetches credentials although those of the one before are good")
+    @Test("A new connection fetches credentials although those of the one before are good", .behaviour(134))
     func aNewConnectionFetchesCredentials() async throws {
         let bench = try ConnectedBench()
         let connector = TestConnector()

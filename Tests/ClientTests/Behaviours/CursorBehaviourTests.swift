@@ -2,7 +2,7 @@ import PowerSync
 import PowerSyncTestSupport
 import Testing
 
-/// Client-api 7 B: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 B: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct CursorBehaviourTests {
     /// A database with one row, whose number is stored as text.
@@ -18,7 +18,7 @@ struct CursorBehaviourTests {
         return test.database
     }
 
-    @Test("15 Stored values are read by name as what is asked for") func byName() async throws {
+    @Test("Stored values are read by name as what is asked for", .behaviour(15)) func byName() async throws {
         try await database().get("SELECT * FROM users") { cursor throws -> Void in
             #expect(try cursor.getInt(name: "count") == 110)
             #expect(try cursor.getInt64(name: "count") == 110)
@@ -29,7 +29,8 @@ struct CursorBehaviourTests {
         }
     }
 
-    @Test("16 The same by index, and without try where nothing is required") func byIndex() async throws {
+    @Test("The same by index, and without try where nothing is required", .behaviour(16))
+    func byIndex() async throws {
         let sql = "SELECT count, is_active, weight, description FROM users"
         try await database().get(sql) { cursor throws -> Void in
             #expect(try cursor.getInt(index: 0) == 110)
@@ -48,7 +49,7 @@ struct CursorBehaviourTests {
         }
     }
 
-    @Test("20 A mapper need not throw") func aMapperNeedNotThrow() async throws {
+    @Test("A mapper need not throw", .behaviour(20)) func aMapperNeedNotThrow() async throws {
         let database = try TestDatabase(name: ":memory:").database
         let mapper: @Sendable (any SqlCursor) -> String = { $0.getStringOptional(index: 0) ?? "none" }
         #expect(try await database.get("SELECT 'a'", mapper: mapper) == "a")

@@ -5,12 +5,13 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 M: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 M: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct OpeningBehaviourTests {
     private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
-    @Test("172 An absolute path in folders that are missing is made, read by others, and removed")
+    @Test(
+        "An absolute path in folders that are missing is made, read by others, and removed", .behaviour(172))
     func anAbsolutePathIsMade() async throws {
         let folder = try TemporaryDirectory()
         let name = "missing/deep/er.db"
@@ -25,7 +26,7 @@ struct OpeningBehaviourTests {
         #expect(!exists(folder.file(name)))
     }
 
-    @Test("173 Closing keeps a database in the default folder, deleting removes all its files")
+    @Test("Closing keeps a database in the default folder, deleting removes all its files", .behaviour(173))
     func deletingRemovesAllFiles() async throws {
         let folder = try TemporaryDirectory()
         func open() throws -> LocalDatabase {
@@ -51,7 +52,26 @@ struct OpeningBehaviourTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
-    @Test("180 Opening is logged once, as a detail, and who wants errors alone gets no warning")
+    /// One that was closed is in `GroupTests`.
+    @Test("An instance that was let go of is none beside the next one", .behaviour(177))
+    func whatWasLetGoOfIsNoInstance() async throws {
+        let folder = try TemporaryDirectory()
+        let isGone: () -> Bool
+        do {
+            let first = try TestDatabase(folder: folder)
+            try await first.insertUser("A")
+            let group = try #require(first.database as? LocalDatabase).group
+            isGone = { [weak group] in group == nil }
+        }
+        // Its connections close a moment later.
+        try await wait(for: "the file to be let go of") { isGone() }
+        let next = try TestDatabase(folder: folder)
+        #expect(next.log.warnings(containing: "Multiple PowerSync instances") == 0)
+        #expect(try await next.count("users") == 1)
+        try await next.database.close()
+    }
+
+    @Test("Opening is logged once, as a detail, and who wants errors alone gets no warning", .behaviour(180))
     func openingIsLoggedOnce() async throws {
         let folder = try TemporaryDirectory()
         let first = try TestDatabase(folder: folder)

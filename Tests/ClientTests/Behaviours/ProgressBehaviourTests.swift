@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 F, progress as the app sees it; the numbers are those of that section.
+/// Client-api 7 F, progress as the app sees it.
 @Suite(.patient())
 struct ProgressBehaviourTests {
     /// What has arrived of what is to come, as "5/10"; with a priority, of what is as urgent.
@@ -33,7 +33,8 @@ struct ProgressBehaviourTests {
         SyncLines.checkpoint(count, [.init("a", count: count)])
     }
 
-    @Test("75 Progress begins anew with each checkpoint") func eachCheckpointBeginsAnew() async throws {
+    @Test("Progress begins anew with each checkpoint", .behaviour(75))
+    func eachCheckpointBeginsAnew() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
         let stream = try await bench.stream()
@@ -49,10 +50,11 @@ struct ProgressBehaviourTests {
         try await expect("2/2", of: bench)
         stream.send(SyncLines.complete(12))
         try await expect("none", of: bench)
+        #expect(bench.status.downloadProgress == nil && bench.status.hasSynced == true)
         try await bench.database.close()
     }
 
-    @Test("76 A larger checkpoint in the middle of a download counts on")
+    @Test("A larger checkpoint in the middle of a download counts on", .behaviour(76))
     func aLargerCheckpointCountsOn() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
@@ -67,6 +69,7 @@ struct ProgressBehaviourTests {
         try await expect("12/12", of: bench)
         stream.send(SyncLines.complete(12))
         try await expect("none", of: bench)
+        #expect(bench.status.downloadProgress == nil && bench.status.hasSynced == true)
         try await bench.database.close()
     }
 
@@ -95,21 +98,22 @@ struct ProgressBehaviourTests {
         return shown
     }
 
-    @Test("77 An interrupted download goes on when the file is opened again")
+    @Test("An interrupted download goes on when the file is opened again", .behaviour(77))
     func anInterruptedDownloadGoesOn() async throws {
         #expect(try await progress(afterInterruptionWith: 10) == "5/10")
     }
 
-    @Test("78 So it does with a checkpoint that has grown") func aGrownCheckpointGoesOn() async throws {
+    @Test("So it does with a checkpoint that has grown", .behaviour(78))
+    func aGrownCheckpointGoesOn() async throws {
         #expect(try await progress(afterInterruptionWith: 12) == "5/12")
     }
 
-    @Test("79 With a bucket that has shrunk it begins anew, and never shows more than there is")
+    @Test("With a bucket that has shrunk it begins anew, and never shows more than there is", .behaviour(79))
     func aShrunkBucketBeginsAnew() async throws {
         #expect(try await progress(afterInterruptionWith: 4) == "0/4")
     }
 
-    @Test("80 Progress until a priority counts its buckets alone, through two checkpoints")
+    @Test("Progress until a priority counts its buckets alone, through two checkpoints", .behaviour(80))
     func progressUntilAPriority() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()

@@ -2,7 +2,7 @@ import PowerSync
 import PowerSyncTestSupport
 import Testing
 
-/// Client-api 7 E: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 E: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct QueueBehaviourTests {
     private static let schema = Schema(
@@ -25,7 +25,9 @@ struct QueueBehaviourTests {
         try await test.database.getAll("SELECT data FROM ps_crud ORDER BY id") { try $0.getString(index: 0) }
     }
 
-    @Test("49 An insert is queued as a PUT with the columns that have a value, first of all with number 1")
+    @Test(
+        "An insert is queued as a PUT with the columns that have a value, first of all with number 1",
+        .behaviour(49))
     func anInsertIsQueued() async throws {
         let test = try TestDatabase(schema: Self.schema)
         try await test.database.execute("INSERT INTO assets (id, description) VALUES ('a', 'test')")
@@ -39,7 +41,7 @@ struct QueueBehaviourTests {
         #expect(transaction.crud.first?.opData == ["description": "test"])
     }
 
-    @Test("52 Replacing a row is another PUT, and inserting it twice is refused")
+    @Test("Replacing a row is another PUT, and inserting it twice is refused", .behaviour(52))
     func replacingIsAnotherPut() async throws {
         let test = try TestDatabase(schema: Self.schema)
         let database = test.database
@@ -57,7 +59,7 @@ struct QueueBehaviourTests {
         #expect(descriptions == [JsonValue.string("test"), JsonValue.string("test2")])
     }
 
-    @Test("55 Integers of 64 bits are queued digit by digit, and numbers in texts as texts")
+    @Test("Integers of 64 bits are queued digit by digit, and numbers in texts as texts", .behaviour(55))
     func integersAreQueuedExactly() async throws {
         let test = try TestDatabase(schema: Self.schema)
         let database = test.database
@@ -82,7 +84,7 @@ struct QueueBehaviourTests {
         #expect(quantities == [JsonValue.int(big), JsonValue.string("\(big)"), JsonValue.int(big + 1)])
     }
 
-    @Test("57 A batch goes over the ends of transactions, and tells whether there is more")
+    @Test("A batch goes over the ends of transactions, and tells whether there is more", .behaviour(57))
     func aBatchGoesOverTransactions() async throws {
         let test = try TestDatabase(schema: Self.schema)
         for _ in 0..<2 { try await insert(51, into: test) }
@@ -99,7 +101,8 @@ struct QueueBehaviourTests {
         #expect(try await test.database.getCrudBatch() == nil)
     }
 
-    @Test("58 A transaction of 100 comes in batches or as a whole") func aTransactionOf100() async throws {
+    @Test("A transaction of 100 comes in batches or as a whole", .behaviour(58))
+    func aTransactionOf100() async throws {
         let test = try TestDatabase(schema: Self.schema)
         try await insert(100, into: test)
         let half = try #require(try await test.database.getCrudBatch(limit: 50))
@@ -122,7 +125,7 @@ struct QueueBehaviourTests {
     }
 
     @Test(
-        "63 Previous values are kept of all columns, of some, or of those that change",
+        "Previous values are kept of all columns, of some, or of those that change", .behaviour(63),
         arguments: [
             (TrackPreviousValuesOptions(), ["name": "entry", "content": "content"]),
             (TrackPreviousValuesOptions(columnFilter: ["name"]), ["name": "entry"]),
@@ -143,7 +146,7 @@ struct QueueBehaviourTests {
         #expect(batch.crud.first?.previousValues == expected.mapValues { Optional($0) })
     }
 
-    @Test("64 An update that changes nothing is not queued where the table ignores it")
+    @Test("An update that changes nothing is not queued where the table ignores it", .behaviour(64))
     func emptyUpdatesAreIgnored() async throws {
         let test = try TestDatabase(
             schema: Schema(Table(name: "lists", columns: [.text("name")], ignoreEmptyUpdates: true)))
@@ -155,7 +158,7 @@ struct QueueBehaviourTests {
         #expect(try await test.database.getNextCrudTransaction()?.crud.map(\.op) == [.patch])
     }
 
-    @Test("66 A soft clear keeps the buckets, the default one removes them")
+    @Test("A soft clear keeps the buckets, the default one removes them", .behaviour(66))
     func aSoftClearKeepsTheBuckets() async throws {
         let test = try TestDatabase(schema: Self.schema)
         try await test.database.execute(
@@ -166,7 +169,7 @@ struct QueueBehaviourTests {
         #expect(try await test.count("ps_buckets") == 0)
     }
 
-    @Test("67 Rows of local tables are queued when they are copied into synced ones")
+    @Test("Rows of local tables are queued when they are copied into synced ones", .behaviour(67))
     func localRowsAreQueuedWhenCopied() async throws {
         let customers: [Column] = [.text("name"), .text("user_id")]
         let assets: [Column] = [.text("description"), .text("customer_id"), .text("user_id")]

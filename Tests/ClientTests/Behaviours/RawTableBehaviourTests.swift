@@ -3,7 +3,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 L, raw tables as the app declares them; the numbers are those of that section.
+/// Client-api 7 L, raw tables as the app declares them.
 @Suite(.patient())
 struct RawTableBehaviourTests {
     private func put(_ op: Int, _ data: String) -> String {
@@ -18,7 +18,7 @@ struct RawTableBehaviourTests {
             parameters: [table.jsonDescription(), name, operation])
     }
 
-    @Test("167 Rows come and go by inferred statements, and a watch sees both")
+    @Test("Rows come and go by inferred statements, and a watch sees both", .behaviour(167))
     func rowsComeAndGo() async throws {
         let bench = try ConnectedBench(
             schema: Schema(RawTable(name: "lists", schema: RawTableSchema())))
@@ -43,7 +43,8 @@ struct RawTableBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("168 What no parameter of a statement names comes in the rest") func theRest() async throws {
+    @Test("What no parameter of a statement names comes in the rest", .behaviour(168))
+    func theRest() async throws {
         let table = RawTable(
             name: "lists",
             put: PendingStatement(
@@ -65,7 +66,8 @@ struct RawTableBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("169 A trigger made for a raw table queues an insert") func aTriggerQueuesAnInsert() async throws {
+    @Test("A trigger made for a raw table queues an insert", .behaviour(169))
+    func aTriggerQueuesAnInsert() async throws {
         let table = RawTable(name: "users", schema: RawTableSchema())
         let test = try TestDatabase(schema: Schema(table))
         try await test.database.execute("CREATE TABLE users (id TEXT NOT NULL PRIMARY KEY, name TEXT)")
@@ -78,7 +80,9 @@ struct RawTableBehaviourTests {
         #expect(queued.crud.first?.opData == ["name": "user"])
     }
 
-    @Test("170 An update of a synced column is queued with what was before, one of a local column is not")
+    @Test(
+        "An update of a synced column is queued with what was before, one of a local column is not",
+        .behaviour(170))
     func updatesOfSyncedColumnsAreQueued() async throws {
         let table = RawTable(
             name: "users",
@@ -100,7 +104,7 @@ struct RawTableBehaviourTests {
         #expect(batch.crud.first?.previousValues == ["name": "user"])
     }
 
-    @Test("171 Clearing runs the statement of a raw table, and queues nothing")
+    @Test("Clearing runs the statement of a raw table, and queues nothing", .behaviour(171))
     func clearingRunsTheStatement() async throws {
         let table = RawTable(name: "lists", schema: RawTableSchema(), clear: "DELETE FROM lists")
         let test = try TestDatabase(schema: Schema(table))

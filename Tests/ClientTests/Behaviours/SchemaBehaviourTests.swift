@@ -3,7 +3,7 @@ import PowerSync
 import PowerSyncTestSupport
 import Testing
 
-/// Client-api 7 K: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 K: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct SchemaBehaviourTests {
     private func encoded(_ value: some Encodable) throws -> String {
@@ -26,7 +26,7 @@ struct SchemaBehaviourTests {
         [index.name] + index.columns.map { "\($0.column) \($0.ascending ? "ascending" : "descending")" }
     }
 
-    @Test("148 Factories of columns and indexes keep what they are given, and ascend by default")
+    @Test("Factories of columns and indexes keep what they are given, and ascend by default", .behaviour(148))
     func factoriesKeepWhatTheyAreGiven() {
         #expect(Column.text("name") == Column(name: "name", type: .text))
         #expect(Column.integer("age") == Column(name: "age", type: .integer))
@@ -54,7 +54,8 @@ struct SchemaBehaviourTests {
     }
 
     @Test(
-        "149 A view has the name of its table or another, and the rows are in a table of the SDK",
+        "A view has the name of its table or another, and the rows are in a table of the SDK",
+        .behaviour(149),
         arguments: [(false, "ps_data__users"), (true, "ps_data_local__users")])
     func namesOfViewsAndTables(_ isLocal: Bool, _ internalName: String) async throws {
         #expect(Table(name: "users", columns: []).viewName == "users")
@@ -69,7 +70,8 @@ struct SchemaBehaviourTests {
         await #expect(throws: PowerSyncError.self) { try await test.count("users") }
     }
 
-    @Test("160 Two tables of one name are refused with that name, a raw one by its name in SQLite")
+    @Test(
+        "Two tables of one name are refused with that name, a raw one by its name in SQLite", .behaviour(160))
     func namesAreUnique() {
         let users = Table(name: "users", columns: [.text("name")])
         #expect(failure(Schema(users, users)) == #"duplicateTableName("users")"#)
@@ -79,7 +81,7 @@ struct SchemaBehaviourTests {
         #expect(failure(Schema(users, other)) == nil)
     }
 
-    @Test("161 What is wrong with a table is what is wrong with its schema")
+    @Test("What is wrong with a table is what is wrong with its schema", .behaviour(161))
     func aTableThatIsNotValid() throws {
         let right = Table(name: "right", columns: [.text("name")])
         let wrong = Table(name: "wrong", columns: [.text("name"), .text("id")])
@@ -89,11 +91,13 @@ struct SchemaBehaviourTests {
         #expect(failure(Schema(wide, right)) == #"tooManyColumns(tableName: "wide", count: 64)"#)
     }
 
-    @Test("162 A schema of nothing has two empty lists") func aSchemaOfNothing() throws {
+    @Test("A schema of nothing has two empty lists", .behaviour(162)) func aSchemaOfNothing() throws {
         #expect(try encoded(Schema()) == #"{"raw_tables":[],"tables":[]}"#)
     }
 
-    @Test("163 A table that tracks previous values encodes exactly these keys, and no name of its view")
+    @Test(
+        "A table that tracks previous values encodes exactly these keys, and no name of its view",
+        .behaviour(163))
     func aTableThatTracksPreviousValues() throws {
         let table = Table(
             name: "users", columns: [.text("name")],
@@ -106,7 +110,7 @@ struct SchemaBehaviourTests {
                 """#)
     }
 
-    @Test("164 A raw table with statements encodes them and no options")
+    @Test("A raw table with statements encodes them and no options", .behaviour(164))
     func aRawTableWithStatements() throws {
         let table = RawTable(
             name: "lists", put: PendingStatement(sql: "insert", parameters: [.id]),
@@ -119,7 +123,7 @@ struct SchemaBehaviourTests {
         #expect(try encoded(Schema(table)) == #"{"raw_tables":[\#(text)],"tables":[]}"#)
     }
 
-    @Test("165 A raw table with a schema encodes the schema and its options")
+    @Test("A raw table with a schema encodes the schema and its options", .behaviour(165))
     func aRawTableWithASchema() throws {
         let table = RawTable(
             name: "users",

@@ -16,13 +16,14 @@ extension UUID: PowerSyncDataTypeConvertible {
     public var psDataType: PowerSyncDataType? { .string(uuidString) }
 }
 
-/// Client-api 7 A: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 A: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct StatementBehaviourTests {
     /// What tells the threads of the database apart.
     private static var thread: String { "\(pthread_self())" }
 
-    @Test("1 An inserted row is read by the names of its columns") func anInsertedRowIsRead() async throws {
+    @Test("An inserted row is read by the names of its columns", .behaviour(1))
+    func anInsertedRowIsRead() async throws {
         let database = try TestDatabase().database
         try await database.execute(
             sql: "INSERT INTO users (id, name, email) VALUES (?, ?, ?)",
@@ -38,7 +39,7 @@ struct StatementBehaviourTests {
         #expect(user == ("1", "Test User", "test@example.com"))
     }
 
-    @Test("2 A statement on a missing table fails with exactly this text")
+    @Test("A statement on a missing table fails with exactly this text", .behaviour(2))
     func aMissingTableIsNamed() async throws {
         let database = try TestDatabase().database
         let sql = "INSERT INTO usersfail (id, name, email) VALUES (?, ?, ?)"
@@ -50,7 +51,7 @@ struct StatementBehaviourTests {
         #expect(error?.localizedDescription == text)
     }
 
-    @Test("7 A type of the app can be a parameter, of an insert and of a query")
+    @Test("A type of the app can be a parameter, of an insert and of a query", .behaviour(7))
     func aTypeOfTheAppIsAParameter() async throws {
         let database = try TestDatabase().database
         let id = UUID()
@@ -66,7 +67,8 @@ struct StatementBehaviourTests {
         #expect(other == nil)
     }
 
-    @Test("10 A join over three tables returns the mapped row") func aJoinIsMapped() async throws {
+    @Test("A join over three tables returns the mapped row", .behaviour(10))
+    func aJoinIsMapped() async throws {
         struct Joined: Equatable, Sendable {
             let user: String
             let task: String
@@ -98,7 +100,8 @@ struct StatementBehaviourTests {
         #expect(rows == [Joined(user: "Test User", task: "First task", comment: "A comment")])
     }
 
-    @Test("11 FALSE is a truth value, in a transaction, too") func falseIsATruthValue() async throws {
+    @Test("FALSE is a truth value, in a transaction, too", .behaviour(11))
+    func falseIsATruthValue() async throws {
         let database = try TestDatabase().database
         let value: Bool = try await database.writeTransaction { transaction in
             try transaction.get(sql: "SELECT FALSE AS col", parameters: []) {
@@ -108,7 +111,9 @@ struct StatementBehaviourTests {
         #expect(value == false)
     }
 
-    @Test("12 The version is known right after the database is made", arguments: ["test.db", ":memory:"])
+    @Test(
+        "The version is known right after the database is made",
+        .behaviour(12), arguments: ["test.db", ":memory:"])
     func theVersionIsKnownAtOnce(_ name: String) async throws {
         let database = try TestDatabase(name: name).database
         let version = try await database.getPowerSyncVersion()
@@ -117,7 +122,7 @@ struct StatementBehaviourTests {
         #expect(inSQL == version)
     }
 
-    @Test("14 Ten queries at once use all readers, and the writer is a thread beside them")
+    @Test("Ten queries at once use all readers, and the writer is a thread beside them", .behaviour(14))
     func tenQueriesUseAllConnections() async throws {
         let database = try TestDatabase().database
         let gate = BlockingGate()

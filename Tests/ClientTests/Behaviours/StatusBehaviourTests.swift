@@ -5,11 +5,10 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 F without progress: what the tests beside their sources do not say of it; the numbers are those of that
-/// section.
+/// Client-api 7 F without progress: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct StatusBehaviourTests {
-    @Test("70 A checkpoint line begins a download, and checkpoint_complete ends it")
+    @Test("A checkpoint line begins a download, and checkpoint_complete ends it", .behaviour(70))
     func aDownloadBeginsAndEnds() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
@@ -24,7 +23,7 @@ struct StatusBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("71 While the answer does not come it is connecting, and then connected")
+    @Test("While the answer does not come it is connecting, and then connected", .behaviour(71))
     func connectingThenConnected() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -39,7 +38,7 @@ struct StatusBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("74 Without local writes nothing is ever shown as being uploaded")
+    @Test("Without local writes nothing is ever shown as being uploaded", .behaviour(74))
     func nothingIsUploaded() async throws {
         let transport = ScriptedTransport(answers: [.writeCheckpoint(1)])
         try await SyncRig.run(try await SyncRig(transport: transport)) { rig in
@@ -58,7 +57,9 @@ struct StatusBehaviourTests {
         }
     }
 
-    @Test("82 Who waits for a priority goes on in the order of priorities, and who waits for all last")
+    @Test(
+        "Who waits for a priority goes on in the order of priorities, and who waits for all last",
+        .behaviour(82))
     func waitersGoOnInOrder() async throws {
         let bench = try ConnectedBench()
         let database = bench.database
@@ -94,7 +95,7 @@ struct StatusBehaviourTests {
         try await database.close()
     }
 
-    @Test("83 An instance that is made later shows what was complete", arguments: [true, false])
+    @Test("An instance that is made later shows what was complete", .behaviour(83), arguments: [true, false])
     func aLaterInstanceShowsWhatWasComplete(isOfTheSameProcess: Bool) async throws {
         let folder = try TemporaryDirectory()
         let groups = DatabaseGroups()
@@ -162,12 +163,14 @@ struct StatusBehaviourTests {
         try await database.close()
     }
 
-    @Test("84 What was synced, that of a stream, too, shows before connecting and in every status then")
+    @Test(
+        "What was synced, that of a stream, too, shows before connecting and in every status then",
+        .behaviour(84))
     func whatWasSyncedShowsWhileConnecting() async throws {
         try await connectWhileTheWriterIsHeld(isEnded: false)
     }
 
-    @Test("85 Connecting that is ended before it has begun takes nothing away that was synced")
+    @Test("Connecting that is ended before it has begun takes nothing away that was synced", .behaviour(85))
     func connectingThatIsEndedTakesNothingAway() async throws {
         try await connectWhileTheWriterIsHeld(isEnded: true)
     }

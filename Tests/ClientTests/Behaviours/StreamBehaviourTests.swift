@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 J: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 J: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct StreamBehaviourTests {
     private func requested(_ bench: ConnectedBench, _ index: Int = 0) throws -> [JSON] {
@@ -15,7 +15,7 @@ struct StreamBehaviourTests {
         try requested(bench, index).map { $0["stream"]?.stringValue }
     }
 
-    @Test("138 Two streams of different priorities are active, then synced one after the other")
+    @Test("Two streams of different priorities are active, then synced one after the other", .behaviour(138))
     func streamsAreSyncedOneAfterTheOther() async throws {
         let bench = try ConnectedBench()
         let a = try await bench.database.syncStream(name: "a", params: ["foo": .string("a")]).subscribe()
@@ -70,7 +70,7 @@ struct StreamBehaviourTests {
         return (subscriptions.first?["parameters"], shown)
     }
 
-    @Test("139 Objects and arrays in parameters reach the service and the status")
+    @Test("Objects and arrays in parameters reach the service and the status", .behaviour(139))
     func nestedParameters() async throws {
         let parameters: JsonParam = [
             "object": .object(["key": .string("value"), "list": .array([.int(1), .int(2)])]),
@@ -82,7 +82,7 @@ struct StreamBehaviourTests {
         #expect(shown == parameters)
     }
 
-    @Test("140 Texts, numbers and truth values in parameters keep their types")
+    @Test("Texts, numbers and truth values in parameters keep their types", .behaviour(140))
     func typesOfParameters() async throws {
         let parameters: JsonParam = [
             "text": .string("text"), "one": .int(1), "zero": .int(0), "double": .double(1.23),
@@ -93,7 +93,7 @@ struct StreamBehaviourTests {
         #expect(shown == parameters)
     }
 
-    @Test("141 A default stream of the service shows as one that nobody asked for")
+    @Test("A default stream of the service shows as one that nobody asked for", .behaviour(141))
     func aDefaultStreamShows() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
@@ -112,7 +112,7 @@ struct StreamBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("143 What is subscribed to without a connection is in the next status")
+    @Test("What is subscribed to without a connection is in the next status", .behaviour(143))
     func theNextStatusHasTheSubscription() async throws {
         let bench = try ConnectedBench()
         _ = try await bench.users()
@@ -128,7 +128,9 @@ struct StreamBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("146 R15 What is subscribed to while a stream is being opened is asked for, and nothing else")
+    @Test(
+        "R15 What is subscribed to while a stream is being opened is asked for, and nothing else",
+        .behaviour(146))
     func whatIsSubscribedToMeanwhileIsAskedFor() async throws {
         let gate = Gate()
         defer { gate.open() }

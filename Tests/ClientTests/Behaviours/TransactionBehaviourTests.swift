@@ -3,10 +3,10 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 C: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 C: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct TransactionBehaviourTests {
-    @Test("23 A statement that fails in a transaction tells what SQLite says")
+    @Test("A statement that fails in a transaction tells what SQLite says", .behaviour(23))
     func aFailingStatementTellsWhatSQLiteSays() async throws {
         let database = try TestDatabase().database
         let sql = "INSERT INTO usersfail (id, name, email) VALUES (?, ?, ?)"
@@ -21,8 +21,8 @@ struct TransactionBehaviourTests {
     }
 
     @Test(
-        "31 Nobody else reads what an open transaction writes, and what it rolls back is never read",
-        arguments: [true, false])
+        "Nobody else reads what an open transaction writes, and what it rolls back is never read",
+        .behaviour(31), arguments: [true, false])
     func whatIsNotCommittedIsNotRead(isCommitted: Bool) async throws {
         let test = try TestDatabase()
         let database = test.database
@@ -48,7 +48,8 @@ struct TransactionBehaviourTests {
         for _ in 0..<10 { #expect(try await test.count("users") == (isCommitted ? 1 : 0)) }
     }
 
-    @Test("32 An insert and a delete that are rolled back are no change") func noChange() async throws {
+    @Test("An insert and a delete that are rolled back are no change", .behaviour(32))
+    func noChange() async throws {
         let test = try TestDatabase()
         try await test.insertUser("A")
         let database = try #require(test.database as? LocalDatabase)

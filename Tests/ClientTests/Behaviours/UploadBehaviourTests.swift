@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 H: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 H: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct UploadBehaviourTests {
     /// Replaces the user 'u' by a row of the service, in a checkpoint that shows write checkpoint 1.
@@ -20,7 +20,7 @@ struct UploadBehaviourTests {
         transport.requests.contains { $0.method == "GET" }
     }
 
-    @Test("112 A row whose upload fails stays, until it is uploaded and the service replaces it")
+    @Test("A row whose upload fails stays, until it is uploaded and the service replaces it", .behaviour(112))
     func aRowWhoseUploadFailsStays() async throws {
         let clock = SteppedClock()
         let bench = try ConnectedBench(environment: clock.environment)
@@ -52,7 +52,7 @@ struct UploadBehaviourTests {
         try await bench.database.close()
     }
 
-    @Test("113 What is written while the service is out of reach comes back once it is not")
+    @Test("What is written while the service is out of reach comes back once it is not", .behaviour(113))
     func whatIsWrittenOutOfReachComesBack() async throws {
         let clock = SteppedClock()
         let isReachable = Lock(false)
@@ -65,6 +65,10 @@ struct UploadBehaviourTests {
         try await wait(for: "the pause") { !clock.waiting.isEmpty }
         #expect(!bench.status.connected)
         try await bench.database.execute("INSERT INTO users (id, name) VALUES ('u', 'local write')")
+        try await wait(for: "the uploader to find no stream") {
+            bench.database.group.coordinator?.uploads.isAwaited == true
+        }
+        #expect(connector.uploads == 0)
         isReachable.withLock { $0 = true }
         // The retry delay, and what is lost of it in floating point.
         clock.advance(by: .milliseconds(101))
@@ -87,7 +91,7 @@ struct UploadBehaviourTests {
         try await rig.finishUploads()
     }
 
-    @Test("114 A write while connected is one upload") func aWriteIsOneUpload() async throws {
+    @Test("A write while connected is one upload", .behaviour(114)) func aWriteIsOneUpload() async throws {
         let transport = ScriptedTransport(answers: [.writeCheckpoint(1)])
         try await SyncRig.run(try await SyncRig(transport: transport)) { rig in
             try await connect(rig)
@@ -99,7 +103,7 @@ struct UploadBehaviourTests {
         }
     }
 
-    @Test("117 A handler that completes nothing is warned of in these words, at once")
+    @Test("A handler that completes nothing is warned of in these words, at once", .behaviour(117))
     func aHandlerThatCompletesNothingIsWarnedOf() async throws {
         let warning = """
             Potentially previously uploaded CRUD entries are still present in the upload queue. \
@@ -118,7 +122,7 @@ struct UploadBehaviourTests {
         }
     }
 
-    @Test("120 What a round has uploaded is not held against the next one")
+    @Test("What a round has uploaded is not held against the next one", .behaviour(120))
     func theNextRoundBeginsAnew() async throws {
         let transport = ScriptedTransport(answers: [.writeCheckpoint(1), .writeCheckpoint(2)])
         try await SyncRig.run(try await SyncRig(transport: transport)) { rig in
@@ -136,7 +140,7 @@ struct UploadBehaviourTests {
     }
 
     /// Where an upload throws, see `UploaderTests.uploadsWhileDisconnectedWhereTheAppWantsThat` (127).
-    @Test("126 Without a stream, where the app wants that, each write is one upload")
+    @Test("Without a stream, where the app wants that, each write is one upload", .behaviour(126))
     func eachWriteIsOneUploadWithoutAStream() async throws {
         let transport = ScriptedTransport(
             statuses: Array(repeating: 500, count: 9), answers: [.status(503)])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Client-api 7 D: what the tests beside their sources do not say of it; the numbers are those of that section.
+/// Client-api 7 D: what the tests beside their sources do not say of it.
 @Suite(.patient())
 struct WatchBehaviourTests {
     private func watch(
@@ -15,7 +15,8 @@ struct WatchBehaviourTests {
             options: WatchOptions(sql: sql, throttle: throttle) { try $0.getString(index: 0) })
     }
 
-    @Test("34 With the default throttle every row of two writes shows, and the newest state comes")
+    @Test(
+        "With the default throttle every row of two writes shows, and the newest state comes", .behaviour(34))
     func theNewestStateComes() async throws {
         let test = try TestDatabase()
         var results = try test.database.watch("SELECT name FROM users ORDER BY name") {
@@ -33,7 +34,7 @@ struct WatchBehaviourTests {
         #expect(last == ["User 1", "User 2"])
     }
 
-    @Test("38 Changes that are a throttle apart make one result each, at once")
+    @Test("Changes that are a throttle apart make one result each, at once", .behaviour(38))
     func spacedChangesMakeOneResultEach() async throws {
         let clock = SteppedClock()
         let test = try TestDatabase(environment: clock.environment)
@@ -49,7 +50,7 @@ struct WatchBehaviourTests {
         #expect(clock.waiting.isEmpty)
     }
 
-    @Test("40 A write runs the watch of its table, and not the one of another")
+    @Test("A write runs the watch of its table, and not the one of another", .behaviour(40))
     func aWriteRunsTheWatchOfItsTable() async throws {
         let test = try TestDatabase(
             schema: Schema(
@@ -67,7 +68,7 @@ struct WatchBehaviourTests {
     }
 
     /// The official JavaScript SDK gives 3 or 4; here a consumer that is busy keeps nothing waiting, so they are fewer.
-    @Test("41 A slow consumer of 25 writes gets few results, the last of them whole")
+    @Test("A slow consumer of 25 writes gets few results, the last of them whole", .behaviour(41))
     func aSlowConsumerGetsFewResults() async throws {
         let test = try TestDatabase()
         var results = try watch(test, throttle: 0.001).makeAsyncIterator()
@@ -84,7 +85,7 @@ struct WatchBehaviourTests {
         for write in writes { try await wait(forEndOf: write) }
     }
 
-    @Test("44 A watch follows its view from a local table to a synced one")
+    @Test("A watch follows its view from a local table to a synced one", .behaviour(44))
     func aWatchFollowsItsView() async throws {
         func schema(_ isSynced: Bool) -> Schema {
             Schema(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSync
 
-/// Checkpoint requests of the app (client-api 1.20; the numbers are those of its section 7 P).
+/// Checkpoint requests of the app (client-api 1.20, 7 P).
 @Suite(.patient())
 struct RequestedCheckpointTests {
     /// A database on a clock moved by hand, and a service that answers checkpoint requests as it is told.
@@ -75,7 +75,8 @@ struct RequestedCheckpointTests {
         if case CheckpointWaitError.timeout? = error as? CheckpointWaitError { true } else { false }
     }
 
-    @Test("205 In legacy mode they are not enabled, and without a connection nothing is requested")
+    @Test(
+        "In legacy mode they are not enabled, and without a connection nothing is requested", .behaviour(205))
     func withoutAConnectionOrTheModeNothingIsRequested() async throws {
         let bench = try Bench(.writeCheckpoint(1))
         func refusal() async -> CheckpointRequestError? {
@@ -105,7 +106,7 @@ struct RequestedCheckpointTests {
         await #expect(throws: PowerSyncError.self) { try await bench.database.requestCheckpoint() }
     }
 
-    @Test("206 The first stream asks with 1, the app with 2, and the next stream with 2 again")
+    @Test("The first stream asks with 1, the app with 2, and the next stream with 2 again", .behaviour(206))
     func idsFollowEachOther() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect()
@@ -120,7 +121,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("207 An answer above the id is where the next one begins")
+    @Test("An answer above the id is where the next one begins", .behaviour(207))
     func theAnswerIsTheFloor() async throws {
         let bench = try Bench(.checkpointRequest(7), .checkpointRequest(8))
         try await bench.connect()
@@ -141,7 +142,7 @@ struct RequestedCheckpointTests {
         try await own.close()
     }
 
-    @Test("208 A request is answered by the id that the service has stored")
+    @Test("A request is answered by the id that the service has stored", .behaviour(208))
     func theEffectiveIdCounts() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(5))
         try await bench.connect()
@@ -156,7 +157,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("209 It has synced once a checkpoint that shows it is complete")
+    @Test("It has synced once a checkpoint that shows it is complete", .behaviour(209))
     func itHasSyncedWithTheCheckpoint() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect()
@@ -176,7 +177,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("210 A request that does not show is sent again, until it is applied")
+    @Test("A request that does not show is sent again, until it is applied", .behaviour(210))
     func aRequestIsRepeated() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect(.requests(checkpointRequestRetryDelay: 15))
@@ -199,17 +200,18 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("A shorter time than ten seconds is not taken for the repetition")
+    @Test("A shorter time than ten seconds is not taken for the repetition", .behaviour(210))
     func theShortestPatienceIsTenSeconds() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect(.requests(checkpointRequestRetryDelay: 1))
         _ = try await bench.client.stream()
         _ = try await bench.database.requestCheckpoint()
         try await wait(for: "the patience") { bench.clock.waiting.contains(.seconds(10)) }
+        #expect(try bench.ids == ["1", "2"])
         try await bench.close()
     }
 
-    @Test("211 Disconnecting ends the wait, and the request holds for the next connection")
+    @Test("Disconnecting ends the wait, and the request holds for the next connection", .behaviour(211))
     func disconnectingEndsTheWait() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect()
@@ -242,7 +244,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("212 A service without the endpoint is named, and shows as an error of the download")
+    @Test("A service without the endpoint is named, and shows as an error of the download", .behaviour(212))
     func aServiceWithoutTheEndpointIsNamed() async throws {
         let bench = try Bench(.status(404))
         try await bench.connect()
@@ -257,7 +259,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("213 An error that shows ends the wait with its text")
+    @Test("An error that shows ends the wait with its text", .behaviour(108, 213))
     func anErrorEndsTheWait() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect()
@@ -281,7 +283,8 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("214 A cancelled wait throws CancellationError") func aCancelledWaitEnds() async throws {
+    @Test("A cancelled wait throws CancellationError", .behaviour(214))
+    func aCancelledWaitEnds() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect()
         let request = try await bench.database.requestCheckpoint()
@@ -291,7 +294,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("215 A time limit of nothing only looks, and another one counts from the wait on")
+    @Test("A time limit of nothing only looks, and another one counts from the wait on", .behaviour(215))
     func aTimeLimitEndsTheWait() async throws {
         let bench = try Bench(.checkpointRequest(1), .checkpointRequest(2))
         try await bench.connect()
@@ -310,7 +313,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("217 Lines are handled while the first request of a stream hangs")
+    @Test("Lines are handled while the first request of a stream hangs", .behaviour(217))
     func linesAreHandledMeanwhile() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -326,7 +329,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("218 A connector that stores requests, and none are made: a warning")
+    @Test("A connector that stores requests, and none are made: a warning", .behaviour(218))
     func aConnectorForNothingIsWarnedOf() async throws {
         let connector = StoringConnector(stored: 0)
         let bench = try Bench(.writeCheckpoint(1), connector: connector)
@@ -338,7 +341,7 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
-    @Test("219 A service that counts from the beginning again is told what was asked for before")
+    @Test("A service that counts from the beginning again is told what was asked for before", .behaviour(219))
     func aServiceThatForgotIsToldAgain() async throws {
         let bench = try Bench(.checkpointRequest(100), .checkpointRequest(100), .checkpointRequest(101))
         try await bench.connect()

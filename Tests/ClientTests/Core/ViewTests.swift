@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -79,7 +80,7 @@ struct ViewTests {
         #expect(try database.entries().count == 1)
     }
 
-    @Test func replaceIgnoreUpsertAndReturningDoWhatSQLiteMakesOfThem() throws {
+    @Test(.behaviour(53)) func replaceIgnoreUpsertAndReturningDoWhatSQLiteMakesOfThem() throws {
         let database = try CoreDatabase(tables: CoreDatabase.items)
         try database.execute("INSERT INTO items(id, col) VALUES ('a', 'x')")
         let duplicate = sqliteError { try database.execute("INSERT INTO items(id, col) VALUES ('a', 'y')") }

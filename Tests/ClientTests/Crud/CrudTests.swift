@@ -14,7 +14,7 @@ struct CrudTests {
         }
     }
 
-    @Test("150: transactions come whole, and completing one removes the earlier too")
+    @Test("150: transactions come whole, and completing one removes the earlier too", .behaviour(56, 60))
     func transactionsComeWholeAndCompletingOneRemovesTheEarlierToo() async throws {
         let test = try TestDatabase()
         for count in [5, 10, 15] { try await insert(count, into: test) }
@@ -48,7 +48,7 @@ struct CrudTests {
         #expect(ids == [["1"], ["2"]])
     }
 
-    @Test func iteratingAnEmptyQueueYieldsNothing() async throws {
+    @Test(.behaviour(61)) func iteratingAnEmptyQueueYieldsNothing() async throws {
         let test = try TestDatabase()
         for try await _ in test.database.getCrudTransactions() { Issue.record("The queue is empty") }
         #expect(try await test.database.getCrudBatch() == nil)
@@ -82,7 +82,7 @@ struct CrudTests {
         #expect(try await test.database.getCrudBatch(limit: limit) == nil)
     }
 
-    @Test func putPatchAndDeleteCarryWhatTheyWrote() async throws {
+    @Test(.behaviour(50, 51, 59)) func putPatchAndDeleteCarryWhatTheyWrote() async throws {
         let test = try TestDatabase()
         try await test.database.execute(
             "INSERT INTO users (id, name, favorite_number, weight) VALUES ('u', 'A', 0, 1.5)")
@@ -107,7 +107,7 @@ struct CrudTests {
         #expect(batch.crud[2].opData == nil)
     }
 
-    @Test func previousValuesMetadataAndInsertOnlyTablesArriveInTheQueue() async throws {
+    @Test(.behaviour(54, 62)) func previousValuesMetadataAndInsertOnlyTablesArriveInTheQueue() async throws {
         let test = try TestDatabase(
             schema: Schema(
                 Table(
@@ -133,7 +133,7 @@ struct CrudTests {
         #expect(try await test.target() == .max)
     }
 
-    @Test func ownWriteCheckpointIsTheTargetOnceTheQueueIsEmpty() async throws {
+    @Test(.behaviour(65)) func ownWriteCheckpointIsTheTargetOnceTheQueueIsEmpty() async throws {
         let test = try TestDatabase()
         for _ in 0..<2 { try await insert(1, into: test) }
         let first = try #require(try await test.database.getNextCrudTransaction())

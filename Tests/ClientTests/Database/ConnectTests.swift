@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.patient())
 struct ConnectTests {
-    @Test func syncedRowsAppearAndTheStatusTellsSo() async throws {
+    @Test(.behaviour(72)) func syncedRowsAppearAndTheStatusTellsSo() async throws {
         let start = Date()
         let bench = try ConnectedBench()
         let database = bench.database
@@ -47,7 +47,7 @@ struct ConnectTests {
         try await database.close()
     }
 
-    @Test func requestCarriesTheOptions() async throws {
+    @Test(.behaviour(89, 90, 91, 92, 136)) func requestCarriesTheOptions() async throws {
         let bench = try ConnectedBench()
         try await bench.connect(
             options: ConnectOptions(
@@ -59,13 +59,14 @@ struct ConnectTests {
         #expect(body["app_metadata"] == .object([JSONMember("app_version", .string("1.0.0"))]))
         #expect(body["streams"]?["include_defaults"] == .bool(false))
         let request = bench.transport.requests[0]
+        #expect(request.method == "POST")
         #expect(request.url == "https://powersynctest.example.org/sync/stream")
         #expect(request.headers.contains(SyncHTTPHeader("Authorization", "Token test-token")))
         #expect(request.headers.contains { $0.name == "User-Agent" && $0.value.contains("powersync-swift/") })
         try await bench.database.close()
     }
 
-    @Test func disconnectingAndConnectingAgainWorksAnyNumberOfTimes() async throws {
+    @Test(.behaviour(95)) func disconnectingAndConnectingAgainWorksAnyNumberOfTimes() async throws {
         let bench = try ConnectedBench()
         let connector = TestConnector()
         for round in 0..<3 {
@@ -82,7 +83,7 @@ struct ConnectTests {
         try await bench.database.close()
     }
 
-    @Test func lastOfManyConnectsWinsAndNoneBetweenOpensAStream() async throws {
+    @Test(.behaviour(98)) func lastOfManyConnectsWinsAndNoneBetweenOpensAStream() async throws {
         let bench = try ConnectedBench(environment: SteppedClock().environment)
         let gate = Gate()
         defer { gate.open() }
@@ -108,7 +109,7 @@ struct ConnectTests {
         #expect(!bench.transport.streams.contains { !$0.isCancelled })
     }
 
-    @Test func cancellingTheTaskThatConnectedKeepsSyncing() async throws {
+    @Test(.behaviour(94)) func cancellingTheTaskThatConnectedKeepsSyncing() async throws {
         let bench = try ConnectedBench()
         let task = Task {
             try await bench.connect()
@@ -119,12 +120,17 @@ struct ConnectTests {
         let stream = try await bench.stream()
         task.cancel()
         try await task.value
-        bench.completeEmptyCheckpoint(stream)
-        try await bench.database.waitForFirstSync()
+        stream.send(SyncLines.checkpoint(0, [.init("b", count: 0)]))
+        try await wait(for: "the download") { bench.status.downloading || stream.isCancelled }
+        #expect(bench.status.downloading)
+        stream.send(SyncLines.complete(0))
+        try await wait(for: "its end") { bench.status.hasSynced == true || stream.isCancelled }
+        #expect(bench.status.hasSynced == true && bench.status.connected)
         try await bench.database.close()
     }
 
-    @Test func localWriteIsUploadedThenReplacedByTheServiceWithNothingBetween() async throws {
+    @Test(.behaviour(111))
+    func localWriteIsUploadedThenReplacedByTheServiceWithNothingBetween() async throws {
         let bench = try ConnectedBench()
         let database = bench.database
         try await database.execute("INSERT INTO users (id, name) VALUES ('u', 'local write')")
@@ -151,6 +157,7 @@ struct ConnectTests {
             if names == ["from server"] { break }
         }
         #expect(seen.allSatisfy { $0 == ["local write"] || $0 == ["from server"] })
+        #expect(seen.last == ["from server"])
         try await wait(for: "the upload") { !bench.status.uploading }
         try await database.close()
     }
@@ -210,7 +217,7 @@ struct ConnectTests {
         try await bench.database.close()
     }
 
-    @Test func clearingEndsTheStreamFirst() async throws {
+    @Test(.behaviour(88)) func clearingEndsTheStreamFirst() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
         let stream = try await bench.stream()

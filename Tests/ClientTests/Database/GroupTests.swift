@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.patient())
 struct GroupTests {
-    @Test func secondInstanceIsWarnedOfAndSharesConnections() async throws {
+    @Test(.behaviour(177, 178)) func secondInstanceIsWarnedOfAndSharesConnections() async throws {
         let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
         let b = try TestDatabase(folder: folder, name: "x/../test.db")
@@ -67,7 +67,7 @@ struct GroupTests {
         try await b.database.close()
     }
 
-    @Test func noWarningOnceTheFirstIsClosed() async throws {
+    @Test(.behaviour(177)) func noWarningOnceTheFirstIsClosed() async throws {
         let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)
         try await a.insertUser("A")
@@ -99,7 +99,7 @@ struct GroupTests {
         try await c.database.close()
     }
 
-    @Test func writesOfAnotherProcessReachTheWatchAndItsEntriesTheUploads() async throws {
+    @Test(.behaviour(179)) func writesOfAnotherProcessReachTheWatchAndItsEntriesTheUploads() async throws {
         let bench = try ConnectedBench()
         let connector = TestConnector()
         try await bench.connect(connector)

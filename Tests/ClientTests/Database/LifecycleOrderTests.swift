@@ -170,7 +170,7 @@ struct LifecycleOrderTests {
         }
     }
 
-    @Test func theSchemaIsFixedFromConnectingToDisconnecting() async throws {
+    @Test(.behaviour(93)) func theSchemaIsFixedFromConnectingToDisconnecting() async throws {
         let bench = try ConnectedBench(transport: ScriptedTransport(statuses: [500]))
         let database = bench.database
         func refuse() async {

@@ -295,7 +295,7 @@ struct LifecycleTests {
         return environment
     }()
 
-    @Test func openingWaitsForAnotherProcessToLetGo() async throws {
+    @Test(.behaviour(174)) func openingWaitsForAnotherProcessToLetGo() async throws {
         let folder = try TemporaryDirectory()
         let (held, holder) = try hold(folder.file())
         let test = try TestDatabase(folder: folder, environment: Self.patient)
@@ -308,7 +308,7 @@ struct LifecycleTests {
         held.wait()
     }
 
-    @Test func openingGivesUpAfterFiveSeconds() async throws {
+    @Test(.behaviour(175)) func openingGivesUpAfterFiveSeconds() async throws {
         let folder = try TemporaryDirectory()
         let (held, holder) = try hold(folder.file())
         defer {
@@ -331,7 +331,7 @@ struct LifecycleTests {
         #expect(clock.now == .milliseconds(4810))
     }
 
-    @Test func waitingForTheFileCanBeCancelled() async throws {
+    @Test(.behaviour(176)) func waitingForTheFileCanBeCancelled() async throws {
         let folder = try TemporaryDirectory()
         let (held, holder) = try hold(folder.file())
         defer {

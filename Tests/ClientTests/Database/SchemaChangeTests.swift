@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.patient())
 struct SchemaChangeTests {
-    @Test func newSchemaKeepsTheRows() async throws {
+    @Test(.behaviour(166)) func newSchemaKeepsTheRows() async throws {
         let test = try TestDatabase()
         try await test.insertUser("A")
         _ = try await test.count("users")
@@ -56,7 +56,7 @@ struct SchemaChangeTests {
         #expect(test.log.warnings(containing: "tooManyColumns") == 1)
     }
 
-    @Test func clearingRemovesRowsAndQueueAndForgetsWhatWasSynced() async throws {
+    @Test(.behaviour(88)) func clearingRemovesRowsAndQueueAndForgetsWhatWasSynced() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)
         try await test.insertUser("A")

@@ -43,9 +43,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ServiceFailure.all) func theStatusTellsItInPlainWords(_ failure: ServiceFailure)
-        async throws
-    {
+    @Test(.behaviour(86), arguments: ServiceFailure.all)
+    func theStatusTellsItInPlainWords(_ failure: ServiceFailure) async throws {
         let server = try RawServer(failure.script)
         let test = try TestDatabase()
         let told = try await connect(

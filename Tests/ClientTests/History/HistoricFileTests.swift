@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -63,7 +64,9 @@ struct HistoricFileTests {
         #expect(try texts(after, "SELECT id, data FROM ps_crud WHERE id < 9 ORDER BY id") == queue)
     }
 
-    @Test("54: what a file of every version knows of its sync is kept", arguments: HistoricFile.names)
+    @Test(
+        "54: what a file of every version knows of its sync is kept", .behaviour(110),
+        arguments: HistoricFile.names)
     func keepsItsSyncState(_ name: String) async throws {
         let file = try HistoricFile(name)
         let database = try open(file)

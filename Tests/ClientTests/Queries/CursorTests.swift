@@ -69,7 +69,7 @@ struct CursorTests {
         #expect(throws: SqlCursorError.self) { try cursor.getData(name: "2") }
     }
 
-    @Test func nullIsNilForOptionalGetters() async throws {
+    @Test(.behaviour(17)) func nullIsNilForOptionalGetters() async throws {
         try await read("SELECT NULL AS a") { cursor throws -> Void in
             #expect(try cursor.getIntOptional(name: "a") == nil)
             #expect(try cursor.getInt64Optional(name: "a") == nil)
@@ -80,7 +80,7 @@ struct CursorTests {
         }
     }
 
-    @Test func nullNamesTheColumnAsItWasAskedFor() async throws {
+    @Test(.behaviour(19)) func nullNamesTheColumnAsItWasAskedFor() async throws {
         try await read("SELECT NULL AS description") { cursor throws -> Void in
             let error = #expect(throws: SqlCursorError.self) { try cursor.getString(name: "description") }
             #expect(error?.localizedDescription == "SqlCursorError:nullValueFound:description")
@@ -93,7 +93,7 @@ struct CursorTests {
         }
     }
 
-    @Test func unknownNamesAreAnErrorForEveryGetter() async throws {
+    @Test(.behaviour(18)) func unknownNamesAreAnErrorForEveryGetter() async throws {
         try await read("SELECT 1 AS id") { cursor throws -> Void in
             for get in [
                 { try cursor.getString(name: "missing") },

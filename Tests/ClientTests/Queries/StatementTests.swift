@@ -14,7 +14,7 @@ struct Badge: PowerSyncDataTypeConvertible, Sendable {
 
 @Suite(.patient())
 struct StatementTests {
-    @Test func rowsAreReadByNameInTheirOrder() async throws {
+    @Test(.behaviour(5)) func rowsAreReadByNameInTheirOrder() async throws {
         let test = try TestDatabase()
         for name in ["B", "A"] { try await test.insertUser(name) }
         let users: [(String, String)] = try await test.database.getAll(
@@ -24,7 +24,7 @@ struct StatementTests {
         #expect(users.map(\.1) == ["A@example.org", "B@example.org"])
     }
 
-    @Test(arguments: ["execute", "get", "getOptional", "getAll"])
+    @Test(.behaviour(3), arguments: ["execute", "get", "getOptional", "getAll"])
     func errorsTellCodeMessageAndStatement(_ call: String) async throws {
         let database = try TestDatabase().database
         let sql =
@@ -43,7 +43,7 @@ struct StatementTests {
                 == "SQLite failure (code 1): SQL logic error, no such table: usersfail for SQL: \(sql)")
     }
 
-    @Test func missingRowIsNilOrAnError() async throws {
+    @Test(.behaviour(4)) func missingRowIsNilOrAnError() async throws {
         let test = try TestDatabase()
         let sql = "SELECT name FROM users WHERE id = ?"
         let missing = try await test.database.getOptional(sql: sql, parameters: ["9"]) {
@@ -62,7 +62,7 @@ struct StatementTests {
         #expect(found == "Test User")
     }
 
-    @Test func everyParameterTypeComesBackAsItWasBound() async throws {
+    @Test(.behaviour(8)) func everyParameterTypeComesBackAsItWasBound() async throws {
         let database = try TestDatabase().database
         let nested: String? = nil
         let row = try await database.get(
@@ -133,7 +133,7 @@ struct StatementTests {
         }
     }
 
-    @Test func mapperErrorsPassUnchanged() async throws {
+    @Test(.behaviour(6)) func mapperErrorsPassUnchanged() async throws {
         let database = try TestDatabase().database
         await #expect(throws: TestError(text: "cursor error")) {
             try await database.get("SELECT 1") { _ -> Int in throw TestError(text: "cursor error") }
@@ -147,7 +147,7 @@ struct StatementTests {
         #expect(error?.localizedDescription == "cursor error")
     }
 
-    @Test func queriesInsideAMapperWork() async throws {
+    @Test(.behaviour(29)) func queriesInsideAMapperWork() async throws {
         let database = try TestDatabase().database
         let doubled = try await database.readTransaction { transaction in
             try transaction.getAll(sql: "VALUES (1),(2),(3)", parameters: []) { cursor in
@@ -177,7 +177,7 @@ struct StatementTests {
         #expect(try await database.execute("INSERT INTO plain VALUES ('a'), ('b')") == 2)
     }
 
-    @Test func fullTextSearchIsBuiltIn() async throws {
+    @Test(.behaviour(9)) func fullTextSearchIsBuiltIn() async throws {
         let database = try TestDatabase().database
         let isThere = try await database.get("SELECT sqlite_compileoption_used('ENABLE_FTS5')") {
             try $0.getBoolean(index: 0)

@@ -10,7 +10,7 @@ import Testing
 struct TransactionTests {
     private static let insert = "INSERT INTO users (id, name) VALUES (?, ?)"
 
-    @Test func writesOfATransactionAppearTogether() async throws {
+    @Test(.behaviour(21, 22, 26)) func writesOfATransactionAppearTogether() async throws {
         let test = try TestDatabase()
         try await test.database.writeTransaction { transaction in
             for index in 0..<100 {
@@ -38,7 +38,7 @@ struct TransactionTests {
         #expect(try await test.count("ps_crud") == 1)
     }
 
-    @Test func failureLeavesNeitherRowsNorQueueEntries() async throws {
+    @Test(.behaviour(24)) func failureLeavesNeitherRowsNorQueueEntries() async throws {
         let test = try TestDatabase()
         await #expect(throws: PowerSyncError.self) {
             try await test.database.writeTransaction { transaction in
@@ -74,7 +74,7 @@ struct TransactionTests {
         #expect(try await test.count("plain") == 0)
     }
 
-    @Test func anyValueIsReturned() async throws {
+    @Test(.behaviour(27)) func anyValueIsReturned() async throws {
         let database = try TestDatabase().database
         let nothing = try await database.writeTransaction { _ in nil as Any? }
         #expect(nothing == nil)
@@ -82,7 +82,7 @@ struct TransactionTests {
         #expect(text == "Hello")
     }
 
-    @Test func writeLockKeepsWhatRanBeforeItsError() async throws {
+    @Test(.behaviour(25)) func writeLockKeepsWhatRanBeforeItsError() async throws {
         let test = try TestDatabase()
         await #expect(throws: TestError.self) {
             try await test.database.writeLock { connection in
@@ -93,7 +93,7 @@ struct TransactionTests {
         #expect(try await test.count("users") == 1)
     }
 
-    @Test func readersCannotWrite() async throws {
+    @Test(.behaviour(26, 28)) func readersCannotWrite() async throws {
         let test = try TestDatabase()
         let error = await #expect(throws: PowerSyncError.self) {
             try await test.database.readTransaction { transaction in
@@ -104,7 +104,7 @@ struct TransactionTests {
         #expect(error?.errorDescription?.contains("attempt to write a readonly database") == true)
     }
 
-    @Test func readTransactionSeesOneStateOfTheData() async throws {
+    @Test(.behaviour(30)) func readTransactionSeesOneStateOfTheData() async throws {
         let test = try TestDatabase()
         try await test.insertUser("before")
         let wrote = BlockingGate()

@@ -16,7 +16,7 @@ struct WatchTests {
             options: WatchOptions(sql: sql, throttle: throttle) { try $0.getString(index: 0) })
     }
 
-    @Test func firstResultComesAtOnceAlsoIfEmptyThenOneAfterEachChange() async throws {
+    @Test(.behaviour(37)) func firstResultComesAtOnceAlsoIfEmptyThenOneAfterEachChange() async throws {
         let test = try TestDatabase()
         var results = try watch(test).makeAsyncIterator()
         #expect(try await results.next() == [])
@@ -57,7 +57,7 @@ struct WatchTests {
         #expect(watched.results == [["A"], ["A", "B"]])
     }
 
-    @Test func changesWithinTheThrottleMakeOneResultAndTheLastIsNeverLost() async throws {
+    @Test(.behaviour(39)) func changesWithinTheThrottleMakeOneResultAndTheLastIsNeverLost() async throws {
         let clock = SteppedClock()
         let test = try TestDatabase(environment: clock.environment)
         let watched = Collected(try watch(test, throttle: 0.2))
@@ -188,7 +188,7 @@ struct WatchTests {
         #expect(users.results == [[], ["A"]])
     }
 
-    @Test func writeLockThatFailsStillTellsWhatItCommitted() async throws {
+    @Test(.behaviour(25)) func writeLockThatFailsStillTellsWhatItCommitted() async throws {
         let test = try TestDatabase()
         var results = try watch(test).makeAsyncIterator()
         #expect(try await results.next() == [])
@@ -202,7 +202,7 @@ struct WatchTests {
         #expect(try await results.next() == ["test user"])
     }
 
-    @Test func invalidQueryThrowsOnceThenEnds() async throws {
+    @Test(.behaviour(35, 42)) func invalidQueryThrowsOnceThenEnds() async throws {
         let test = try TestDatabase()
         var results = try watch(test, "SELECT name FROM usersfail ORDER BY id").makeAsyncIterator()
         let error = await #expect(throws: PowerSyncError.self) { try await results.next() }
@@ -210,7 +210,7 @@ struct WatchTests {
         #expect(try await results.next() == nil)
     }
 
-    @Test func mapperErrorReachesTheConsumer() async throws {
+    @Test(.behaviour(36)) func mapperErrorReachesTheConsumer() async throws {
         let test = try TestDatabase()
         try await test.insertUser("A")
         var results = try test.database.watch(Self.names) { _ -> Int in throw TestError(text: "cursor error")
@@ -232,7 +232,7 @@ struct WatchTests {
         try await wait(for: "the first task to get the change") { first.results == [[], ["A"]] }
     }
 
-    @Test func cancellingTheConsumerEndsItWithoutErrorAndForgetsIt() async throws {
+    @Test(.behaviour(43)) func cancellingTheConsumerEndsItWithoutErrorAndForgetsIt() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)
         let (firsts, first) = AsyncStream.makeStream(of: Void.self)
@@ -251,7 +251,7 @@ struct WatchTests {
         #expect(database.changes.watcherCount == 0)
     }
 
-    @Test func leavingTheLoopForgetsTheWatch() async throws {
+    @Test(.behaviour(43)) func leavingTheLoopForgetsTheWatch() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)
         for try await _ in try watch(test) { break }
@@ -337,7 +337,7 @@ struct WatchTests {
         }
     }
 
-    @Test func externalMarkerRunsAnyWatchAgain() async throws {
+    @Test(.behaviour(179)) func externalMarkerRunsAnyWatchAgain() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)
         var results = try watch(test).makeAsyncIterator()

@@ -1,3 +1,4 @@
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -21,13 +22,15 @@ struct TableValidationTests {
             failure(table([.text("name"), .integer("age")], [.ascending(name: "i", column: "age")])) == nil)
     }
 
-    @Test func columnsAreLimited() {
+    @Test(.behaviour(150)) func columnsAreLimited() {
         #expect(failure(table((0..<63).map { .text("c\($0)") })) == nil)
         #expect(
             failure(table((0..<64).map { .text("c\($0)") })) == #"tooManyColumns(tableName: "t", count: 64)"#)
     }
 
-    @Test(arguments: ["my view", "my'view", "a\"b", "a%", "a,b", "a.b", "a#", "a[", "a]", "a\tb"])
+    @Test(
+        .behaviour(151, 154, 156),
+        arguments: ["my view", "my'view", "a\"b", "a%", "a,b", "a.b", "a#", "a[", "a]", "a\tb"])
     func forbiddenCharactersInNames(_ name: String) {
         let view = Table(name: "t", columns: [], viewNameOverride: name)
         guard case .failure(let error) = Result(catching: { try view.validate() }),
@@ -39,14 +42,14 @@ struct TableValidationTests {
                 == true)
     }
 
-    @Test func columnsAreChecked() {
+    @Test(.behaviour(152, 153)) func columnsAreChecked() {
         #expect(failure(table([.text("id")])) == #"customIdColumn(tableName: "t")"#)
         #expect(
             failure(table([.text("a"), .integer("a")]))
                 == #"duplicateColumn(tableName: "t", columnName: "a")"#)
     }
 
-    @Test func indexesAreChecked() {
+    @Test(.behaviour(155, 157)) func indexesAreChecked() {
         let index = Index.ascending(name: "i", column: "name")
         #expect(
             failure(table([.text("name")], [index, index]))
@@ -56,7 +59,7 @@ struct TableValidationTests {
                 == #"columnNotFound(tableName: "t", columnName: "other", indexName: "i")"#)
     }
 
-    @Test func localTablesTrackNothing() {
+    @Test(.behaviour(158, 159)) func localTablesTrackNothing() {
         let metadata = Table(name: "t", columns: [], localOnly: true, trackMetadata: true)
         #expect(failure(metadata) == #"metadataForLocalTable(tableName: "t")"#)
         let previous = Table(

@@ -149,7 +149,7 @@ import Testing
         #expect(status.current?.priorities.isEmpty == true)
     }
 
-    @Test func nothingIsToldThatIsAsItWas() async throws {
+    @Test(.behaviour(68)) func nothingIsToldThatIsAsItWas() async throws {
         let status = SharedStatus()
         let witness = Witness(of: status)
         let hub = SyncStatusHub(of: status)

@@ -18,7 +18,7 @@ struct SyncStatusTests {
         SyncStatusValue(snapshot: snapshot(change), isLoaded: true)
     }
 
-    @Test func flowBeginsWithTheCurrentStatusAndKeepsEachLaterOne() async throws {
+    @Test(.behaviour(68)) func flowBeginsWithTheCurrentStatusAndKeepsEachLaterOne() async throws {
         let status = SharedStatus()
         let feed = StatusFeed(of: status)
         status.tell(snapshot { $0.iteration.connecting = true })
@@ -98,7 +98,7 @@ struct SyncStatusTests {
         #expect(status.lastSyncedAt == nil)
     }
 
-    @Test func completeSyncImpliesEveryPriority() {
+    @Test(.behaviour(73)) func completeSyncImpliesEveryPriority() {
         let status = value {
             $0.iteration.priorities = [
                 PrioritySyncState(priority: PrioritySyncState.fullSync, lastSyncedAt: 1_740_823_200_000_000)
@@ -150,7 +150,7 @@ struct SyncStatusTests {
             value { $0.uploadError = TestError(text: "up") }.anyError as? TestError == TestError(text: "up"))
     }
 
-    @Test func prioritiesAreOrderedByUrgency() throws {
+    @Test(.behaviour(73)) func prioritiesAreOrderedByUrgency() throws {
         #expect(BucketPriority(0) > BucketPriority(3))
         #expect(BucketPriority.fullSyncPriority < .defaultPriority)
         let decoder = JSONDecoder()
@@ -166,7 +166,7 @@ struct SyncStatusTests {
         #expect(entry.hasSynced == true)
     }
 
-    @Test @MainActor func observableStatusIsOneObjectThatTellsOfChanges() async throws {
+    @Test(.behaviour(69)) @MainActor func observableStatusIsOneObjectThatTellsOfChanges() async throws {
         let shared = SharedStatus()
         let status = LiveSyncStatus(feed: StatusFeed(of: shared))
         let observable = status.observable

@@ -13,7 +13,7 @@ struct StreamSubscriptionTests {
         try bench.transport.body(index)["streams"]?["subscriptions"]?.arrayValue ?? []
     }
 
-    @Test func subscribingOfflineShowsAtOnceAndIsRequestedInOrder() async throws {
+    @Test(.behaviour(137)) func subscribingOfflineShowsAtOnceAndIsRequestedInOrder() async throws {
         let bench = try ConnectedBench()
         let a = try await bench.database.syncStream(name: "a", params: ["foo": .string("a")]).subscribe()
         #expect(bench.status.forStream(stream: a)?.subscription.hasExplicitSubscription == true)
@@ -27,6 +27,7 @@ struct StreamSubscriptionTests {
         let stream = try await bench.stream()
         let subscriptions = try requested(bench, 0)
         #expect(subscriptions.map { $0["stream"]?.stringValue } == ["a", "b"])
+        #expect(subscriptions.map { $0["parameters"]?.text } == [#"{"foo":"a"}"#, #"{"foo":"b"}"#])
         #expect(subscriptions.map { $0["override_priority"]?.int64Value } == [nil, 1])
         let waiting = Task { try await b.waitForFirstSync() }
         stream.send(
@@ -80,7 +81,7 @@ struct StreamSubscriptionTests {
         try await bench.database.close()
     }
 
-    @Test func parametersKeepTheirTypesWhateverTheirOrder() async throws {
+    @Test(.behaviour(147)) func parametersKeepTheirTypesWhateverTheirOrder() async throws {
         let bench = try ConnectedBench()
         let parameters: JsonParam = [
             "text": .string("t"), "one": .int(1), "zero": .int(0), "double": .double(1.23),
@@ -114,7 +115,7 @@ struct StreamSubscriptionTests {
         try await bench.database.close()
     }
 
-    @Test func subscribingWhileConnectedOpensAStreamThatAsksForIt() async throws {
+    @Test(.behaviour(142)) func subscribingWhileConnectedOpensAStreamThatAsksForIt() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
         let first = try await bench.stream()
@@ -129,7 +130,7 @@ struct StreamSubscriptionTests {
         try await bench.database.close()
     }
 
-    @Test func streamIsHeldAsLongAsOneOfItsHandlesAndGivingUpTwiceCountsOnce() async throws {
+    @Test(.behaviour(144)) func streamIsHeldAsLongAsOneOfItsHandlesAndGivingUpTwiceCountsOnce() async throws {
         let bench = try ConnectedBench()
         let stream = bench.database.syncStream(name: "a", params: nil)
         let first = try await stream.subscribe(ttl: 0, priority: nil)
@@ -156,7 +157,7 @@ struct StreamSubscriptionTests {
         #expect(bench.database.group.streams.active.isEmpty)
     }
 
-    @Test func unsubscribingAllEndsItAndMakesHandlesInert() async throws {
+    @Test(.behaviour(145)) func unsubscribingAllEndsItAndMakesHandlesInert() async throws {
         let bench = try ConnectedBench()
         let stream = bench.database.syncStream(name: "a", params: nil)
         let old = try await stream.subscribe()

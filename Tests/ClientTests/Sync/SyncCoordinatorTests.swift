@@ -11,7 +11,7 @@ import Testing
     private let first = SyncLines.data("b", SyncLines.put(1, "r1", checksum: 5))
     private let second = SyncLines.data("b", SyncLines.put(2, "r2", checksum: 6))
 
-    @Test func opensAStreamAndShowsWhatArrives() async throws {
+    @Test(.behaviour(92)) func opensAStreamAndShowsWhatArrives() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
             try await wait(for: "the connection") { await rig.status.connected }
@@ -57,7 +57,7 @@ import Testing
         #expect(rig.fetches == 2)
     }
 
-    @Test func anUnauthorizedStreamMakesTheNextAttemptFetchANewToken() async throws {
+    @Test(.behaviour(107, 130)) func anUnauthorizedStreamMakesTheNextAttemptFetchANewToken() async throws {
         try await SyncRig.run(try await SyncRig(transport: ScriptedTransport(statuses: [401]))) { rig in
             _ = try await rig.stream(0)
             #expect(try await rig.pause() == .seconds(5))
@@ -70,6 +70,8 @@ import Testing
             #expect(rig.transport.requests.map { $0.headers[0].value } == ["Token token-1", "Token token-2"])
             stream.send(SyncLines.checkpoint(0, []), SyncLines.complete(0))
             try await wait(for: "the error to go") { await rig.status.downloadError == nil }
+            #expect(await rig.status.connected)
+            #expect(rig.fetches == 2)
         }
     }
 
@@ -84,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func aResponseThatIsNoStreamIsAnError() async throws {
+    @Test(.behaviour(86)) func aResponseThatIsNoStreamIsAnError() async throws {
         let transport = ScriptedTransport()
         transport.setContentType("text/html")
         try await SyncRig.run(try await SyncRig(transport: transport)) { rig in
@@ -95,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aTokenThatExpiresSoonIsReplacedWhileTheStreamGoesOn() async throws {
+    @Test(.behaviour(132)) func aTokenThatExpiresSoonIsReplacedWhileTheStreamGoesOn() async throws {
         let gate = AsyncFlag()
         let rig = try await SyncRig(fetch: { number in
             if number == 2 { try await gate.wait() }
@@ -107,6 +109,7 @@ import Testing
             try await wait(for: "a prefetch") { rig.fetches == 2 }
             stream.send(SyncLines.checkpoint(1, [.init("b")]))
             try await wait(for: "the stream to go on") { await rig.status.downloading != nil }
+            #expect(await rig.status.connected)
             gate.raise()
             _ = try await rig.stream(1)
             #expect(rig.transport.requests[1].headers[0].value == "Token token-2")
@@ -140,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func aFailedPrefetchIsAWarningOnly() async throws {
+    @Test(.behaviour(135)) func aFailedPrefetchIsAWarningOnly() async throws {
         let rig = try await SyncRig(fetch: { number in
             if number == 2 { throw ScriptError("offline") }
             return SyncCredentials(endpoint: "https://service.test", token: "t")
@@ -191,7 +194,7 @@ import Testing
         }
     }
 
-    @Test func withoutCredentialsItTriesAgain() async throws {
+    @Test(.behaviour(133)) func withoutCredentialsItTriesAgain() async throws {
         let rig = try await SyncRig(fetch: { number in
             number == 1 ? nil : SyncCredentials(endpoint: "https://service.test", token: "t")
         })
@@ -204,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func aCutInTheMiddleOfALineGoesOnBehindTheLastStoredOperation() async throws {
+    @Test(.behaviour(106)) func aCutInTheMiddleOfALineGoesOnBehindTheLastStoredOperation() async throws {
         for isCut in [true, false] {
             try await SyncRig.run(try await SyncRig()) { rig in
                 let stream = try await rig.stream(0)
@@ -280,7 +283,7 @@ import Testing
         }
     }
 
-    @Test func chunksMayBeCutAnywhere() async throws {
+    @Test(.behaviour(104, 105)) func chunksMayBeCutAnywhere() async throws {
         try await SyncRig.run(try await SyncRig()) { rig in
             let stream = try await rig.stream(0)
             let text =

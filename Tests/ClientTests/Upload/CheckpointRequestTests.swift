@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test("216 A write that needs a checkpoint ends the pause before the next stream, once")
+    @Test("A write that needs a checkpoint ends the pause before the next stream, once", .behaviour(216))
     func aWriteDuringAPauseReconnects() async throws {
         let rig = try await SyncRig(
             transport: ScriptedTransport(answers: [

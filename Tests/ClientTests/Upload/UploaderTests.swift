@@ -27,7 +27,7 @@ import Testing
         rig.transport.requests.filter { $0.method == "GET" }
     }
 
-    @Test func aLocalWriteIsUploadedAndAcknowledgedThroughTheStream() async throws {
+    @Test(.behaviour(121)) func aLocalWriteIsUploadedAndAcknowledgedThroughTheStream() async throws {
         try await SyncRig.run(try await SyncRig(transport: Self.transport(.writeCheckpoint(7)))) { rig in
             let stream = try await connect(rig)
             try await rig.restThrottle()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("R6 The checkpoint that came during the upload is applied when the round ends")
+    @Test("R6 The checkpoint that came during the upload is applied when the round ends", .behaviour(118, 119))
     func theCheckpointThatCameDuringTheUploadIsAppliedWhenTheRoundEnds() async throws {
         let uploading = AsyncFlag()
         let release = AsyncFlag()
@@ -75,6 +75,7 @@ import Testing
             try await wait(for: "the checkpoint to be blocked") {
                 rig.log.filter { $0.contains("due to local data") }.count == 2
             }
+            #expect(try await rig.items() == ["local"])
             release.raise()
             try await wait(for: "the checkpoint to be applied") { try await rig.items() == ["remote"] }
             try await wait(for: "the app to be told") {
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("R1 A failed upload is repeated after the delay, until it succeeds, and its error goes")
+    @Test("R1 A failed upload is repeated after the delay, until it succeeds, and its error goes", .behaviour(87, 115))
     func aFailedUploadIsRepeatedAfterTheDelayAndItsErrorGoes() async throws {
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(1)),
@@ -105,6 +106,7 @@ import Testing
                 rig.clock.advance(by: .seconds(5))
             }
             try await wait(for: "the error to go") { await rig.status.uploadError == nil }
+            try await rig.finishUploads()
             #expect(rig.uploads == 3)
             #expect(rig.log.contains("ERROR Error uploading crud: refused 1"))
         }
@@ -210,7 +212,7 @@ import Testing
         }
     }
 
-    @Test func severalTransactionsAreUploadedWithoutThrottleInOneRound() async throws {
+    @Test(.behaviour(116, 121)) func severalTransactionsAreUploadedWithoutThrottleInOneRound() async throws {
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(1)),
             upload: { _, pool in
@@ -247,7 +249,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsUploadedBeforeAStreamIsOpen() async throws {
+    @Test(.behaviour(128)) func nothingIsUploadedBeforeAStreamIsOpen() async throws {
         let transport = ScriptedTransport(statuses: [500], answers: [.writeCheckpoint(1)])
         let rig = try await SyncRig(transport: transport)
         try await rig.writeLocally()
@@ -280,7 +282,7 @@ import Testing
         }
     }
 
-    @Test func uploadsWhileDisconnectedWhereTheAppWantsThat() async throws {
+    @Test(.behaviour(127)) func uploadsWhileDisconnectedWhereTheAppWantsThat() async throws {
         let transport = ScriptedTransport(statuses: Array(repeating: 500, count: 9))
         let rig = try await SyncRig(
             transport: transport, options: { $0.uploadsWhileDisconnected = true },
@@ -297,7 +299,7 @@ import Testing
         }
     }
 
-    @Test func aKeepaliveTriggersAnUpload() async throws {
+    @Test(.behaviour(124)) func aKeepaliveTriggersAnUpload() async throws {
         let rig = try await SyncRig(transport: Self.transport(.writeCheckpoint(1)))
         try await SyncRig.run(rig) { rig in
             let stream = try await connect(rig)
@@ -306,12 +308,16 @@ import Testing
             try await rig.pool.write { connection in
                 try connection.transaction { try connection.run("INSERT INTO items(id) VALUES ('x')") }
             }
+            #expect(rig.uploads == 0)
             stream.send(SyncLines.tokenExpires(in: 3600))
-            try await wait(for: "the upload") { try await target(rig) == 1 }
+            try await wait(for: "the line to be handled") { stream.isIdle }
+            try await rig.finishUploads()
+            #expect(rig.uploads == 1)
+            #expect(try await target(rig) == 1)
         }
     }
 
-    @Test func losingTheStreamEndsTheRetryDelayAndTheNextOneBeginsAnew() async throws {
+    @Test(.behaviour(125)) func losingTheStreamEndsTheRetryDelayAndTheNextOneBeginsAnew() async throws {
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(1)), options: { $0.retryDelay = .seconds(60) },
             upload: { number, pool in
@@ -333,7 +339,7 @@ import Testing
         }
     }
 
-    @Test("R3 A write during the request for a write checkpoint makes that useless, and is uploaded")
+    @Test("R3 A write during the request for a write checkpoint makes that useless, and is uploaded", .behaviour(122))
     func aWriteDuringTheRequestMakesTheWriteCheckpointUseless() async throws {
         let pool = Lock<SQLitePool?>(nil)
         let hasWritten = Lock(false)
@@ -358,7 +364,7 @@ import Testing
         }
     }
 
-    @Test func aTargetOfTheAppsOwnMakesNoRequest() async throws {
+    @Test(.behaviour(123)) func aTargetOfTheAppsOwnMakesNoRequest() async throws {
         let rig = try await SyncRig(upload: { _, pool in
             try await pool.write { connection in
                 try connection.run("DELETE FROM ps_crud")

@@ -1,3 +1,4 @@
+import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
@@ -33,7 +34,7 @@ struct KeyVectorTests {
     }
 
     @Test(
-        "145: keys of a file are repaired when it opens, and the file is marked",
+        "145: keys of a file are repaired when it opens, and the file is marked", .behaviour(110),
         arguments: ["v4-javascript", "v12-javascript"])
     func repairsAFile(_ name: String) throws {
         let database = try HistoricFile(name).open()

@@ -4,7 +4,7 @@ import Testing
 
 /// Vectors of client-core 9 that only the SDK can show.
 @Suite(.patient()) struct SDKVectorTests {
-    @Test("92: each priority is shown when it is complete, and the whole at the end")
+    @Test("92: each priority is shown when it is complete, and the whole at the end", .behaviour(81))
     func prioritiesOneByOne() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
@@ -26,6 +26,8 @@ import Testing
             stream.send(put(priority), SyncLines.partial(priority, 4))
             try await bench.database.waitForFirstSync(priority: Int32(priority))
             #expect(try await users() == priority + 1)
+            #expect(bench.status.statusForPriority(BucketPriority(Int32(priority))).hasSynced == true)
+            #expect(bench.status.statusForPriority(BucketPriority(3)).hasSynced == false)
             #expect(bench.status.hasSynced == false)
         }
         stream.send(put(3), SyncLines.complete(4))

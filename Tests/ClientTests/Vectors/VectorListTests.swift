@@ -1,5 +1,4 @@
 import Foundation
-import PowerSyncTestSupport
 import Testing
 
 /// Every vector of client-core 9 has its test, told from the text of the tests.
@@ -12,19 +11,12 @@ struct VectorListTests {
     @Test func everyVectorHasATestWithItsNumber() throws {
         var found: Set<Int> = []
         var idle: [String] = []
-        for folder in ["ClientTests", "WireTests"] {
-            let files = FileManager.default.enumerator(
-                at: Repository.root.appending(path: "Tests/\(folder)"), includingPropertiesForKeys: nil)
-            for case let file as URL in try #require(files) where file.pathExtension == "swift" {
-                let text = TestText(try String(contentsOf: file, encoding: .utf8))
-                for test in text.tests {
-                    let vectors = Self.vectors(of: test)
-                    if test.canFail {
-                        found.formUnion(vectors)
-                    } else if !vectors.isEmpty {
-                        idle.append(test.title)
-                    }
-                }
+        for test in try TestText.tests(below: "Tests/ClientTests", "Tests/WireTests") {
+            let vectors = Self.vectors(of: test)
+            if test.canFail {
+                found.formUnion(vectors)
+            } else if !vectors.isEmpty {
+                idle.append(test.title)
             }
         }
         let wanted = Set(1...150).subtracting(Self.ofTheSDK)

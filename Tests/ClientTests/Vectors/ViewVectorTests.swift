@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
@@ -17,7 +18,7 @@ struct ViewVectorTests {
             [.text("test_id")] + columns.map { .text($0) })
     }
 
-    @Test("14: every write of a table of any width is queued", arguments: counts)
+    @Test("14: every write of a table of any width is queued", .behaviour(50, 51), arguments: counts)
     func queuesEveryWriteOfATableOfAnyWidth(_ count: Int) throws {
         let columns = columns(count)
         let database = try CoreDatabase(tables: CoreDatabase.table("items", columns))

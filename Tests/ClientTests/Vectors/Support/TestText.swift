@@ -1,7 +1,12 @@
 /// The tests in the text of a Swift file.
 struct TestText {
     struct Test {
+        /// What it is called, else the name of its function.
         let title: String
+        /// The name of its function.
+        let function: String
+        /// What stands in the parentheses of `@Test`, without comments and literals.
+        let traits: String
         /// Whether it runs always and has an assertion, itself or in a function of the file that it calls.
         let canFail: Bool
     }
@@ -16,22 +21,25 @@ struct TestText {
         code = blanks.code()
     }
 
-    /// The tests with a title.
+    /// The tests in their order.
     var tests: [Test] {
         let functions = functions
         let left = conditional + disabledSuites
         return all("@Test").compactMap { start in
-            guard let arguments = group(after: start + 5, "("),
-                let title = literal(at: arguments.lowerBound + 1)
+            let end = start + "@Test".utf8.count
+            let arguments = group(after: end, "(") ?? end..<end
+            guard let function = functions.first(where: { $0.body.lowerBound > arguments.upperBound })
             else { return nil }
             // A list without an element is a test that never runs.
             let isEmpty = String(decoding: source[arguments], as: UTF8.self).filter { !$0.isWhitespace }
                 .contains("arguments:[]")
-            let runs = !isEmpty && !isConditional(text(arguments)) && !left.contains { $0.contains(start) }
-            let body = functions.first { $0.body.lowerBound > arguments.upperBound }
+            let traits = text(arguments)
+            let runs = !isEmpty && !isConditional(traits) && !left.contains { $0.contains(start) }
             var seen: Set<String> = []
             return Test(
-                title: title, canFail: runs && body.map { asserts($0.body, functions, &seen) } == true)
+                title: (arguments.isEmpty ? nil : literal(at: arguments.lowerBound + 1)) ?? function.name,
+                function: function.name, traits: traits,
+                canFail: runs && asserts(function.body, functions, &seen))
         }
     }
 
