@@ -83,7 +83,7 @@ bench-faults: setup ## Measure how long two clients, backend and service take to
 fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)
 
-mutants: setup ## Plant mistakes in a copy of the sources; the random sessions must notice each
+mutants: setup ## Plant mistakes in a copy of the sources; the sessions must notice each (ARGS=--behaviours: one test each)
 	@Scripts/mutants.sh $(ARGS)
 
 nightly: setup ## Run the long forms, or STEPS of Scripts/nightly.sh: sessions, mutants, busy, fuzzing… (more than two hours)

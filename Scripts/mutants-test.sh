@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Proves what Scripts/mutants-verdict.sh says of outputs that were kept.
+# Proves what Scripts/mutants-verdict.sh says of outputs that were kept, and that each behaviour that Scripts/mutants.sh
+# draws has its mistake.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 failed=0
 says() {
     local status=$1 file=$2 wanted=$3 verdict
-    verdict=$(Scripts/mutants-verdict.sh "$status" "Tests/Mutants/Outputs/$file.txt")
+    verdict=$(Scripts/mutants-verdict.sh "$status" "Tests/Mutants/Outputs/$file.txt" "${@:4}")
     if [ "$verdict" != "$wanted" ]; then
         printf '%s with status %s: "%s", not "%s"\n' "$file" "$status" "$verdict" "$wanted"
         failed=1
@@ -26,4 +27,30 @@ says 1 ended-early "$other: the run did not come to its end"
 says 1 no-seed "$other: no assertion named a seed"
 says 0 nothing "$other: no test ran"
 says 127 nothing "$other: status 127"
+
+says 0 passed 'passed' Suite/test
+says 1 noticed 'noticed by Suite/test at SyncPropertyTests.swift:32' Suite/test
+says 1 no-seed 'noticed by Suite/test at SyncPropertyTests.swift:49' Suite/test
+says 1 time-limit "$other: no issue was recorded" Suite/test
+says 1 crashed "$other: Fatal error: planted" Suite/test
+
+behaviours=Tests/Mutants/Behaviours
+planted=$(for patch in "$behaviours"/*.patch; do basename "$patch" .patch; done | sort -n)
+if ! diff <(Scripts/mutants.sh --draw) <(printf '%s\n' "$planted"); then
+    echo 'drawn behaviours (<) are not those that have a mistake (>)'
+    failed=1
+fi
+# Of a group each layer has one mistake at most, as the head of mutants.sh says.
+crowded=$(awk '
+    /^Group: / { group = $2 }
+    /^\+\+\+ b\// {
+        layer = "sync"
+        if ($2 ~ /^b\/Client\/(Core|Queries)\//) layer = "queries"
+        if ($2 ~ /^b\/(Client\/(Schema|JSON)|Wire)\//) layer = "values"
+        print "group " group ": " layer
+    }' "$behaviours"/*.patch | sort | uniq -d)
+if [ -n "$crowded" ]; then
+    printf 'more than one mistake:\n%s\n' "$crowded"
+    failed=1
+fi
 exit "$failed"

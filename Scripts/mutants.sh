@@ -1,28 +1,91 @@
 #!/usr/bin/env bash
-# Plants one mistake after the other into a copy of the sources; the random sessions have to notice each: those against a
-# model, and those of a whole client whose streams are cut.
+# Plants mistakes into a copy of the sources. The random sessions have to notice each of Tests/Mutants: those against a
+# model, and those of a whole client whose streams are cut. A test of one behaviour has to notice each of
+# Tests/Mutants/Behaviours.
 #
 # usage: Scripts/mutants.sh [NAME…]      without names all of Tests/Mutants; or files of your own, PATH/TO/NAME.patch
+#        Scripts/mutants.sh --behaviours [--alone] [NUMBER…]    thirty behaviours of client-api 7, drawn by a seed
+#        Scripts/mutants.sh --draw        says which thirty
 #   POWERSYNC_PROPERTY_SEEDS=200         how many sessions each mistake gets
-#   MUTANT_SECONDS=600                   how long the sessions may take
+#   MUTANT_SECONDS=600                   how long the sessions, or one test, may take
 #
-# The first line of a patch says what it breaks. A mistake is noticed by an assertion that names its seed, and by
-# nothing else (mutants-verdict.sh). A patch that no longer fits is a failure, too: the code that it broke has changed,
-# and so must the patch. Needs GNU's timeout.
+# The first line of a patch says what it breaks. In the sessions a mistake is noticed by an assertion that names its
+# seed, and by nothing else (mutants-verdict.sh). A patch that no longer fits is a failure, too: the code that it broke
+# has changed, and so must the patch. Needs GNU's timeout and bash 4.4.
+#
+# The patch of a behaviour names in its head the test that has to fail, which runs by itself. A build takes longer than
+# that, so the mistakes of a group are planted together; --alone, or a number, plants one by itself. A group has at most
+# one mistake in what syncs (Sync, Upload, Transport, Control, Database), at most one in SQL and queries (Core, Queries)
+# and at most one in what are values (Schema, JSON, Wire), and none of its tests comes to lines in which another of its
+# mistakes makes a difference.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export POWERSYNC_ONLY=Client
+# Those whose hash with the seed is smallest: a number that comes or goes changes one of them.
+seed=14
+drawn() {
+    local number
+    git grep -hoE '\.behaviour\([0-9, ]+\)' -- Tests ':!*/BehaviourListTests.swift' | grep -oE '[0-9]+' | sort -nu |
+        while read -r number; do
+            printf '%s %s\n' "$(printf '%s %s' "$seed" "$number" | sha256sum)" "$number"
+        done | sort | awk 'NR <= 30 { print $3 }' | sort -n
+}
+
+failed=0
+report() {
+    if [[ $2 != noticed* ]]; then failed=1; fi
+    printf '%-36s | %s\n' "$(basename "$1" .patch)" "$2"
+}
+
+alone=
+kind=sessions
+case ${1:-} in
+--draw)
+    drawn
+    exit
+    ;;
+--behaviours)
+    kind=behaviours
+    shift
+    if [ "${1:-}" = --alone ]; then
+        alone=1
+        shift
+    fi
+    ;;
+esac
+
+names=("$@")
+patches=()
+if [ "$kind" = behaviours ]; then
+    if [ ${#names[@]} -gt 0 ]; then
+        alone=1
+    else
+        mapfile -t names < <(drawn)
+        echo "Seed $seed draws ${names[*]}."
+        if [ ${#names[@]} -ne 30 ]; then
+            echo 'There are not as many behaviours.' >&2
+            exit 1
+        fi
+    fi
+    for name in "${names[@]}"; do patches+=("$PWD/Tests/Mutants/Behaviours/$name.patch"); done
+elif [ ${#names[@]} -eq 0 ]; then
+    patches=("$PWD"/Tests/Mutants/*.patch)
+else
+    for name in "${names[@]}"; do
+        case $name in
+        /*) patches+=("$name") ;;
+        */*) patches+=("$PWD/$name") ;;
+        *) patches+=("$PWD/Tests/Mutants/$name.patch") ;;
+        esac
+    done
+fi
+
+export POWERSYNC_ONLY=Client,Wire
 export POWERSYNC_PROPERTY_SEEDS="${POWERSYNC_PROPERTY_SEEDS:-200}"
 unset POWERSYNC_SEED
 folder=$PWD/.build/mutants
 source=$folder/source
 log=$folder/mutants.log
-
-names=("$@")
-if [ ${#names[@]} -eq 0 ]; then
-    for patch in Tests/Mutants/*.patch; do names+=("$(basename "$patch" .patch)"); done
-fi
 
 # Files that did not change keep their time, so that a second run builds little.
 mkdir -p "$source"
@@ -43,44 +106,75 @@ build() {
     swift build --build-tests --package-path "$source" --scratch-path "$folder/build" >>"$log" 2>&1
 }
 
-# Runs the sessions and prints what they say.
-sessions() {
+# Runs the tests of a filter and prints what they say; with the name of the test if it is one.
+judge() {
     local output=$folder/output.txt status=0
     timeout --kill-after=10 "${MUTANT_SECONDS:-600}" \
         swift test --skip-build --disable-xctest --package-path "$source" --scratch-path "$folder/build" \
-        --filter 'SyncPropertyTests|SyncFaultTests' >"$output" 2>&1 || status=$?
+        --filter "$1" >"$output" 2>&1 || status=$?
     cat "$output" >>"$log"
-    Scripts/mutants-verdict.sh "$status" "$output"
+    Scripts/mutants-verdict.sh "$status" "$output" "${2:-}"
 }
 
+# What the head of a patch says of it, such as its test or its group.
+field() { sed -n "/^diff /q; s/^$1: //p" "$2"; }
+
 : >"$log"
+# The groups, in the order of their first patches, and the patches of each, one a line.
+order=()
+declare -A groups=()
+filter=
+for patch in "${patches[@]}"; do
+    if [ ! -e "$patch" ]; then
+        report "$patch" 'there is no such patch'
+        continue
+    fi
+    group=$patch
+    if [ "$kind" = behaviours ]; then
+        filter+="${filter:+|}$(field Test "$patch")\\("
+        if [ -z "$alone" ]; then group=$(field Group "$patch"); fi
+    fi
+    if [ -z "${groups[$group]:-}" ]; then order+=("$group"); fi
+    groups[$group]="${groups[$group]:-}$patch"$'\n'
+done
+if [ ${#order[@]} -eq 0 ]; then exit 1; fi
+if [ "$kind" = sessions ]; then filter='SyncPropertyTests|SyncFaultTests'; fi
+
 echo 'Building the tests in a copy of the sources…'
 if ! build; then
     echo "The build failed; see $log." >&2
     exit 1
 fi
-result=$(sessions)
+result=$(judge "$filter")
 if [ "$result" != passed ]; then
-    echo "Without any mistake the sessions say: $result; see $log." >&2
+    echo "Without any mistake the tests say: $result; see $log." >&2
     exit 1
 fi
-failed=0
 printf '%-36s | %s\n' mutant result
-for name in "${names[@]}"; do
-    case $name in
-    /*) patch=$name ;;
-    */*) patch=$PWD/$name ;;
-    *) patch=$PWD/Tests/Mutants/$name.patch ;;
-    esac
-    if ! git -C "$source" apply "$patch" 2>>"$log"; then
-        result='the patch does not fit any more'
-    else
-        result='failed for another reason: it does not build'
-        if build; then result=$(sessions); fi
-        git -C "$source" apply -R "$patch"
-    fi
-    if [ "$result" = passed ]; then result="NOT noticed in $POWERSYNC_PROPERTY_SEEDS seeds"; fi
-    if [[ $result != noticed* ]]; then failed=1; fi
-    printf '%-36s | %s\n' "$(basename "$name" .patch)" "$result"
+for group in "${order[@]}"; do
+    planted=()
+    while read -r patch; do
+        if git -C "$source" apply "$patch" 2>>"$log"; then
+            planted+=("$patch")
+        else
+            report "$patch" 'the patch does not fit any more'
+        fi
+    done < <(printf '%s' "${groups[$group]}")
+    built=
+    if build; then built=1; fi
+    for patch in "${planted[@]}"; do
+        test=$(field Test "$patch")
+        if [ -z "$built" ]; then
+            result='failed for another reason: it does not build'
+        elif [ "$kind" = behaviours ]; then
+            result=$(judge "$test\\(" "$test")
+            if [ "$result" = passed ]; then result="NOT noticed by $test"; fi
+        else
+            result=$(judge "$filter")
+            if [ "$result" = passed ]; then result="NOT noticed in $POWERSYNC_PROPERTY_SEEDS seeds"; fi
+        fi
+        report "$patch" "$result"
+    done
+    for patch in "${planted[@]}"; do git -C "$source" apply -R "$patch"; done
 done
-exit $failed
+exit "$failed"

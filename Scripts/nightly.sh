@@ -10,7 +10,7 @@
 #   uploads       100,000 changes through random failures, to a script and to a backend of this package
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
-#   mutants       planted mistakes, which the sessions must notice
+#   mutants       planted mistakes, which the sessions must notice, and those that tests of behaviours must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
 #   links         dead links to Postgres, 1,000 clients that vanish and databases that say nothing, with the times of
 #                 production; a transaction of 20,000,000 rows; 100 seeds of random transactions; 500 lost answers to
@@ -62,7 +62,10 @@ values() {
 }
 
 mutants() {
-    Scripts/mutants.sh
+    local status=0
+    Scripts/mutants.sh || status=1
+    Scripts/mutants.sh --behaviours || status=1
+    return "$status"
 }
 
 # The manifest makes every warning of the package an error; here in the code that a debug build leaves out.

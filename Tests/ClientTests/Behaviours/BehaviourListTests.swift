@@ -4,8 +4,8 @@ import Testing
 
 /// Every behaviour of client-api 7 that is ours has a test with its number, told from the text of the tests.
 ///
-/// What cannot be seen: whether an assertion can fail, and whether the test gets as far as to it. That it runs its trait
-/// sees to (`BehaviourTrait`).
+/// What cannot be seen: whether an assertion can fail, for which `make mutants ARGS=--behaviours` plants mistakes, and
+/// whether the test gets as far as to it. That it runs its trait sees to (`BehaviourTrait`).
 struct BehaviourListTests {
     /// Numbers that have no test, and why.
     private static let exceptions: [(numbers: ClosedRange<Int>, reason: String)] = [
@@ -48,6 +48,25 @@ struct BehaviourListTests {
         #expect(excepted == [], "tests have these, which are excepted")
         let unknown = found.union(Self.exceptions.flatMap(\.numbers)).subtracting(texts.keys)
         #expect(unknown.sorted() == [], "the section has no such numbers")
+    }
+
+    /// `make mutants ARGS=--behaviours` runs that test alone.
+    @Test func everyPlantedMistakeNamesATestOfItsBehaviour() throws {
+        var functions: [Int: Set<String>] = [:]
+        for test in try TestText.tests(below: "Tests", having: ".behaviour(") {
+            for number in Self.behaviours(of: test) ?? [] {
+                functions[number, default: []].insert(test.function)
+            }
+        }
+        let patches = try FileManager.default.contentsOfDirectory(
+            at: Repository.root.appending(path: "Tests/Mutants/Behaviours"), includingPropertiesForKeys: nil)
+        #expect(!patches.isEmpty)
+        for patch in patches {
+            let number = try #require(Int(patch.deletingPathExtension().lastPathComponent))
+            let text = try String(contentsOf: patch, encoding: .utf8)
+            let function = try #require(text.firstMatch(of: /\nTest: \w+\/(\w+)\n/)).1
+            #expect(functions[number]?.contains(String(function)) == true, "\(number): \(function)")
+        }
     }
 
     /// The numbers that a test has, none if they are no literals; nil for a test without the trait.
