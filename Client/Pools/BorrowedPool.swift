@@ -35,6 +35,9 @@ final class BorrowedPool: ConnectionPool {
 
     // MARK: Connections
 
+    /// Does nothing: how the app's pool treats its log is its own affair.
+    func shortenLog() {}
+
     var countedWrites: Int { state.withLock { $0.countedWrites } }
 
     func write<T: Sendable>(

@@ -32,6 +32,11 @@ package protocol ConnectionPool: AnyObject, Sendable {
         _ body: @escaping @Sendable (_ writer: SQLiteConnection, _ readers: [SQLiteConnection]) throws -> T
     ) async throws -> T
 
+    /// Lets the write-ahead log begin anew if it is long: for whoever writes much, between two transactions.
+    ///
+    /// - Throws: As ``write(isCounted:_:)``.
+    func shortenLog() async throws
+
     /// How many counted requests for the writing connection there have been.
     var countedWrites: Int { get }
 

@@ -5,9 +5,9 @@ package struct StorageTuning: Sendable {
     /// How long storing data lines may keep the app from writing, while it writes.
     ///
     /// Shorter batches dirty more pages for each row: while 300,000 rows come and the app writes every 100 ms, a first sync
-    /// takes 3.8 × the bare loop with 100 ms, 2.1 to 2.4 × with 250, 1.6 × with 500; of the app's writes 99 in 100
-    /// take at most 0.31, 0.34 and 0.47 s.
-    package var hold = Duration.milliseconds(250)
+    /// takes 3.1 × the bare loop with 50 ms, 2.1 × with 100, 1.6 × with 250, 1.4 × with 500; half of the app's writes take
+    /// at most 47, 66, 120 and 185 ms.
+    package var hold = Duration.milliseconds(100)
     /// How long storing data lines may keep the app from writing, while it does not write.
     package var longestHold = Duration.seconds(1)
     /// How long the app is expected to write again after it has written.

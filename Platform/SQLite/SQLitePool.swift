@@ -1,6 +1,7 @@
 import PowerSyncSystem
 
-/// One writing and several reading connections of a database, each on a thread of its own.
+/// One writing and several reading connections of a database, each on a thread of its own; in long work another one
+/// moves the write-ahead log into the file (``WALCheckpointer``).
 ///
 /// Requests are served in the order they came. A cancelled task stops waiting at once; work that has started
 /// runs to its end. A body that leaves a transaction open gets it rolled back.
@@ -10,6 +11,7 @@ package final class SQLitePool: Sendable {
     private let updates: SQLiteTableUpdates
     private let writer: SQLiteWorker
     private let readers: Readers
+    private let checkpointer: WALCheckpointer
 
     /// The readers that have been started.
     private final class Readers: Sendable {
@@ -30,7 +32,8 @@ package final class SQLitePool: Sendable {
     private init(
         opening path: String, readers count: Int,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void,
-        onChange: @escaping @Sendable (Set<String>) -> Void
+        onChange: @escaping @Sendable (Set<String>) -> Void,
+        onCheckpointFailure: @escaping @Sendable (SQLiteError) -> Void
     ) async throws {
         let isInMemory = path == ":memory:" || path.isEmpty
         let reads = isInMemory || count == 0 ? nil : SQLiteJobQueue()
@@ -39,11 +42,18 @@ package final class SQLitePool: Sendable {
         self.readers = readers
         let updates = SQLiteTableUpdates(onChange)
         self.updates = updates
+        let checkpointer = WALCheckpointer(onFailure: onCheckpointFailure)
+        self.checkpointer = checkpointer
         // The connection that is closed last moves what is in the log into the file, which one that only reads cannot.
-        writer = try await SQLiteWorker.start(writes, beforeClose: { readers.end() }) {
+        let beforeClose: @Sendable () -> Void = {
+            readers.end()
+            checkpointer.end()
+        }
+        writer = try await SQLiteWorker.start(writes, beforeClose: beforeClose) {
             let connection = try SQLiteConnection(path: path)
             try setUp(connection, true)
             updates.observe(connection)
+            try checkpointer.relieve(connection)
             return connection
         }
         guard let reads else { return }
@@ -76,14 +86,19 @@ package final class SQLitePool: Sendable {
     ///   - setUp: Runs once on each new connection, on its thread.
     ///   - onChange: Gets the names of the tables that a piece of work on the writer has changed and committed, also if
     ///     the work failed later. Runs on the writer's thread before whoever gave the work goes on; must not block.
+    ///   - onCheckpointFailure: Gets why the write-ahead log could not be copied into the file; until that can be done the
+    ///     log grows. Must not block.
     /// - Returns: The open pool.
     /// - Throws: What opening or `setUp` throws; nothing stays open then.
     package static func open(
         path: String, readers: Int,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in },
-        onChange: @escaping @Sendable (Set<String>) -> Void = { _ in }
+        onChange: @escaping @Sendable (Set<String>) -> Void = { _ in },
+        onCheckpointFailure: @escaping @Sendable (SQLiteError) -> Void = { _ in }
     ) async throws -> SQLitePool {
-        try await SQLitePool(opening: path, readers: readers, setUp: setUp, onChange: onChange)
+        try await SQLitePool(
+            opening: path, readers: readers, setUp: setUp, onChange: onChange,
+            onCheckpointFailure: onCheckpointFailure)
     }
 
     /// Runs `body` alone on the writing connection; it opens no transaction by itself.
@@ -146,6 +161,23 @@ package final class SQLitePool: Sendable {
             let readers = parking.waitForAll(count)
             defer { for reader in readers { reader.rollBack() } }
             return try body(writer, readers)
+        }
+    }
+
+    /// Lets the write-ahead log begin anew if it is long: for whoever writes much, between two transactions.
+    ///
+    /// Others write while this waits for the log to be copied, and then only what they have written meanwhile is left.
+    ///
+    /// - Throws: As `write`.
+    package func shortenLog() async throws {
+        guard checkpointer.isLong else { return }
+        await checkpointer.copyAll()
+        let checkpointer = checkpointer
+        do {
+            try await write { checkpointer.copyRest(on: $0) }
+        } catch {
+            checkpointer.leaveRest()
+            throw error
         }
     }
 

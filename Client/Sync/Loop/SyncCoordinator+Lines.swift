@@ -45,6 +45,7 @@ extension SyncCoordinator {
     /// In transactions short enough for others, who come between two of them.
     func storeLines() async throws {
         while !batch.isEmpty {
+            try await database.shortenLog()
             let now = environment.uptime()
             lookForWrites(now)
             let (lines, bytes) = batch.take(limit: pace.limit(at: now))

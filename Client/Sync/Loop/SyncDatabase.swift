@@ -47,6 +47,11 @@ package struct SyncDatabase: Sendable {
         }
     }
 
+    /// Lets the write-ahead log begin anew if it is long; others may write meanwhile.
+    ///
+    /// - Throws: `SQLiteError`, `CancellationError`.
+    func shortenLog() async throws { try await pool.shortenLog() }
+
     /// How often the app has asked for the writer.
     var appWrites: Int { pool.countedWrites }
 

@@ -1,0 +1,282 @@
+import CPowerSyncSQLite
+import PowerSyncSystem
+
+/// Copies the write-ahead log of a database into its file, on a connection and a thread of its own.
+///
+/// SQLite by itself does so in every commit that finds a thousand pages in the log: while much is stored that is nearly
+/// every commit, each of which then writes pages all over the file and waits twice for the disk. Here such a commit only
+/// wakes the thread, which is started the first time.
+///
+/// SQLite begins the log anew with a transaction that finds all of it in the file. While one commit follows the other the
+/// thread never gets so far, so where the log is long the writer copies what is left, if that is little. Whoever writes
+/// much lets it become little between two transactions (`SQLitePool.shortenLog`); the log of others may become twice as
+/// long. (sqlite.org/wal.html, "Checkpointing" and "Avoiding Excessively Large WAL Files")
+final class WALCheckpointer: Sendable {
+    /// When the log is copied.
+    struct Limits: Sendable {
+        /// Behind how many pages that are not in the file; as many as SQLite allows by itself.
+        var pages = 1000
+        /// From how many pages in the log on it is to begin anew; 256 MB of pages of the usual size.
+        var longLog = 65_536
+        /// How many pages are little enough for the writer.
+        var rest = 1000
+        /// From how many pages in the log on the writer copies all that is left.
+        var longestLog: Int { 2 * longLog }
+    }
+
+    /// How often the log was copied: what tests count instead of time.
+    struct Counts: Equatable, Sendable {
+        var byThread = 0
+        var byWriter = 0
+    }
+
+    private enum Stage {
+        /// Nothing was to be copied so far.
+        case new
+        /// The thread waits, or works if it is said to.
+        case started
+        /// There is no thread: the writer copies as it would without one.
+        case failed
+        case closing
+        case closed
+    }
+
+    private struct Waiter {
+        /// The round of the thread that has to be over.
+        let round: Int
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var stage = Stage.new
+        var isWanted = false
+        var isWorking = false
+        /// The pages in the log at the last commit.
+        var log = 0
+        /// The pages that were in the log when it was copied last.
+        var copied = 0
+        var counts = Counts()
+        var waiters: [Waiter] = []
+        /// How many let the log become short, who copy the rest themselves.
+        var shortening = 0
+
+        /// How many pages are in the log alone, or may be.
+        var rest: Int { log - copied }
+
+        /// Takes those who wait for a round that is over, or for one that does not come.
+        mutating func takeWaiters() -> [Waiter] {
+            let isOver = stage != .started
+            defer { waiters.removeAll { isOver || $0.round <= counts.byThread } }
+            return waiters.filter { isOver || $0.round <= counts.byThread }
+        }
+    }
+
+    private enum Work { case none, wake, start, copyHere }
+
+    private let state = Monitor(State())
+    private let limits: Limits
+    private let beforeEach: @Sendable () -> Void
+    private let onFailure: @Sendable (SQLiteError) -> Void
+
+    /// Makes one that has no thread yet.
+    ///
+    /// - Parameters:
+    ///   - limits: When the log is copied.
+    ///   - beforeEach: Runs on the thread before it copies; may block.
+    ///   - onFailure: Gets why the log could not be copied, which is tried again behind the next pages; must not block.
+    init(
+        limits: Limits = Limits(), beforeEach: @escaping @Sendable () -> Void = {},
+        onFailure: @escaping @Sendable (SQLiteError) -> Void
+    ) {
+        self.limits = limits
+        self.beforeEach = beforeEach
+        self.onFailure = onFailure
+    }
+
+    var counts: Counts { state.change(waking: .nobody) { $0.counts } }
+
+    /// Whether the thread copies.
+    var isWorking: Bool { state.change(waking: .nobody) { $0.isWorking } }
+
+    /// How many wait for the thread.
+    var waiting: Int { state.change(waking: .nobody) { $0.waiters.count } }
+
+    /// Takes the work over from the commits of a connection, unless somebody has set how often they do it.
+    ///
+    /// - Parameter connection: The only one that writes; `end` comes before it is closed.
+    /// - Throws: SQLite's error.
+    func relieve(_ connection: SQLiteConnection) throws {
+        let mode = try connection.one("PRAGMA journal_mode") { $0.string(0) }
+        let interval = try connection.one("PRAGMA wal_autocheckpoint") { $0.int64(0) }
+        guard mode == "wal", interval == 1000 else { return }
+        // Safe because whoever ends this keeps it until then, and nothing is committed afterwards.
+        sqlite3_wal_hook(
+            connection.pointer,
+            { context, connection, name, pages in
+                guard let context, let connection, let name else { return SQLITE_OK }
+                let checkpointer = Unmanaged<WALCheckpointer>.fromOpaque(context).takeUnretainedValue()
+                if String(cString: name) == "main" {
+                    checkpointer.committed(Int(pages), on: connection)
+                } else if pages >= 1000 {
+                    // An attached database: as SQLite does it by itself.
+                    sqlite3_wal_checkpoint_v2(connection, name, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+                }
+                return SQLITE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Whether the log is so long that it should begin anew.
+    var isLong: Bool { state.change(waking: .nobody) { $0.stage == .started && $0.log >= limits.longLog } }
+
+    /// Waits until the thread has copied all that is in the log now; ``copyRest(on:)`` or ``leaveRest()`` has to follow.
+    func copyAll() async {
+        state.change(waking: .nobody) { $0.shortening += 1 }
+        await withCheckedContinuation { continuation in
+            let isOver = state.change(waking: .everybody) { state in
+                guard state.stage == .started else { return true }
+                state.isWanted = true
+                state.waiters.append(Waiter(round: state.counts.byThread + 1, continuation: continuation))
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// Copies what is left of a long log if that is little, so that the next transaction begins it anew.
+    ///
+    /// - Parameter connection: The one that writes.
+    func copyRest(on connection: SQLiteConnection) {
+        let isLittle = state.change(waking: .nobody) { state in
+            state.shortening -= 1
+            guard state.stage == .started, !state.isWorking, state.log >= limits.longLog, state.rest > 0,
+                state.rest <= limits.rest
+            else { return false }
+            begin(&state)
+            return true
+        }
+        if isLittle { copy(on: connection.pointer) }
+    }
+
+    /// Leaves the rest to the commits of others, where ``copyRest(on:)`` cannot follow.
+    func leaveRest() { state.change(waking: .nobody) { $0.shortening -= 1 } }
+
+    /// Ends the thread after what it is doing; blocks until its connection is closed.
+    func end() {
+        let waiters = state.change(waking: .everybody) { state in
+            switch state.stage {
+            case .new, .failed, .closed: state.stage = .closed
+            case .started, .closing: state.stage = .closing
+            }
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+        state.wait { $0.stage == .closed ? () : nil }
+    }
+
+    /// Looks behind a commit whether there is enough to be copied, on the thread of the writer.
+    private func committed(_ pages: Int, on connection: OpaquePointer) {
+        switch state.change(waking: .nobody, { work(&$0, pages) }) {
+        case .none: break
+        case .wake: state.change(waking: .everybody) { $0.isWanted = true }
+        case .start: start(at: sqlite3_db_filename(connection, "main").map { String(cString: $0) } ?? "")
+        case .copyHere: copy(on: connection)
+        }
+    }
+
+    private func work(_ state: inout State, _ pages: Int) -> Work {
+        // It has begun anew.
+        if pages < state.log { state.copied = 0 }
+        state.log = pages
+        switch state.stage {
+        case .closing, .closed: return .none
+        case .new:
+            guard state.rest >= limits.pages else { return .none }
+            state.stage = .started
+            state.isWanted = true
+            return .start
+        case .failed:
+            guard state.rest >= limits.pages else { return .none }
+        case .started:
+            if pages < limits.longLog {
+                return state.rest >= limits.pages && !state.isWanted ? .wake : .none
+            }
+            // Two at once are one too many, and between two rounds of the thread a commit may see that little is left.
+            guard !state.isWorking else { return .none }
+            let isLittle = state.rest <= limits.rest && state.shortening == 0
+            guard isLittle || pages >= limits.longestLog else {
+                return state.isWanted ? .none : .wake
+            }
+        }
+        begin(&state)
+        return .copyHere
+    }
+
+    /// Notes that the writer copies all that is in the log.
+    private func begin(_ state: inout State) {
+        state.isWanted = !state.waiters.isEmpty
+        state.copied = state.log
+        state.counts.byWriter += 1
+    }
+
+    private func start(at path: String) {
+        do {
+            try DetachedThread.start { self.run(path) }
+        } catch {
+            fail(SQLiteError(code: .internal, message: "no thread for the log of the database: \(error)"))
+        }
+    }
+
+    private func run(_ path: String) {
+        do {
+            // Not made anew if it has been taken away meanwhile.
+            let connection = try SQLiteConnection(path: path, flags: .readWrite)
+            // Before it has read something a connection does not know of the log, and copies nothing.
+            try connection.run("PRAGMA schema_version")
+            while isWantedAgain() {
+                beforeEach()
+                copy(on: connection.pointer)
+                let waiters = state.change(waking: .nobody) { state in
+                    state.isWorking = false
+                    return state.takeWaiters()
+                }
+                for waiter in waiters { waiter.continuation.resume() }
+            }
+            connection.close()
+            state.change(waking: .everybody) { $0.stage = .closed }
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Blocks until there is something to be copied; false once this is to end.
+    private func isWantedAgain() -> Bool {
+        state.wait { state in
+            if state.stage == .closing { return false }
+            guard state.isWanted else { return nil }
+            state.isWanted = false
+            state.isWorking = true
+            state.copied = state.log
+            state.counts.byThread += 1
+            return true
+        }
+    }
+
+    /// Leaves the work to the writer.
+    private func fail(_ error: SQLiteError) {
+        let waiters = state.change(waking: .everybody) { state in
+            state.stage = state.stage == .closing ? .closed : .failed
+            state.copied = 0
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+        onFailure(error)
+    }
+
+    /// Copies what no reader still needs elsewhere, without waiting for anybody.
+    private func copy(on connection: OpaquePointer) {
+        let result = sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        // Another process may be at it.
+        guard result != SQLITE_OK, result & 0xff != SQLITE_BUSY else { return }
+        onFailure(SQLiteError.last(connection, result: result))
+    }
+}

@@ -1,0 +1,236 @@
+import Foundation
+import PowerSyncSystem
+import PowerSyncTestSupport
+import Testing
+
+@testable import PowerSyncSQLite
+
+@Suite(.patient()) struct WALCheckpointerTests {
+    private let database: TemporaryDatabase
+    private let writer: SQLiteConnection
+    private let failures = Lock<[SQLiteError]>([])
+
+    init() throws {
+        database = try TemporaryDatabase()
+        writer = try SQLiteConnection(path: database.path)
+        try writer.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(a)")
+        try writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
+    /// What the index of the log says: how many pages are in the log, and how many of them in the file as well.
+    private func log() throws -> (pages: Int, copied: Int) {
+        let index = try Data(contentsOf: URL(fileURLWithPath: database.path + "-shm"))
+        func number(_ offset: Int) -> Int {
+            Int(index.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) })
+        }
+        return (number(16), number(96))
+    }
+
+    /// Commits a row that takes that many pages, and some for the tree above them.
+    private func commit(pages: Int) throws {
+        try writer.run("INSERT INTO t VALUES (zeroblob(?))", [.integer(Int64(pages * 4092))])
+    }
+
+    private func checkpointer(
+        _ limits: WALCheckpointer.Limits, beforeEach: @escaping @Sendable () -> Void = {}
+    ) throws -> WALCheckpointer {
+        let failures = failures
+        let checkpointer = WALCheckpointer(
+            limits: limits, beforeEach: beforeEach, onFailure: { error in failures.withLock { $0.append(error) } })
+        try checkpointer.relieve(writer)
+        return checkpointer
+    }
+
+    @Test func aLogOfManyPagesIsCopiedByTheThread() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits())
+        try commit(pages: 900)
+        #expect(checkpointer.counts == WALCheckpointer.Counts())
+        #expect(try log().copied == 0)
+        try commit(pages: 200)
+        try await wait(for: "the log to be copied") { try log().copied == log().pages }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1))
+        // It begins anew, and counts from there.
+        try commit(pages: 10)
+        #expect(try log().pages < 20)
+        try commit(pages: 1000)
+        try await wait(for: "the log to be copied again") { try log().copied == log().pages }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        checkpointer.end()
+        writer.close()
+        #expect(failures.withLock { $0.isEmpty })
+    }
+
+    /// While one commit follows the other the thread never copies the last pages, without which the log goes on growing.
+    @Test func theWriterCopiesALittleRestOfALongLog() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5)
+        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        try commit(pages: 60)
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        // Two at once are one too many.
+        for _ in 0..<2 { try commit(pages: 60) }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1))
+        #expect(try log().copied == 0)
+        gate.open()
+        // Behind one round much is left, and the next one begins; behind that little.
+        try await wait(for: "the log to begin anew") {
+            try commit(pages: 1)
+            return try log().pages < 100
+        }
+        #expect(checkpointer.counts.byThread >= 2)
+        checkpointer.end()
+        writer.close()
+        #expect(failures.withLock { $0.isEmpty })
+    }
+
+    @Test func theWriterCopiesAllOfTheLongestLog() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 0)
+        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        try commit(pages: 60)
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        for _ in 0..<3 { try commit(pages: 60) }
+        #expect(checkpointer.counts.byWriter == 0)
+        gate.open()
+        try await wait(for: "the thread to be done") {
+            try commit(pages: 1)
+            return checkpointer.counts.byWriter > 0
+        }
+        try commit(pages: 1)
+        #expect(try log().pages < 100)
+        checkpointer.end()
+        writer.close()
+    }
+
+    /// Whoever writes much waits for the thread, while others write.
+    @Test func aLongLogIsShortenedBetweenTwoTransactions() async throws {
+        let gate = BlockingGate()
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
+        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        try commit(pages: 60)
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        #expect(!checkpointer.isLong)
+        try commit(pages: 90)
+        #expect(checkpointer.isLong)
+        async let copied: Void = checkpointer.copyAll()
+        gate.open()
+        await copied
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2), "the first round began before it was asked")
+        #expect(try log().copied == log().pages)
+        checkpointer.copyRest(on: writer)
+        #expect(checkpointer.counts.byWriter == 0, "nothing was left")
+        try commit(pages: 1)
+        #expect(try log().pages < 20)
+        #expect(!checkpointer.isLong)
+        checkpointer.end()
+        // Nobody waits for a thread that is gone.
+        await checkpointer.copyAll()
+        checkpointer.leaveRest()
+        writer.close()
+    }
+
+    @Test func whatOthersWroteMeanwhileIsCopiedByTheWriter() async throws {
+        let gate = BlockingGate()
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
+        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        try commit(pages: 150)
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        async let copied: Void = checkpointer.copyAll()
+        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
+        try commit(pages: 20)
+        gate.open()
+        await copied
+        // Of the commits of others none copies meanwhile.
+        try commit(pages: 1)
+        #expect(checkpointer.counts.byWriter == 0)
+        checkpointer.copyRest(on: writer)
+        #expect(checkpointer.counts.byWriter == 1)
+        #expect(try log().copied == log().pages)
+        checkpointer.end()
+        writer.close()
+    }
+
+    @Test func endingFreesWhoeverWaits() async throws {
+        let gate = BlockingGate()
+        let checkpointer = try checkpointer(
+            WALCheckpointer.Limits(pages: 10, longLog: 100), beforeEach: { gate.wait() })
+        try commit(pages: 150)
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        let waiting = Task { await checkpointer.copyAll() }
+        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
+        try DetachedThread.start { checkpointer.end() }
+        await waiting.value
+        checkpointer.leaveRest()
+        gate.open()
+        checkpointer.end()
+        writer.close()
+    }
+
+    @Test func aLogThatAReaderNeedsGrowsUntilItIsDone() async throws {
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
+        let checkpointer = try checkpointer(limits)
+        try commit(pages: 5)
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        for _ in 0..<10 { try commit(pages: 50) }
+        #expect(try log().copied < 20)
+        #expect(try log().pages > 500)
+        try reader.execute("COMMIT")
+        reader.close()
+        try await wait(for: "the log to be short") {
+            try commit(pages: 10)
+            return try log().pages < 100
+        }
+        checkpointer.end()
+        writer.close()
+        #expect(failures.withLock { $0.isEmpty }, "waiting for a reader is no failure")
+    }
+
+    @Test func withoutAFileTheWriterCopiesByItselfAndSaysWhy() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10, longLog: 1_000_000))
+        try FileManager.default.removeItem(atPath: database.path)
+        try commit(pages: 20)
+        try await wait(for: "the thread to fail") { failures.withLock { !$0.isEmpty } }
+        #expect(failures.withLock { $0.map(\.code) } == [.cannotOpen])
+        try commit(pages: 20)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byWriter: 1))
+        #expect(try log().copied == log().pages)
+        #expect(!FileManager.default.fileExists(atPath: database.path), "no new file in its place")
+        checkpointer.end()
+        writer.close()
+    }
+
+    @Test func endingWaitsForWhatIsBeingCopied() async throws {
+        let gate = BlockingGate()
+        let checkpointer = try checkpointer(
+            WALCheckpointer.Limits(pages: 10), beforeEach: { gate.wait() })
+        try commit(pages: 20)
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        let ended = Lock(false)
+        try DetachedThread.start {
+            checkpointer.end()
+            ended.withLock { $0 = true }
+        }
+        #expect(!ended.withLock { $0 })
+        gate.open()
+        try await wait(for: "the end") { ended.withLock { $0 } }
+        // What comes behind the end is left to whoever closes.
+        try commit(pages: 20)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1))
+        writer.close()
+    }
+
+    @Test func whoSetHowOftenTheLogIsCopiedIsObeyed() async throws {
+        try writer.execute("PRAGMA wal_autocheckpoint = 50")
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10))
+        try commit(pages: 30)
+        #expect(try log().copied == 0)
+        try commit(pages: 30)
+        #expect(try log().copied == log().pages)
+        #expect(checkpointer.counts == WALCheckpointer.Counts())
+        checkpointer.end()
+        writer.close()
+    }
+}
