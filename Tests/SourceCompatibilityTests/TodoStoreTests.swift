@@ -49,8 +49,10 @@ struct TodoStoreTests {
             await #expect(throws: TodoError.noSuchList) {
                 try await store.addTodo("Milk", to: "nowhere")
             }
-            #expect(try await store.count() == (lists: 0, todos: 0))
-            #expect(try await database.getNextCrudTransaction() == nil)
+            let count = try await store.count()
+            #expect(count == (lists: 0, todos: 0))
+            let next = try await database.getNextCrudTransaction()
+            #expect(next == nil)
         }
     }
 

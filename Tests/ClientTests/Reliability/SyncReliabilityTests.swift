@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 @testable import PowerSync

@@ -1,3 +1,4 @@
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
