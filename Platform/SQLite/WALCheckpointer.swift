@@ -204,7 +204,7 @@ final class WALCheckpointer: Sendable {
             guard !state.isWorking else { return .none }
             let isLittle = state.rest <= limits.rest && state.shortening == 0
             guard isLittle || pages >= limits.longestLog else {
-                return state.isWanted ? .none : .wake
+                return state.rest >= limits.pages && !state.isWanted ? .wake : .none
             }
         }
         begin(&state)

@@ -132,22 +132,49 @@ import Testing
     }
 
     @Test func whatOthersWroteMeanwhileIsCopiedByTheWriter() async throws {
-        let gate = BlockingGate()
+        let (first, second) = (BlockingGate(), BlockingGate())
+        defer {
+            first.open()
+            second.open()
+        }
         let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
-        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        let checkpointer = try checkpointer(
+            limits, beforeEach: { if first.arrivals == 0 { first.wait() } else { second.wait() } })
         try commit(pages: 150)
-        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        try await wait(for: "the thread to be at work") { first.arrivals == 1 }
         async let copied: Void = checkpointer.copyAll()
         try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
+        first.open()
+        try await wait(for: "the second round") { second.arrivals == 1 }
         try commit(pages: 20)
-        gate.open()
+        second.open()
         await copied
-        // Of the commits of others none copies meanwhile.
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        checkpointer.copyRest(on: writer)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2, byWriter: 1))
+        #expect(try log().copied == log().pages)
+        checkpointer.end()
+        writer.close()
+    }
+
+    /// They would wait for the disk, and whoever shortens the log does so anyway.
+    @Test func whileALogIsShortenedCommitsOfOthersCopyNothing() async throws {
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
+        let checkpointer = try checkpointer(limits)
+        try commit(pages: 5)
+        // Because of it the log does not begin anew.
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        try commit(pages: 150)
+        await checkpointer.copyAll()
         try commit(pages: 1)
         #expect(checkpointer.counts.byWriter == 0)
         checkpointer.copyRest(on: writer)
         #expect(checkpointer.counts.byWriter == 1)
-        #expect(try log().copied == log().pages)
+        try commit(pages: 1)
+        #expect(checkpointer.counts.byWriter == 2)
+        try reader.execute("COMMIT")
+        reader.close()
         checkpointer.end()
         writer.close()
     }
