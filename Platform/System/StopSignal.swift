@@ -15,17 +15,41 @@ package enum StopSignal {
     /// SIGHUP, the end of the terminal, is left alone where it is ignored, as under `nohup`.
     ///
     /// While a stream lives, the signals do not end the program; when the last stream has ended (its consumer was
-    /// cancelled or dropped it), they do so again. At most 16 streams live at a time; a further one ends at once.
+    /// cancelled or dropped it), they do so again. At most 16 streams live at a time, those of ``ScreenSignal``
+    /// included; a further one ends at once.
     package static func stream() -> AsyncStream<Int32> {
+        SignalStream.make { powersync_stop_signals_open($0) }
+    }
+}
+
+/// That what stands on a terminal has to be drawn anew.
+package enum ScreenSignal {
+    /// Returns every SIGWINCH and SIGCONT that arrives from now on, each as one element.
+    ///
+    /// The terminal has another size, or the program goes on after the shell had the terminal.
+    ///
+    /// It ends as the streams of ``StopSignal`` do.
+    package static func stream() -> AsyncStream<Int32> {
+        SignalStream.make { powersync_screen_signals_open($0) }
+    }
+}
+
+/// Signals as the elements of a stream.
+private enum SignalStream {
+    /// Begins to listen.
+    ///
+    /// - Parameter open: turns the signals into bytes; returns the read end of a pipe and sets the slot to give back.
+    /// - Returns: the signals.
+    static func make(_ open: (_ slot: UnsafeMutablePointer<Int32>) -> Int32) -> AsyncStream<Int32> {
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         var slot: Int32 = 0
-        let descriptor = powersync_stop_signals_open(&slot)
+        let descriptor = open(&slot)
         guard descriptor >= 0 else {
             continuation.finish()
             return stream
         }
         let opened = slot
-        continuation.onTermination = { _ in powersync_stop_signals_close(opened) }
+        continuation.onTermination = { _ in powersync_signals_close(opened) }
         do throws(SystemError) {
             try DetachedThread.start {
                 var byte: UInt8 = 0
@@ -35,7 +59,7 @@ package enum StopSignal {
                     if count <= 0 || byte == 0 { break }
                     continuation.yield(Int32(byte))
                 }
-                powersync_stop_signals_release(opened)
+                powersync_signals_release(opened)
             }
         } catch {
             // Nobody would read the pipe: the signals keep their default action and end the program.

@@ -71,4 +71,27 @@ struct StopSignalTests {
             kill(getpid(), SIGHUP)
         }
     }
+
+    /// Neither kind of stream gets what is for the other, and the last stream of a kind gives that kind back alone.
+    @Test func aScreenIsToldOfItsSizeAndOfGoingOnAndOfNothingElse() async {
+        await #expect(processExitsWith: .signal(SIGTERM)) {
+            let task = Task {
+                var screen = ScreenSignal.stream().makeAsyncIterator()
+                var stop = StopSignal.stream().makeAsyncIterator()
+                for signal in [SIGWINCH, SIGCONT] {
+                    kill(getpid(), SIGINT)
+                    #expect(await stop.next() == SIGINT)
+                    kill(getpid(), signal)
+                    #expect(await screen.next() == signal)
+                }
+            }
+            await task.value
+            let rest = Task { for await _ in StopSignal.stream() {} }
+            rest.cancel()
+            await rest.value
+            kill(getpid(), SIGWINCH)
+            kill(getpid(), SIGTERM)
+            sleep(UInt32(TestOptions.deadline.components.seconds))
+        }
+    }
 }

@@ -140,6 +140,9 @@ int powersync_reap(pid_t process, int *value, bool *signalled) {
 
 // MARK: Signals
 
+// What the signals of a slot are for: ending the program, or drawing a screen anew.
+enum { kind_stop, kind_screen, kind_count };
+
 // A handler may be between reading a slot and writing to its pipe at any moment, therefore pipes are kept open
 // and used again instead of being closed.
 enum { slot_count = 16 };
@@ -147,18 +150,20 @@ struct slot {
     int read_end;
     int write_end;
     bool taken;
+    atomic_int kind;
     atomic_bool listening;
 };
 static struct slot slots[slot_count];
 static int slots_made = 0;
-static int slots_listening = 0;
+static int slots_listening[kind_count];
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void forward(int signal_number) {
     int before = errno;
+    int kind = signal_number == SIGWINCH || signal_number == SIGCONT ? kind_screen : kind_stop;
     unsigned char byte = (unsigned char)signal_number;
     for (int index = 0; index < slot_count; index++) {
-        if (!slots[index].listening) continue;
+        if (!slots[index].listening || slots[index].kind != kind) continue;
         // A full pipe already holds thousands of unread arrivals.
         ssize_t written = write(slots[index].write_end, &byte, 1);
         (void)written;
@@ -166,9 +171,14 @@ static void forward(int signal_number) {
     errno = before;
 }
 
-static void set_action(void (*handler)(int)) {
+static void set_action(int kind, void (*handler)(int)) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
+    if (kind == kind_screen) {
+        sigaction(SIGWINCH, &action, NULL);
+        sigaction(SIGCONT, &action, NULL);
+        return;
+    }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     // The terminal has gone, unless somebody (nohup) wants the program to outlive it.
@@ -176,7 +186,7 @@ static void set_action(void (*handler)(int)) {
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
-int powersync_stop_signals_open(int *slot) {
+static int open_signals(int kind, int *slot) {
     pthread_mutex_lock(&slots_lock);
     int chosen = 0;
     while (chosen < slots_made && slots[chosen].taken) chosen++;
@@ -191,8 +201,9 @@ int powersync_stop_signals_open(int *slot) {
     int descriptor = -error;
     if (error == 0) {
         slots[chosen].taken = true;
+        slots[chosen].kind = kind;
         slots[chosen].listening = true;
-        if (slots_listening++ == 0) set_action(forward);
+        if (slots_listening[kind]++ == 0) set_action(kind, forward);
         *slot = chosen;
         descriptor = slots[chosen].read_end;
     }
@@ -200,17 +211,26 @@ int powersync_stop_signals_open(int *slot) {
     return descriptor;
 }
 
-void powersync_stop_signals_close(int slot) {
+int powersync_stop_signals_open(int *slot) {
+    return open_signals(kind_stop, slot);
+}
+
+int powersync_screen_signals_open(int *slot) {
+    return open_signals(kind_screen, slot);
+}
+
+void powersync_signals_close(int slot) {
     pthread_mutex_lock(&slots_lock);
+    int kind = slots[slot].kind;
     slots[slot].listening = false;
-    if (--slots_listening == 0) set_action(SIG_DFL);
+    if (--slots_listening[kind] == 0) set_action(kind, SIG_DFL);
     unsigned char end = 0;
     ssize_t written = write(slots[slot].write_end, &end, 1);
     (void)written;
     pthread_mutex_unlock(&slots_lock);
 }
 
-void powersync_stop_signals_release(int slot) {
+void powersync_signals_release(int slot) {
     pthread_mutex_lock(&slots_lock);
     slots[slot].taken = false;
     pthread_mutex_unlock(&slots_lock);
