@@ -115,18 +115,28 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
 
 extension ConnectionLease: StatementContext {
     func outcome<Row>(
-        sql: String, parameters: [(any Sendable)?]?,
+        sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
         try run(sql, parameters) { statement, connection in
-            guard statement.columnCount > 0 else {
-                while try statement.step() {}
-                return .changes(connection.changes)
+            guard let isUnwanted else { return try Self.outcome(of: statement, on: connection, mapper) }
+            return try connection.interrupting(when: isUnwanted) {
+                try Self.outcome(of: statement, on: connection, mapper)
             }
-            let cursor = RowCursor(statement)
-            var rows: [Row] = []
-            while try statement.step() { rows.append(try cursor.map(mapper)) }
-            return .rows(rows)
         }
+    }
+
+    private static func outcome<Row>(
+        of statement: SQLiteStatement, on connection: SQLiteConnection,
+        _ mapper: (any SqlCursor) throws -> Row
+    ) throws -> StatementOutcome<Row> {
+        guard statement.columnCount > 0 else {
+            while try statement.step() {}
+            return .changes(connection.changes)
+        }
+        let cursor = RowCursor(statement)
+        var rows: [Row] = []
+        while try statement.step() { rows.append(try cursor.map(mapper)) }
+        return .rows(rows)
     }
 }

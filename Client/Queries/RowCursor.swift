@@ -12,6 +12,7 @@ final class RowCursor: StoredValueCursor, ByteCursor {
     private var row: SQLiteRow?
     private(set) lazy var columnNames: [String: Int] = Dictionary(
         zip(statement.columnNames, 0...), uniquingKeysWith: { _, last in last })
+    private(set) lazy var allColumns = statement.columnNames
     private(set) lazy var namedColumns = columnNames.map { (name: $0.key, index: $0.value) }
         .sorted { $0.index < $1.index }
     // Asked for when there is a row: the first step prepares the statement again if the schema has changed.

@@ -3,6 +3,9 @@ import PowerSyncSQLite
 /// A cursor that also tells values as SQLite stores them, where `SqlCursor` converts: for tools that show whatever a
 /// query yields.
 package protocol StoredValueCursor: SqlCursor {
+    /// The names of all columns in their order; they may repeat.
+    var allColumns: [String] { get }
+
     /// The columns in their order, each name once: where names repeat, the last one counts.
     var namedColumns: [(name: String, index: Int)] { get }
 
@@ -18,6 +21,8 @@ package enum StatementOutcome<Row> {
     case changes(Int64)
 }
 
+extension StatementOutcome: Sendable where Row: Sendable {}
+
 /// A connection that tells statements that return rows from those that do not.
 package protocol StatementContext: ConnectionContext {
     /// Runs one statement to its end.
@@ -25,11 +30,30 @@ package protocol StatementContext: ConnectionContext {
     /// - Parameters:
     ///   - sql: the statement.
     ///   - parameters: the values of its placeholders.
+    ///   - isUnwanted: asked again and again while it runs, on the thread of the connection; true ends the statement,
+    ///   and with it the transaction of one that writes. Nil for a statement that is always wanted.
     ///   - mapper: makes a value of each row.
     /// - Returns: the rows, or how many were changed.
     /// - Throws: `PowerSyncError`, and what the mapper throws.
     func outcome<Row>(
-        sql: String, parameters: [(any Sendable)?]?,
+        sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row>
+}
+
+extension StatementContext {
+    /// Runs one statement to its end, which nothing ends before.
+    ///
+    /// - Parameters:
+    ///   - sql: the statement.
+    ///   - parameters: the values of its placeholders.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: the rows, or how many were changed.
+    /// - Throws: `PowerSyncError`, and what the mapper throws.
+    package func outcome<Row>(
+        sql: String, parameters: [(any Sendable)?]?,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) throws -> StatementOutcome<Row> {
+        try outcome(sql: sql, parameters: parameters, unless: nil, mapper: mapper)
+    }
 }

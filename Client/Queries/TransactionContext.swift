@@ -54,12 +54,13 @@ struct TransactionContext: Transaction {
 
 extension TransactionContext: StatementContext {
     func outcome<Row>(
-        sql: String, parameters: [(any Sendable)?]?,
+        sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
         guard let connection = connection as? any StatementContext else {
             throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
         }
-        return try connection.outcome(sql: sql, parameters: parameters, mapper: mapper)
+        return try connection.outcome(
+            sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
     }
 }

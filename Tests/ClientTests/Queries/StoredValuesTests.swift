@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
@@ -45,5 +46,67 @@ struct StoredValuesTests {
                 "changes 2", "rows [3]", "rows []", "rows [2, 3]", "changes 2", "changes 0",
             ])
         #expect(try await test.count("users") == 1)
+    }
+
+    @Test func allColumnsAreNamedInTheirOrder() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let names = try await test.database.get("SELECT 1 AS a, 2 AS b, 3 AS a") { cursor in
+            try #require(cursor as? any StoredValueCursor).allColumns
+        }
+        #expect(names == ["a", "b", "a"])
+    }
+
+    /// The first question is answered with yes; without it the statement would not end.
+    @Test(arguments: [false, true])
+    func aStatementThatNobodyWantsEndsAndItsTransactionWithIt(isInTransaction: Bool) async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let endless = """
+            INSERT INTO plain WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c) SELECT n FROM c
+            """
+        try await test.database.execute("CREATE TABLE plain (v)")
+        let run: @Sendable (any ConnectionContext) throws -> Void = { connection in
+            let context = try #require(connection as? any StatementContext)
+            if isInTransaction {
+                _ = try context.outcome(sql: "INSERT INTO plain VALUES (1)", parameters: [], mapper: { _ in })
+            }
+            _ = try context.outcome(sql: endless, parameters: [], unless: { true }, mapper: { _ in })
+        }
+        let error = await #expect(throws: PowerSyncError.self) {
+            if isInTransaction {
+                try await test.database.writeTransaction { try run($0) }
+            } else {
+                try await test.database.writeLock { try run($0) }
+            }
+        }
+        guard case .sqliteError(let code, _, _, _, _)? = error else {
+            Issue.record("it was \(String(describing: error))")
+            return
+        }
+        #expect(code == SQLiteError.Code.interrupt.rawValue)
+        #expect(try await test.count("plain") == 0)
+        // The connection goes on, and nobody is asked any more.
+        try await test.database.execute("INSERT INTO plain VALUES (2)")
+        #expect(try await test.count("plain") == 1)
+    }
+
+    @Test func aStatementThatIsWantedIsNotDisturbed() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let asked = Lock(0)
+        let rows = try await test.database.readLock { connection in
+            let context = try #require(connection as? any StatementContext)
+            let outcome = try context.outcome(
+                sql: """
+                    WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c LIMIT 50000) SELECT n FROM c
+                    """,
+                parameters: [],
+                unless: {
+                    asked.withLock { $0 += 1 }
+                    return false
+                }, mapper: { try $0.getInt(index: 0) })
+            guard case .rows(let rows) = outcome else { return 0 }
+            return rows.count
+        }
+        #expect(rows == 50000)
+        #expect(asked.withLock { $0 } > 0)
     }
 }
