@@ -65,6 +65,8 @@ let targets: [Target] = [
     system(
         "CPowerSyncZstd", "Platform/Compression/CZstd", pkgConfig: "libzstd", apt: "libzstd-dev", brew: "zstd"
     ),
+    system(
+        "CPowerSyncEdit", "Platform/Terminal/C", pkgConfig: "libedit", apt: "libedit-dev", brew: "libedit"),
     library("System", "Platform/System", ["C:System"], exclude: ["C"]),
     library("SQLite", "Platform/SQLite", ["C:SQLite", "System"], exclude: ["C"]),
     library("Postgres", "Platform/Postgres", ["C:PQ", "System"], exclude: ["C"]),
@@ -76,6 +78,7 @@ let targets: [Target] = [
     library("YAML", "Platform/YAML", ["C:YAML"], exclude: ["C"]),
     library("Compression", "Platform/Compression", ["C:Zlib", "C:Zstd"], exclude: ["CZlib", "CZstd"]),
     library("CommandLine", "Platform/CommandLine", ["System"]),
+    library("Terminal", "Platform/Terminal", ["C:Edit", "C:System", "System"], exclude: ["C"]),
 
     // Compositions.
     library(
@@ -140,6 +143,7 @@ let targets: [Target] = [
     tests("YAML", ["YAML"]),
     tests("Compression", ["Compression"]),
     tests("CommandLine", ["CommandLine", "System"]),
+    tests("Terminal", ["Terminal", "System"]),
     tests(
         "Client",
         [

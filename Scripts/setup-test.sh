@@ -35,6 +35,7 @@ libpq 15.18
 libcurl 7.88.1
 libcrypto 3.0.19
 yaml-0.1 0.2.5
+libedit 3.1
 zlib 1.2.13
 libzstd 1.5.4'
 least='sqlite3 3.40
@@ -42,6 +43,7 @@ libpq 14
 libcurl 7.87.0
 libcrypto 3.0.0
 yaml-0.1 0.2.1
+libedit 3.0
 zlib 1.2
 libzstd 1.4'
 # Ubuntu 22.04
@@ -50,6 +52,7 @@ libpq 14.20
 libcurl 7.81.0
 libcrypto 3.0.2
 yaml-0.1 0.2.5
+libedit 3.1
 zlib 1.2.11
 libzstd 1.4.8'
 

@@ -1,0 +1,292 @@
+import CPowerSyncEdit
+import PowerSyncSystem
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// What the thread of an editor does: it alone calls libedit, and writes to the terminal.
+///
+/// While it reads a line, libedit asks it for each character. What happens meanwhile comes as a character, too, for
+/// which libedit clears the line, asks for the prompt and draws both anew. Whatever is to be written is written between
+/// the clearing and the prompt, so that libedit always knows what stands on the screen.
+final class EditorThread {
+    private let desk: EditorDesk
+    private let input: Int32
+    private let owner: UnsafeMutablePointer<ps_edit_owner>
+    private let events: OpaquePointer
+    private let editor: OpaquePointer
+    /// The kind of terminal, which libedit does not copy; nil for that of the environment.
+    private let terminal: UnsafeMutablePointer<CChar>?
+    /// Whether lines are edited; else the system's own way of typing a line serves.
+    private let isEditing: Bool
+    /// Whether the terminal can draw a line anew in its place.
+    private let isSmart: Bool
+    /// The prompt that libedit was given last.
+    private var prompt: UnsafeMutablePointer<CChar>?
+    /// Whether the next prompt stands at the beginning of a line that is clear.
+    private var mayWrite = false
+    /// Whether what stands below that line is to be cleared, too: libedit does not know how a line has been broken anew.
+    private var clearsBelow = false
+    /// Set once the line is marked as given up.
+    private var givenUp: GivenUp?
+    /// Whether the terminal has gone.
+    private var isAtEnd = false
+
+    /// A line that is given up, and whether it had anything in it.
+    private struct GivenUp {
+        let isEmpty: Bool
+    }
+
+    /// How often to try to read a terminal that the shell has before it counts as gone.
+    private static let mostRefusals = 20
+
+    private init(
+        _ desk: EditorDesk, name: String, input: Int32, output: Int32, settings: LineEditor.Settings
+    ) {
+        self.desk = desk
+        self.input = input
+        owner = .allocate(capacity: 1)
+        owner.initialize(
+            to: ps_edit_owner(
+                context: nil,
+                prompt: { context in UnsafePointer(EditorThread.thread(context).nextPrompt()) },
+                next: { context in EditorThread.thread(context).nextCharacter() },
+                news: { context in EditorThread.thread(context).nextNews() }))
+        let terminal = settings.terminal.flatMap { strdup($0) }
+        guard let events = ps_edit_events(Int32(clamping: settings.historyLimit)),
+            let editor = ps_edit_open(
+                name, input, output, terminal, settings.usesFile ? 1 : 0, owner, events)
+        else { preconditionFailure("no memory for a line editor") }
+        self.events = events
+        self.editor = editor
+        self.terminal = terminal
+        isEditing = ps_edit_is_editing(editor) != 0
+        isSmart = isEditing && !Terminal.isDumb(settings.terminal)
+        owner.pointee.context = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    /// Does what is asked for until the editor is to end; blocks.
+    ///
+    /// - Parameters:
+    ///   - desk: where it is asked for.
+    ///   - name: what libedit calls the program.
+    ///   - input: where the terminal is read.
+    ///   - output: where it is written.
+    ///   - settings: how lines are edited.
+    static func run(
+        _ desk: EditorDesk, name: String, input: Int32, output: Int32, settings: LineEditor.Settings
+    ) {
+        TextLocale().use {
+            let thread = EditorThread(desk, name: name, input: input, output: output, settings: settings)
+            thread.serve()
+            thread.close()
+        }
+        desk.ended()
+    }
+
+    private func close() {
+        ps_edit_close(editor)
+        history_end(events)
+        owner.deinitialize(count: 1)
+        owner.deallocate()
+        free(prompt)
+        free(terminal)
+    }
+
+    // MARK: Work
+
+    private func serve() {
+        while true {
+            // Before looking for work: what is asked for later leaves a new sign.
+            desk.takeSigns()
+            switch desk.takeWork() {
+            case .nothing: waitForSign()
+            case .remember(let entries): for entry in entries { ps_edit_remember(events, entry) }
+            case .write(let texts): write(texts)
+            case .read: desk.answer(Result { try readLine() })
+            case .end: return
+            }
+        }
+    }
+
+    private func waitForSign() {
+        var request = pollfd(fd: desk.signs, events: Int16(POLLIN), revents: 0)
+        // A call that is interrupted looks once more for work.
+        _ = poll(&request, 1, -1)
+    }
+
+    private func write(_ texts: [EditorDesk.Text]) {
+        write(texts.map(\.text).joined())
+        desk.written(texts)
+    }
+
+    private func write(_ text: String) {
+        var text = text
+        text.withUTF8 { ps_edit_write(editor, $0.baseAddress, $0.count) }
+    }
+
+    // MARK: A line
+
+    private func readLine() throws -> LineEditor.Line {
+        if desk.news.isOver { throw CancellationError() }
+        givenUp = nil
+        isAtEnd = false
+        // At the beginning of a line, as whatever was written before it ended with one.
+        mayWrite = true
+        // What there was until now shows in any case.
+        _ = desk.takeNews()
+        var count: Int32 = 0
+        guard let start = el_gets(editor, &count), count > 0 else {
+            // The cursor stands behind what was typed, or behind the mark of the end.
+            write("\n")
+            if let givenUp { return .interrupted(isEmpty: givenUp.isEmpty) }
+            if desk.news.isOver, !isAtEnd { throw CancellationError() }
+            return .end
+        }
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(count))
+        var line = String(decoding: bytes, as: UTF8.self)
+        if line.unicodeScalars.last == "\n" { line.unicodeScalars.removeLast() }
+        return .text(line)
+    }
+
+    private static func thread(_ context: UnsafeMutableRawPointer?) -> EditorThread {
+        guard let context else { preconditionFailure("libedit asks nobody before the editor is open") }
+        return Unmanaged<EditorThread>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// Returns the prompt, behind all that was to be written.
+    private func nextPrompt() -> UnsafeMutablePointer<CChar>? {
+        if mayWrite {
+            mayWrite = false
+            if clearsBelow { write("\u{1B}[J") }
+            clearsBelow = false
+            let texts = desk.takeTexts()
+            if !texts.isEmpty { write(texts) }
+        }
+        free(prompt)
+        prompt = strdup(desk.prompt)
+        return prompt
+    }
+
+    /// Says what libedit is to do about the news.
+    private func nextNews() -> Int32 {
+        let news = desk.takeNews()
+        if news.isInterrupted {
+            givenUp = GivenUp(isEmpty: ps_edit_is_empty(editor) != 0)
+            return Int32(PS_EDIT_GIVE_UP)
+        }
+        guard news.isOutdated || news.hasTexts || news.hasPrompt else { return Int32(PS_EDIT_NOTHING) }
+        mayWrite = true
+        clearsBelow = news.isOutdated && isSmart
+        return Int32(news.isOutdated ? PS_EDIT_RENEW : PS_EDIT_REDRAW)
+    }
+
+    /// Blocks until there is a character, or news; negative at the end of the line's reading.
+    private func nextCharacter() -> Int32 {
+        while true {
+            let news = desk.news
+            if news.isOver || givenUp != nil { return -1 }
+            if news.isInterrupted {
+                if isEditing { return Int32(PS_EDIT_NEWS) }
+                givenUp = GivenUp(isEmpty: ps_edit_is_empty(editor) != 0)
+                return -1
+            }
+            // The prompt alone is worth no second copy of the line.
+            let isPending = news.isOutdated || news.hasTexts || (news.hasPrompt && isSmart)
+            let isWanted = isPending && isInForeground
+            // What is typed comes first: a key may send several characters, and nothing may come between them.
+            switch waitForInput(orNoLonger: isWanted) {
+            case .input:
+                if let character = readCharacter() { return character }
+                if isAtEnd { return -1 }
+            case .sign: desk.takeSigns()
+            case .nothing:
+                if isEditing { return Int32(PS_EDIT_NEWS) }
+                writePlainly()
+            }
+        }
+    }
+
+    /// Writes where libedit draws nothing, and the prompt once more.
+    private func writePlainly() {
+        _ = desk.takeNews()
+        let texts = desk.takeTexts()
+        guard !texts.isEmpty else { return }
+        write("\n")
+        write(texts)
+        write(desk.prompt)
+    }
+
+    private enum Readiness {
+        case input, sign, nothing
+    }
+
+    private func waitForInput(orNoLonger isHurried: Bool) -> Readiness {
+        var requests = [
+            pollfd(fd: input, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: desk.signs, events: Int16(POLLIN), revents: 0),
+        ]
+        let count = poll(&requests, 2, isHurried ? 0 : -1)
+        if count == 0 { return .nothing }
+        // The end of a terminal shows when it is read.
+        return requests[0].revents != 0 ? .input : .sign
+    }
+
+    /// Reads one character; nil for none, which is the end if `isAtEnd` says so.
+    private func readCharacter() -> Int32? {
+        guard let first = readByte() else { return nil }
+        if first < 0x80 { return Int32(first) }
+        // No beginning of a character: nothing is to be made of it.
+        guard (0xC2...0xF4).contains(first) else { return nil }
+        let length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
+        var bytes = [first]
+        while bytes.count < length {
+            guard let next = readByte() else { return nil }
+            guard next & 0xC0 == 0x80 else { return next < 0x80 ? Int32(next) : nil }
+            bytes.append(next)
+        }
+        return String(validating: bytes, as: UTF8.self)?.unicodeScalars.first.map {
+            Int32(bitPattern: $0.value)
+        }
+    }
+
+    private func readByte() -> UInt8? {
+        var byte: UInt8 = 0
+        var refusals = 0
+        while true {
+            let count = read(input, &byte, 1)
+            if count == 1 { return byte }
+            let error = errno
+            if count < 0 {
+                if error == EINTR { continue }
+                if error == EAGAIN {
+                    // Somebody who shares the descriptor has made it non-blocking.
+                    var request = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
+                    _ = poll(&request, 1, -1)
+                    continue
+                }
+                if error == EIO, !isInForeground, refusals < Self.mostRefusals {
+                    // The shell has the terminal. Every signal is blocked in this thread, so the system does not stop
+                    // the program by itself. It goes on in the foreground; without a shell nothing stops it.
+                    refusals += 1
+                    kill(getpid(), SIGTTIN)
+                    DetachedThread.sleep(for: .milliseconds(50))
+                    continue
+                }
+            }
+            isAtEnd = true
+            return nil
+        }
+    }
+
+    /// Whether the terminal is ours at this moment; also where it is not the one of the session.
+    private var isInForeground: Bool {
+        let group = tcgetpgrp(input)
+        return group < 0 || group == getpgrp()
+    }
+}

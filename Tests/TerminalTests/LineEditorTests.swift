@@ -1,0 +1,262 @@
+import PowerSyncSystem
+import PowerSyncTerminal
+import PowerSyncTestSupport
+import Testing
+
+/// What a person sees and gets, at a terminal of this process.
+@Suite(.patient())
+struct LineEditorTests {
+    private static let arrowUp = "\u{1B}[A"
+    private static let controlD = "\u{4}"
+
+    /// Lets `body` use an editor with the prompt `p> `.
+    private func with(
+        columns: Int = 80, terminal kind: String = "xterm",
+        _ body: (PseudoTerminal, LineEditor) async throws -> Void
+    ) async throws {
+        let terminal = try PseudoTerminal(columns: columns)
+        var settings = LineEditor.Settings()
+        settings.terminal = kind
+        settings.usesFile = false
+        settings.historyLimit = 3
+        let editor = try LineEditor(
+            name: "test", input: terminal.slave, output: terminal.slave, settings: settings)
+        editor.setPrompt("p> ")
+        try await body(terminal, editor)
+        await editor.close()
+        #expect(terminal.isCooked)
+    }
+
+    /// Waits until a text is on the terminal, behind so many bytes.
+    private func see(_ text: String, on terminal: PseudoTerminal, since start: Int = 0) async throws {
+        try await wait(
+            for: text, read: { terminal.text(since: start) }, until: { $0.contains(text) })
+    }
+
+    @Test func aLineIsWhatWasTyped() async throws {
+        try await with { terminal, editor in
+            for text in ["SELECT 1;", "", "é漢😀 \u{301}"] {
+                let start = terminal.written.count
+                async let line = editor.line()
+                try await see("p>", on: terminal, since: start)
+                terminal.type("\(text)\r")
+                let lineRead = try await line
+                #expect(lineRead == .text(text))
+            }
+        }
+    }
+
+    @Test func whileNobodyReadsTheTerminalIsAsItWas() async throws {
+        try await with { terminal, editor in
+            #expect(terminal.isCooked)
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            #expect(!terminal.isCooked)
+            terminal.type("x\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("x"))
+            #expect(terminal.isCooked)
+        }
+    }
+
+    @Test func arrowUpBringsBackWhatIsRemembered() async throws {
+        try await with { terminal, editor in
+            for entry in ["one", "two", "two", "three\n  of two lines", "four"] { editor.remember(entry) }
+            var start = terminal.written.count
+            async let newest = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("\(Self.arrowUp)\r")
+            let newestRead = try await newest
+            #expect(newestRead == .text("four"))
+            start = terminal.written.count
+            async let second = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("\(Self.arrowUp)\(Self.arrowUp)\r")
+            let secondRead = try await second
+            #expect(secondRead == .text("three\n  of two lines"))
+            start = terminal.written.count
+            // There are three at most, and the two that are equal count as one.
+            async let oldest = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type(String(repeating: Self.arrowUp, count: 9) + "\r")
+            let oldestRead = try await oldest
+            #expect(oldestRead == .text("two"))
+        }
+    }
+
+    @Test(arguments: ["xterm", "vt100", "dumb"])
+    func aTextAppearsAboveWhatIsBeingTyped(kind: String) async throws {
+        try await with(terminal: kind) { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("SELECT")
+            try await see("SELECT", on: terminal)
+            let start = terminal.written.count
+            await editor.print("service lost\nfor now")
+            try await see("service lost\nfor now\np> SELECT", on: terminal, since: start)
+            terminal.type(" 1;\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("SELECT 1;"))
+        }
+    }
+
+    @Test func aTextAppearsAboveALineOfSeveralRows() async throws {
+        try await with(columns: 20) { terminal, editor in
+            let typed = String(repeating: "0123456789", count: 5)
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type(typed)
+            try await wait(for: "what was typed", read: { terminal.text() }) {
+                $0.filter(\.isNumber).hasSuffix("6789")
+                    && $0.filter(\.isNumber).count >= typed.count
+            }
+            let start = terminal.written.count
+            await editor.print("news")
+            try await see("news\np> 0123456789", on: terminal, since: start)
+            // Every row of the line was cleared before.
+            let before = try #require(terminal.text(since: start).components("news").first)
+            #expect(!before.contains("0"))
+            terminal.type("\r")
+            let lineRead = try await line
+            #expect(lineRead == .text(typed))
+        }
+    }
+
+    @Test func aTextWhileNobodyTypesIsWrittenAtOnce() async throws {
+        try await with { terminal, editor in
+            await editor.print("one")
+            await editor.print("two")
+            try await wait(for: "both", read: { terminal.text() }, until: { $0 == "one\ntwo\n" })
+        }
+    }
+
+    @Test func anotherPromptStandsInThePlaceOfTheOld() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("typed")
+            try await see("typed", on: terminal)
+            let start = terminal.written.count
+            editor.setPrompt("connected> ")
+            try await see("connected> typed", on: terminal, since: start)
+            #expect(!terminal.text(since: start).contains("\n"))
+            terminal.type("\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("typed"))
+        }
+    }
+
+    @Test func aTerminalThatCannotMoveTheCursorGetsNoSecondCopyForAPrompt() async throws {
+        try await with(terminal: "dumb") { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("typed")
+            try await see("typed", on: terminal)
+            editor.setPrompt("connected> ")
+            terminal.type(" on\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("typed on"))
+            #expect(!terminal.text().contains("connected>"))
+        }
+    }
+
+    @Test func aLineThatIsGivenUpIsMarkedAndTheNextOneIsWhole() async throws {
+        try await with { terminal, editor in
+            #expect(!editor.interrupt())
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("half")
+            try await see("half", on: terminal)
+            #expect(editor.interrupt())
+            let lineRead = try await line
+            #expect(lineRead == .interrupted(isEmpty: false))
+            try await see("half^C\n", on: terminal)
+            let start = terminal.written.count
+            async let empty = editor.line()
+            try await see("p>", on: terminal, since: start)
+            editor.interrupt()
+            let emptyRead = try await empty
+            #expect(emptyRead == .interrupted(isEmpty: true))
+            let again = terminal.written.count
+            async let next = editor.line()
+            try await see("p>", on: terminal, since: again)
+            terminal.type("whole\r")
+            let nextRead = try await next
+            #expect(nextRead == .text("whole"))
+        }
+    }
+
+    @Test func controlDOnAnEmptyLineIsTheEnd() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type(Self.controlD)
+            let lineRead = try await line
+            #expect(lineRead == .end)
+        }
+    }
+
+    @Test func whoeverIsCancelledGetsNoLineAndTheNextOneDoes() async throws {
+        try await with { terminal, editor in
+            let cancelled = Task { try await editor.line() }
+            try await see("p>", on: terminal)
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            let start = terminal.written.count
+            async let line = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("x\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("x"))
+        }
+    }
+
+    @Test func closingEndsWhatIsBeingReadAndShowsWhatIsLeft() async throws {
+        let terminal = try PseudoTerminal()
+        var settings = LineEditor.Settings()
+        settings.terminal = "xterm"
+        settings.usesFile = false
+        let editor = try LineEditor(
+            name: "test", input: terminal.slave, output: terminal.slave, settings: settings)
+        editor.setPrompt("p> ")
+        let reading = Task { try await editor.line() }
+        try await see("p>", on: terminal)
+        await editor.close()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        #expect(terminal.isCooked)
+        // Of no use any more, and nobody waits for ever.
+        await editor.print("late")
+        await #expect(throws: CancellationError.self) { try await editor.line() }
+    }
+
+    @Test func aLineGoesOnInATerminalOfAnotherSize() async throws {
+        try await with(columns: 80) { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("before")
+            try await see("before", on: terminal)
+            let start = terminal.written.count
+            terminal.resize(columns: 40)
+            editor.renew()
+            try await see("p> before", on: terminal, since: start)
+            #expect(Terminal.columns(of: terminal.slave) == 40)
+            terminal.type(" and behind\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("before and behind"))
+        }
+    }
+
+    @Test func whatIsNoTerminalIsNone() throws {
+        let terminal = try PseudoTerminal(columns: 33)
+        #expect(Terminal.isTerminal(terminal.slave))
+        #expect(Terminal.columns(of: terminal.slave) == 33)
+        #expect(Terminal.isDumb("dumb") && Terminal.isDumb("") && !Terminal.isDumb("xterm"))
+    }
+}
+
+extension String {
+    /// The parts between the places where a text stands.
+    fileprivate func components(_ separator: String) -> [String] {
+        split(separator: separator, omittingEmptySubsequences: false).map(String.init)
+    }
+}
