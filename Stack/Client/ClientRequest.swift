@@ -44,7 +44,7 @@ package struct ClientRequest: Sendable {
     }
 
     /// What can be waited for.
-    package enum Condition: Sendable {
+    package enum Condition: Sendable, Equatable {
         /// All data was complete once.
         case firstSync
         /// Nothing is left to upload.
@@ -65,12 +65,8 @@ package struct ClientRequest: Sendable {
         }
     }
 
-    /// The wait after an error unless said otherwise, in milliseconds.
-    private static let standardRetry = 500.0
-    /// The least time between two upload rounds unless said otherwise, in milliseconds.
-    private static let standardUploadThrottle = 10.0
-    /// The least time between two results of a watch unless said otherwise, in milliseconds.
-    private static let standardWatchThrottle = 1.0
+    /// The least time between two results of a watch unless said otherwise, in seconds.
+    private static let standardWatchThrottle = 0.001
 
     /// What the answer repeats, any value; nil where the command has none.
     package let id: JSON?
@@ -107,8 +103,9 @@ package struct ClientRequest: Sendable {
             let fields = try fields(json, "retry", "throttle")
             return .change(
                 .connect(
-                    retry: try seconds(fields, "retry", standard: standardRetry),
-                    throttle: try seconds(fields, "throttle", standard: standardUploadThrottle)))
+                    retry: try seconds(fields, "retry", standard: ClientOperations.standardRetry),
+                    throttle: try seconds(
+                        fields, "throttle", standard: ClientOperations.standardUploadThrottle)))
         case "disconnect":
             _ = try fields(json)
             return .change(.disconnect)
@@ -158,11 +155,11 @@ package struct ClientRequest: Sendable {
         try JSONFields(json, known: ["id", "op"] + names)
     }
 
-    /// Returns milliseconds of a command as seconds.
+    /// Returns milliseconds of a command as seconds, or else the seconds that are standard.
     private static func seconds(
         _ fields: JSONFields, _ name: String, standard: Double
     ) throws(ClientError) -> Double {
-        (try fields.optionalNumber(name) ?? standard) / 1000
+        (try fields.optionalNumber(name)).map { $0 / 1000 } ?? standard
     }
 }
 
@@ -172,6 +169,12 @@ package struct ClientStatement: Sendable {
     let sql: String
     /// The values, as the SDK takes them.
     let arguments: [(any Sendable)?]
+
+    /// Makes a statement without placeholders.
+    init(_ sql: String) {
+        self.sql = sql
+        arguments = []
+    }
 
     /// Reads the members `sql` and `args` of a command.
     init(_ fields: JSONFields) throws(ClientError) {
@@ -209,6 +212,12 @@ package struct ClientStream: Sendable, Hashable {
     let name: String
     /// Its parameters; nil is not the same as none.
     let parameters: JsonParam?
+
+    /// Makes a stream of its parts.
+    package init(name: String, parameters: JsonParam?) {
+        self.name = name
+        self.parameters = parameters
+    }
 
     /// Reads the members `name` and `parameters` of a command.
     init(_ fields: JSONFields) throws(ClientError) {

@@ -2,7 +2,7 @@ import PowerSync
 import PowerSyncSystem
 import PowerSyncWire
 
-/// What commands do.
+/// What commands do, and how their answers spell it.
 extension ClientRun {
     /// Changes something.
     ///
@@ -11,24 +11,17 @@ extension ClientRun {
     func perform(_ change: ClientRequest.Change) async throws -> [JSONMember] {
         switch change {
         case .write(let statements):
-            return [JSONMember("results", .array(try await write(statements)))]
+            let outcomes = try await operations.write(statements, mapper: { try ClientValue.row($0) })
+            return [JSONMember("results", .array(outcomes.map(Self.result)))]
         case .connect(let retry, let throttle):
-            var options = connectOptions
-            options.retryDelay = retry
-            options.crudThrottle = throttle
-            try await database.connect(connector: connector, options: options)
-        case .disconnect: try await database.disconnect()
-        case .clear(let soft): try await database.disconnectAndClear(soft: soft)
+            try await operations.connect(retry: retry, throttle: throttle)
+        case .disconnect: try await operations.disconnect()
+        case .clear(let soft): try await operations.clear(soft: soft)
         case .stream(let stream, let timeToLive, let priority):
-            let handle = try await reference(stream)
-                .subscribe(ttl: timeToLive, priority: priority.map { BucketPriority($0) })
-            streams.hold(stream, handle)
+            try await operations.subscribe(
+                to: stream, timeToLive: timeToLive, priority: priority.map { BucketPriority($0) })
         case .unstream(let stream, let all):
-            let handle = streams.release(stream)
-            try await handle?.unsubscribe()
-            if all {
-                try await reference(stream).unsubscribeAll()
-            } else if handle == nil {
+            guard try await operations.unsubscribe(from: stream, all: all) else {
                 throw ClientError(
                     "this client holds no such stream; \"all\":true ends what others have asked for",
                     code: .invalidState)
@@ -44,17 +37,13 @@ extension ClientRun {
     func perform(_ look: ClientRequest.Look) async throws -> [JSONMember] {
         switch look {
         case .read(let statement):
-            let rows = try await database.getAll(
-                sql: statement.sql, parameters: statement.arguments, mapper: { try ClientValue.row($0) })
+            let outcome = try await operations.read(statement, mapper: { try ClientValue.row($0) })
+            guard case .rows(let rows) = outcome else { return [JSONMember("rows", .array([]))] }
             return [JSONMember("rows", .array(rows))]
-        case .status:
-            // One state, where the live status could be another one for each question.
-            var statuses = database.currentStatus.asFlow().makeAsyncIterator()
-            guard let status = await statuses.next() else { throw CancellationError() }
-            return ClientAnswer.status(status)
+        case .status: return ClientAnswer.status(try await operations.status())
         case .crudCount:
-            let count = try await database.get("SELECT count(*) FROM ps_crud") { try $0.getInt64(index: 0) }
-            return [JSONMember("count", .integer(count))]
+            let stats = try await operations.database.getUploadQueueStats()
+            return [JSONMember("count", .integer(stats.count))]
         }
     }
 
@@ -69,10 +58,8 @@ extension ClientRun {
         var isAnswered = false
         do {
             try await order.wait(for: last)
-            let results = try database.watch(
-                options: WatchOptions(
-                    sql: statement.sql, parameters: statement.arguments, throttle: throttle,
-                    mapper: { try ClientValue.row($0) }))
+            let results = try operations.watch(
+                statement, throttle: throttle, mapper: { try ClientValue.row($0) })
             for try await rows in results {
                 if !isAnswered { output.put(ClientAnswer.success(id).text) }
                 isAnswered = true
@@ -89,23 +76,10 @@ extension ClientRun {
         }
     }
 
-    private func write(_ statements: [ClientStatement]) async throws -> [JSON] {
-        try await database.writeTransaction { transaction in
-            guard let context = transaction as? any StatementContext else {
-                throw ClientError("this database does not tell what a statement gives", code: .invalidState)
-            }
-            return try statements.map { statement in
-                let outcome = try context.outcome(
-                    sql: statement.sql, parameters: statement.arguments, mapper: { try ClientValue.row($0) })
-                return switch outcome {
-                case .rows(let rows): JSON.array(rows)
-                case .changes(let count): JSON.integer(count)
-                }
-            }
+    private static func result(_ outcome: StatementOutcome<JSON>) -> JSON {
+        switch outcome {
+        case .rows(let rows): .array(rows)
+        case .changes(let count): .integer(count)
         }
-    }
-
-    private func reference(_ stream: ClientStream) -> any SyncStream {
-        database.syncStream(name: stream.name, params: stream.parameters)
     }
 }

@@ -22,23 +22,14 @@ package struct ClientRun: Sendable {
     /// How many watches and waits may be open at a time; one more is refused.
     private static let openLimit = 1024
 
-    let database: any PowerSyncDatabaseProtocol
-    let connector: any PowerSyncBackendConnectorProtocol
-    let connectOptions: ConnectOptions
+    let operations: ClientOperations
     let output: AnswerOutput
     let order = CommandOrder()
-    let checkpoints = CheckpointFeed()
-    let streams = HeldStreams()
     private let budget: Budget
     private let open = Lock(0)
 
-    private init(
-        _ database: any PowerSyncDatabaseProtocol, connector: any PowerSyncBackendConnectorProtocol,
-        connectOptions: ConnectOptions, output: AnswerOutput, poller: Poller
-    ) {
-        self.database = database
-        self.connector = connector
-        self.connectOptions = connectOptions
+    private init(_ operations: ClientOperations, output: AnswerOutput, poller: Poller) {
+        self.operations = operations
         self.output = output
         budget = Budget(Self.workLimit, poller: poller)
     }
@@ -62,15 +53,9 @@ package struct ClientRun: Sendable {
         session.onHurry { output.abandon() }
         let poller = try session.poller()
         // Trouble that the SDK copes with is of interest, and standard error is the place for it.
-        let database = PowerSyncDatabase(
-            schema: options.schema, dbFilename: options.database, logger: DefaultLogger(minSeverity: .warning)
-        )
-        session.onEnd { try await database.close() }
-        // The first use opens the file: what is wrong with it is told before there are commands.
-        _ = try await database.getPowerSyncVersion()
-        let run = ClientRun(
-            database, connector: ClientConnector.make(options), connectOptions: options.connectOptions,
-            output: output, poller: poller)
+        let operations = try await ClientOperations.open(
+            options, logger: DefaultLogger(minSeverity: .warning), session: session)
+        let run = ClientRun(operations, output: output, poller: poller)
         return try await run.serve(CommandInput(input, limit: lineLimit))
     }
 
@@ -78,7 +63,7 @@ package struct ClientRun: Sendable {
 
     private func serve(_ input: CommandInput) async throws -> Int32 {
         // Followed from before the first command on, so that no checkpoint is missed.
-        let statuses = database.currentStatus.asFlow()
+        let statuses = operations.database.currentStatus.asFlow()
         output.put(ClientAnswer.ready.text)
         let end = await withDiscardingTaskGroup { waiting in
             waiting.addTask { await tellCheckpoints(statuses) }
@@ -178,7 +163,8 @@ package struct ClientRun: Sendable {
             budget.giveBack(cost)
             stayOpen(request.id, &waiting) {
                 await answer(request.id) {
-                    try await wait(for: condition, timeout: timeout, after: last)
+                    try await operations.wait(
+                        for: condition, timeout: timeout, after: { try await order.wait(for: last) })
                     return [
                         JSONMember("ms", .integer(Int((ContinuousClock.now - arrival) / .milliseconds(1))))
                     ]
@@ -234,7 +220,7 @@ package struct ClientRun: Sendable {
     /// The states come from a buffer of 1,024, of which the oldest go when the driving program does not read for long.
     private func tellCheckpoints(_ statuses: AsyncStream<any SyncStatusData>) async {
         for await status in statuses {
-            guard let time = checkpoints.take(status) else { continue }
+            guard let time = operations.checkpoints.take(status) else { continue }
             output.put(ClientAnswer.checkpoint(at: time).text)
             await output.room()
         }
@@ -246,11 +232,11 @@ package struct ClientRun: Sendable {
         switch end {
         case .failed(let error): throw error
         case .inputEnded:
-            try await database.close()
+            try await operations.database.close()
             return 0
         case .close(let id):
             do {
-                try await database.close()
+                try await operations.database.close()
             } catch {
                 output.put(ClientAnswer.failure(id, error).text)
                 return 1

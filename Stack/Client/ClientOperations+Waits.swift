@@ -1,9 +1,7 @@
 import PowerSync
-import PowerSyncSystem
-import PowerSyncWire
 
-/// What commands wait for.
-extension ClientRun {
+/// What a client can wait for.
+extension ClientOperations {
     /// The queue is empty, and no local write waits for its write checkpoint (client-core 8.3).
     ///
     /// A local write sets the target to its greatest value and removes what was applied. After the upload the target is the
@@ -21,13 +19,14 @@ extension ClientRun {
     /// - Parameters:
     ///   - condition: the state.
     ///   - timeout: how long at most, in seconds; nil for ever.
-    ///   - last: the turn that must be over before anything is looked at; that counts as waiting, too.
+    ///   - begin: waits for what must be over before anything is looked at; that counts as waiting, too.
     /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `CancellationError`.
     func wait(
-        for condition: ClientRequest.Condition, timeout: Double?, after last: Int
+        for condition: ClientRequest.Condition, timeout: Double?,
+        after begin: @escaping @Sendable () async throws -> Void = {}
     ) async throws {
         try await database.limited(to: timeout, waitingFor: condition.name) {
-            try await order.wait(for: last)
+            try await begin()
             try await wait(for: condition)
         }
     }
@@ -36,8 +35,8 @@ extension ClientRun {
         switch condition {
         case .firstSync: try await waitForStatus { $0.hasSynced == true }
         case .stream(let stream):
-            let reference = database.syncStream(name: stream.name, params: stream.parameters)
-            try await waitForStatus { $0.forStream(stream: reference)?.subscription.hasSynced == true }
+            let wanted = self.reference(stream)
+            try await waitForStatus { $0.forStream(stream: wanted)?.subscription.hasSynced == true }
         case .queueEmpty: try await waitForQuery("SELECT NOT EXISTS (SELECT 1 FROM ps_crud)")
         case .upToDate: try await waitUntilUpToDate()
         }

@@ -1,0 +1,192 @@
+import PowerSync
+import PowerSyncSystem
+
+/// What the client of the tool can do, whoever tells it to: a program by lines of JSON, or a person at a prompt.
+package struct ClientOperations: Sendable {
+    /// The wait after an error unless said otherwise, in seconds.
+    static let standardRetry = 0.5
+    /// The least time between two upload rounds unless said otherwise, in seconds.
+    static let standardUploadThrottle = 0.01
+
+    let database: any PowerSyncDatabaseProtocol
+    /// What follows from the states of syncing; whoever follows these hands them on.
+    let checkpoints = CheckpointFeed()
+    private let connector: any PowerSyncBackendConnectorProtocol
+    private let connectOptions: ConnectOptions
+    private let streams = HeldStreams()
+
+    private init(
+        _ database: any PowerSyncDatabaseProtocol, connector: any PowerSyncBackendConnectorProtocol,
+        connectOptions: ConnectOptions
+    ) {
+        self.database = database
+        self.connector = connector
+        self.connectOptions = connectOptions
+    }
+
+    /// Opens the database.
+    ///
+    /// - Parameters:
+    ///   - options: what the tool is started with.
+    ///   - logger: where the database logs.
+    ///   - session: closes it.
+    /// - Returns: the operations.
+    /// - Throws: `PowerSyncError` if it cannot be opened.
+    static func open(
+        _ options: ClientOptions, logger: any LoggerProtocol, session: Session
+    ) async throws -> ClientOperations {
+        let database = PowerSyncDatabase(
+            schema: options.schema, dbFilename: options.database, logger: logger)
+        session.onEnd { try await database.close() }
+        // The first use opens the file: what is wrong with it is told before there are commands.
+        _ = try await database.getPowerSyncVersion()
+        return ClientOperations(
+            database, connector: ClientConnector.make(options), connectOptions: options.connectOptions)
+    }
+
+    // MARK: SQL
+
+    /// Runs statements in one transaction.
+    ///
+    /// - Parameters:
+    ///   - statements: the statements.
+    ///   - isInterruptible: whether the end of the task ends them where they are, and undoes all of them.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: what each of them gave.
+    /// - Throws: what the SDK throws.
+    func write<Row>(
+        _ statements: [ClientStatement], isInterruptible: Bool = false,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) async throws -> [StatementOutcome<Row>] {
+        try await whileWanted(isInterruptible) { isUnwanted in
+            try await database.writeTransaction { transaction in
+                try statements.map { try Self.outcome(of: $0, on: transaction, unless: isUnwanted, mapper) }
+            }
+        }
+    }
+
+    /// Runs a statement where nothing can be written.
+    ///
+    /// - Parameters:
+    ///   - statement: the statement.
+    ///   - isInterruptible: whether the end of the task ends it where it is.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: what it gave.
+    /// - Throws: what the SDK throws.
+    func read<Row>(
+        _ statement: ClientStatement, isInterruptible: Bool = false,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) async throws -> StatementOutcome<Row> {
+        try await whileWanted(isInterruptible) { isUnwanted in
+            try await database.readLock {
+                try Self.outcome(of: statement, on: $0, unless: isUnwanted, mapper)
+            }
+        }
+    }
+
+    /// Runs a query now and after each change of its tables.
+    ///
+    /// - Parameters:
+    ///   - statement: the query.
+    ///   - throttle: the least time between two results, in seconds.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: the results, each of them whole.
+    /// - Throws: what the SDK throws.
+    func watch<Row>(
+        _ statement: ClientStatement, throttle: Double,
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) throws -> AsyncThrowingStream<[Row], any Error> {
+        try database.watch(
+            options: WatchOptions(
+                sql: statement.sql, parameters: statement.arguments, throttle: throttle, mapper: mapper))
+    }
+
+    private static func outcome<Row>(
+        of statement: ClientStatement, on connection: any ConnectionContext,
+        unless isUnwanted: (@Sendable () -> Bool)?,
+        _ mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) throws -> StatementOutcome<Row> {
+        guard let context = connection as? any StatementContext else {
+            throw ClientError("this database does not tell what a statement gives", code: .invalidState)
+        }
+        return try context.outcome(
+            sql: statement.sql, parameters: statement.arguments, unless: isUnwanted, mapper: mapper)
+    }
+
+    /// Runs a body with a question that is true once the task is cancelled; with none for what is always wanted.
+    private func whileWanted<Value>(
+        _ isInterruptible: Bool, _ body: ((@Sendable () -> Bool)?) async throws -> Value
+    ) async throws -> Value {
+        guard isInterruptible else { return try await body(nil) }
+        let isUnwanted = Lock(false)
+        return try await withTaskCancellationHandler {
+            try await body { isUnwanted.withLock { $0 } }
+        } onCancel: {
+            isUnwanted.withLock { $0 = true }
+        }
+    }
+
+    // MARK: Syncing
+
+    /// Starts syncing, or starts it again.
+    ///
+    /// - Parameters:
+    ///   - retry: the wait after an error, in seconds.
+    ///   - throttle: the least time between two upload rounds, in seconds.
+    /// - Throws: what the SDK throws.
+    func connect(
+        retry: Double = ClientOperations.standardRetry,
+        throttle: Double = ClientOperations.standardUploadThrottle
+    ) async throws {
+        var options = connectOptions
+        options.retryDelay = retry
+        options.crudThrottle = throttle
+        try await database.connect(connector: connector, options: options)
+    }
+
+    /// Stops syncing.
+    func disconnect() async throws { try await database.disconnect() }
+
+    /// Stops syncing and removes the data; if `soft`, what was downloaded is kept aside.
+    func clear(soft: Bool) async throws { try await database.disconnectAndClear(soft: soft) }
+
+    /// Subscribes to a stream and holds it.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - timeToLive: how long its data stays wanted when it is held no longer, in seconds; nil for the usual time.
+    ///   - priority: its priority; nil for its own.
+    /// - Throws: what the SDK throws.
+    func subscribe(
+        to stream: ClientStream, timeToLive: Double? = nil, priority: BucketPriority? = nil
+    ) async throws {
+        let handle = try await reference(stream).subscribe(ttl: timeToLive, priority: priority)
+        streams.hold(stream, handle)
+    }
+
+    /// Gives up a stream that is held; all subscriptions of it, whoever made them, if asked for.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - all: whether others are ended, too.
+    /// - Returns: whether there was anything to give up; always true for all.
+    /// - Throws: what the SDK throws.
+    func unsubscribe(from stream: ClientStream, all: Bool) async throws -> Bool {
+        let handle = streams.release(stream)
+        try await handle?.unsubscribe()
+        if all { try await reference(stream).unsubscribeAll() }
+        return all || handle != nil
+    }
+
+    /// Returns the state of syncing, one for all questions about it.
+    func status() async throws -> any SyncStatusData {
+        var statuses = database.currentStatus.asFlow().makeAsyncIterator()
+        guard let status = await statuses.next() else { throw CancellationError() }
+        return status
+    }
+
+    /// Returns a stream to ask about.
+    func reference(_ stream: ClientStream) -> any SyncStream {
+        database.syncStream(name: stream.name, params: stream.parameters)
+    }
+}
