@@ -100,7 +100,8 @@ let targets: [Target] = [
         "Stack", "Stack",
         [
             "Client", "Conformance", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient",
-            "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine", "System",
+            "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine",
+            "Terminal", "System",
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
@@ -173,9 +174,8 @@ let targets: [Target] = [
     tests(
         "Stack",
         [
-            "Stack", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient", "MockService",
-            "Postgres",
-            "PostgresServer", "SQLite", "System", "Wire", "YAML",
+            "Stack", "StackCommand", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient",
+            "MockService", "Postgres", "PostgresServer", "SQLite", "System", "Terminal", "Wire", "YAML",
         ]),
     tests(
         "Benchmarks", ["Benchmarks", "Stack", "HTTP", "HTTPClient", "CommandLine", "System", "Wire"]),

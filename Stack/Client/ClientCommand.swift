@@ -4,12 +4,30 @@ import PowerSyncSystem
 /// The sub-command `client`.
 enum ClientCommand {
     static let command = Command(
-        "client", abstract: "A client of the SDK that any program can drive, by lines of JSON.",
+        "client", abstract: "A client of the SDK: a prompt for people, or driven by a program with --json.",
         discussion: """
-            Opens the database and prints {"event":"ready"}. From then on each line of standard input is a command, and \
-            each gets an answer when it is done: its id, "ok", and what it gives, or "error" and "code". What changes \
-            something is done in order of arrival; reads see what was written before them; waits and watches hold up \
-            nobody. The command close and the end of the input close the database.
+            Without --json it is a prompt: SQL that ends with a semicolon, tables as answers, and commands such as \
+            .connect and .help. The prompt says how it stands with the service and how many changes wait to be \
+            uploaded; a connection that is lost or found is told above what is being typed. Arrow up brings back what \
+            was typed before, also in earlier runs (XDG_STATE_HOME, else .local/state in the home folder); what begins \
+            with a space is not kept. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves.
+
+              powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
+                  --backend http://127.0.0.1:6060 --user alice
+              offline> .connect
+              connected> SELECT id, name FROM lists;
+
+            Where standard input is no terminal it is a script of the same lines: results go to standard output, errors \
+            with the number of their line to standard error. What follows an error is done all the same, and the status \
+            is then 1.
+
+              echo 'SELECT count(*) FROM lists;' | powersync-stack client --db a.db …
+
+            With --json another program drives it, by lines of JSON. It opens the database and prints \
+            {"event":"ready"}. From then on each line of standard input is a command, and each gets an answer when it \
+            is done: its id, "ok", and what it gives, or "error" and "code". What changes something is done in order of \
+            arrival; reads see what was written before them; waits and watches hold up nobody. The command close and \
+            the end of the input close the database.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice --json
@@ -58,16 +76,15 @@ enum ClientCommand {
             Option(
                 "--checkpoint-requests",
                 help: "Ask for write checkpoints as checkpoint requests (service 1.24 or newer)."),
-            Option(
-                "--json", help: "Take commands as lines of JSON. Needed for now: there is no other way yet."),
+            Option("--json", help: "Take commands as lines of JSON, and answer in lines of JSON."),
+        ],
+        variables: [
+            Variable("NO_COLOR", help: "If set, nothing at the prompt stands out by a colour."),
+            Variable("XDG_STATE_HOME", help: "Below it lies the history of the prompt."),
         ]
     ) { arguments in
-        guard arguments.flag("--json") else {
-            throw CommandError(
-                "--json is needed for now: commands are lines of JSON on standard input",
-                exitStatus: CommandError.usageStatus)
-        }
         let options = try ClientOptions(arguments)
+        guard arguments.flag("--json") else { return try await PromptCommand.run(options) }
         let status = try await Session.run(until: StopSignal.stream()) { session in
             try await ClientRun.run(options, input: 0, write: { StandardOutput.print($0) }, session: session)
         }

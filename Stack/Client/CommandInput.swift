@@ -11,7 +11,7 @@ import PowerSyncSystem
 /// The lines of a descriptor such as standard input, read when somebody asks for one, on a thread that may block.
 ///
 /// Nothing is read ahead but the rest of a piece of 64 KiB, so whoever writes faster than commands are done has to wait.
-package struct CommandInput {
+package struct CommandInput: Sendable {
     private static let pieceSize = 64 << 10
 
     private let descriptor: Int32
@@ -24,9 +24,10 @@ package struct CommandInput {
     /// - Parameters:
     ///   - descriptor: what to read; it may block.
     ///   - limit: the largest line in bytes.
-    package init(_ descriptor: Int32, limit: Int) {
+    ///   - keepsBlankLines: whether lines count in which nothing stands.
+    package init(_ descriptor: Int32, limit: Int, keepsBlankLines: Bool = false) {
         self.descriptor = descriptor
-        lines = CommandLines(limit: limit)
+        lines = CommandLines(limit: limit, keepsBlankLines: keepsBlankLines)
     }
 
     /// Returns the next line; nil at the end.

@@ -1,8 +1,8 @@
 /// Cuts what a driving program writes into lines, wherever its pieces end.
 ///
-/// Only LF ends a line; a CR before it is dropped, and lines without anything but spaces are skipped. What is behind a line
-/// over the limit is read as if nothing had been, so that one mistake costs one command.
-package struct CommandLines {
+/// Only LF ends a line; a CR before it is dropped, and lines without anything but spaces are skipped unless they are
+/// wanted. What is behind a line over the limit is read as if nothing had been, so that one mistake costs one command.
+package struct CommandLines: Sendable {
     /// What came of a line.
     package enum Line: Sendable, Equatable {
         /// The bytes of a line.
@@ -12,6 +12,7 @@ package struct CommandLines {
     }
 
     private let limit: Int
+    private let keepsBlankLines: Bool
     private var partial: [UInt8] = []
     private var isTooLong = false
     private var lines: [Line] = []
@@ -20,8 +21,13 @@ package struct CommandLines {
 
     /// Begins with nothing.
     ///
-    /// - Parameter limit: the largest line in bytes, without its end.
-    package init(limit: Int) { self.limit = limit }
+    /// - Parameters:
+    ///   - limit: the largest line in bytes, without its end.
+    ///   - keepsBlankLines: whether lines count in which nothing stands.
+    package init(limit: Int, keepsBlankLines: Bool = false) {
+        self.limit = limit
+        self.keepsBlankLines = keepsBlankLines
+    }
 
     /// Takes the next bytes.
     package mutating func append(_ bytes: [UInt8]) {
@@ -35,7 +41,9 @@ package struct CommandLines {
     }
 
     /// Takes what is left as a line: nothing more comes.
-    package mutating func finish() { endLine() }
+    package mutating func finish() {
+        if !partial.isEmpty || isTooLong { endLine() }
+    }
 
     /// Returns the next whole line; nil until more bytes have come.
     package mutating func next() -> Line? {
@@ -62,7 +70,7 @@ package struct CommandLines {
         if partial.last == 0x0D { partial.removeLast() }
         if isTooLong || partial.count > limit {
             lines.append(.tooLong)
-        } else if partial.contains(where: { $0 != 0x20 && $0 != 0x09 }) {
+        } else if keepsBlankLines || partial.contains(where: { $0 != 0x20 && $0 != 0x09 }) {
             lines.append(.text(partial))
         }
         partial = []

@@ -109,7 +109,7 @@ struct ClientCommandTests {
         ),
         (["--json", "--token", "t", "--params", "[1]"], "--params takes a JSON object"),
         (["--json", "--token", "t", "--client-key", "k.pem"], "--client-key needs --client-cert FILE"),
-        (["--token", "t"], "--json is needed"),
+        ([], "--token TOKEN, or --backend URL and --user NAME"),
     ])
     func aCommandLineThatMakesNoSenseIsStatus64(more: [String], error: String) async throws {
         try await withFolder { folder in

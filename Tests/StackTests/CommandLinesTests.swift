@@ -39,4 +39,14 @@ struct CommandLinesTests {
         #expect(Self.lines([]).isEmpty)
         #expect(Self.lines([Array("\n\r\n".utf8)]).isEmpty)
     }
+
+    @Test func blankLinesCountWhereTheyAreWanted() {
+        var lines = CommandLines(limit: 10, keepsBlankLines: true)
+        lines.append(Array("one\n\n \t\r\ntwo\n".utf8))
+        lines.finish()
+        var found: [CommandLines.Line] = []
+        while let line = lines.next() { found.append(line) }
+        // What is behind the last end of a line is none.
+        #expect(found == [Self.text("one"), Self.text(""), Self.text(" \t"), Self.text("two")])
+    }
 }

@@ -1,0 +1,111 @@
+import PowerSync
+
+/// How a prompt runs a statement, and shows what it gives.
+extension ClientPrompt {
+    /// How a statement ended.
+    enum Ending {
+        case done, failed, interrupted
+    }
+
+    /// Runs a statement and shows what it gives.
+    @discardableResult
+    func execute(_ statement: StatementCollector.Statement) async -> Ending {
+        let start = ContinuousClock.now
+        do {
+            guard !statement.isTransactionControl else {
+                throw ClientError(
+                    "\(statement.firstWord): each statement is a transaction of its own here; "
+                        + "client --json has transactions of several")
+            }
+            let rows = TableRows(limit: console.rowLimit)
+            let outcome = try await interruptible { try await query(statement, rows) }
+            await show(outcome, of: statement, rows, took: ContinuousClock.now - start)
+            return .done
+        } catch {
+            // The end of the program needs no line.
+            if Task.isCancelled { return .interrupted }
+            await fail(PromptFailure.text(of: error), line: statement.line)
+            return error is CancellationError ? .interrupted : .failed
+        }
+    }
+
+    /// Runs a statement where nothing can be written, if it may be a query; in a transaction if it is none.
+    private func query(
+        _ statement: StatementCollector.Statement, _ rows: TableRows
+    ) async throws -> StatementOutcome<Void> {
+        do {
+            let sql = ClientStatement(statement.sql)
+            if statement.mayRead {
+                do {
+                    return try await operations.read(
+                        sql, isInterruptible: true, mapper: { try rows.take($0) })
+                } catch let error as PowerSyncError where error.code == .readOnly {
+                    rows.reset()
+                }
+            }
+            let outcomes = try await operations.write(
+                [sql], isInterruptible: true, mapper: { try rows.take($0) })
+            return outcomes[0]
+        } catch {
+            // What SQLite says of a statement that was interrupted is a consequence.
+            try Task.checkCancellation()
+            throw error
+        }
+    }
+
+    /// Shows what a statement gave.
+    private func show(
+        _ outcome: StatementOutcome<Void>, of statement: StatementCollector.Statement, _ rows: TableRows,
+        took time: Duration
+    ) async {
+        let spent = Self.spelled(time)
+        switch outcome {
+        // Writes to synced tables count as none: they are views (client-api 1.2).
+        case .changes(let count) where count > 0 && statement.mayChangeRows:
+            await console.show(dim("(\(Self.counted(Int(count), "row")) changed, \(spent))"))
+        case .changes: await console.show(dim("(done, \(spent))"))
+        case .rows:
+            let table = rows.table
+            let shown = table.rows.count
+            let summary =
+                switch rows.count {
+                case 0: "(no rows, \(spent))"
+                case shown: "(\(Self.counted(shown, "row")), \(spent))"
+                default:
+                    "(the first \(shown) of \(rows.count) rows, \(spent); LIMIT and OFFSET show others)"
+                }
+            await show(table, summary)
+        }
+    }
+
+    /// Shows a table, and a line below it.
+    func show(_ table: ResultTable, _ summary: String?) async {
+        var lines: [String] = []
+        var isCut = false
+        if !table.rows.isEmpty {
+            let shown = table.shown(in: console.layout(form.withLock { $0 }))
+            lines = shown.lines
+            isCut = shown.isCut
+        }
+        if let summary { lines.append(dim(summary)) }
+        if isCut { lines.append(dim("(… is where the terminal ends; .mode line shows everything)")) }
+        if !lines.isEmpty { await console.show(lines.joined(separator: "\n")) }
+    }
+
+    // MARK: Parts
+
+    /// Returns a text that stands back.
+    func dim(_ text: String) -> String { console.layout(.auto).style.dim(text) }
+
+    /// Returns a count with its noun.
+    static func counted(_ count: Int, _ noun: String) -> String {
+        count == 1 ? "1 \(noun)" : "\(count) \(noun)s"
+    }
+
+    /// Returns a time in milliseconds, with tenths where they matter.
+    static func spelled(_ time: Duration) -> String {
+        let milliseconds = time / .milliseconds(1)
+        guard milliseconds < 10 else { return "\(Int(milliseconds)) ms" }
+        return "\((milliseconds * 10).rounded() / 10) ms"
+    }
+}

@@ -1,0 +1,214 @@
+import PowerSync
+import PowerSyncSystem
+
+/// One run of the tool as a prompt: SQL comes in, tables go out, and what happens meanwhile is told.
+package struct ClientPrompt: Sendable {
+    /// What Ctrl-C on an empty line says at the second time.
+    private static let wayOut = "Ctrl-D or .quit leaves"
+
+    let operations: ClientOperations
+    let options: ClientOptions
+    let console: any PromptConsole
+    let signals: PromptSignals
+    let board: StatusBoard
+    let watches = PromptWatches()
+    /// How rows are shown.
+    let form = Lock(ResultTable.Form.auto)
+    /// Whether something has failed.
+    private let hasFailed = Lock(false)
+
+    private init(
+        _ operations: ClientOperations, options: ClientOptions, console: any PromptConsole,
+        signals: PromptSignals, board: StatusBoard
+    ) {
+        self.operations = operations
+        self.options = options
+        self.console = console
+        self.signals = signals
+        self.board = board
+    }
+
+    /// Opens the database, does what is typed until the end of the input or cancellation, and closes it.
+    ///
+    /// - Parameters:
+    ///   - options: what the tool is started with.
+    ///   - console: where it is typed and shown.
+    ///   - signals: what the terminal's signals do.
+    ///   - session: closes what was opened.
+    /// - Returns: the exit status: 0, or 1 if something in a script has failed.
+    /// - Throws: `PowerSyncError` if the database cannot be opened or closed, `SystemError`.
+    package static func run(
+        _ options: ClientOptions, console: any PromptConsole, signals: PromptSignals = PromptSignals(),
+        session: Session
+    ) async throws -> Int32 {
+        let board = StatusBoard(retry: ClientOperations.standardRetry) { status in
+            console.setPrompt(
+                status.prompt(width: console.layout(.auto).width ?? .max, clock: LocalTime.clock))
+        }
+        // A script has standard error for it.
+        let logger =
+            console.isInteractive
+            ? DefaultLogger(
+                minSeverity: .warning, writers: [NewsLogWriter { [weak board] in board?.tell($0) }])
+            : DefaultLogger(minSeverity: .warning)
+        let operations = try await ClientOperations.open(options, logger: logger, session: session)
+        let prompt = ClientPrompt(
+            operations, options: options, console: console, signals: signals, board: board)
+        return try await prompt.serve()
+    }
+
+    private func serve() async throws -> Int32 {
+        // Followed from before the first command on, so that no checkpoint is missed.
+        let statuses = operations.database.currentStatus.asFlow()
+        if console.isInteractive { await welcome() }
+        signals.onRenewal { console.renew() }
+        let result: Result<Void, any Error> = await withDiscardingTaskGroup { following in
+            following.addTask { await followStatus(statuses) }
+            if console.isInteractive {
+                following.addTask { await followQueue() }
+                following.addTask { await tellNews() }
+            }
+            let result: Result<Void, any Error>
+            do { result = .success(try await takeLines()) } catch { result = .failure(error) }
+            following.cancelAll()
+            await watches.close()
+            return result
+        }
+        // From here on Ctrl-C is a signal like any other.
+        signals.end()
+        try result.get()
+        try await operations.database.close()
+        return !console.isInteractive && hasFailed.withLock { $0 } ? 1 : 0
+    }
+
+    private func welcome() async {
+        let database = DisplayText.of(options.database)
+        let service = DisplayText.of(options.endpoint)
+        await console.show(
+            """
+            PowerSync \(PackageVersion.current): \(database), with \(service)
+            Type SQL that ends with a semicolon, .connect to sync, .help for more.
+            """)
+        console.setPrompt(
+            board.current.prompt(width: console.layout(.auto).width ?? .max, clock: LocalTime.clock))
+    }
+
+    // MARK: What happens meanwhile
+
+    private func followStatus(_ statuses: AsyncStream<any SyncStatusData>) async {
+        for await status in statuses {
+            // Whoever waits until the client is up to date learns of it by this.
+            _ = operations.checkpoints.take(status)
+            board.change { $0.take(status) }
+        }
+    }
+
+    private func followQueue() async {
+        do {
+            let counts = try operations.watch(
+                ClientStatement("SELECT count(*) FROM ps_crud"), throttle: 0.1,
+                mapper: { try $0.getInt(index: 0) })
+            for try await count in counts { board.change { $0.queued = count.first ?? 0 } }
+        } catch {
+            if !Task.isCancelled {
+                board.tell("the upload queue cannot be followed: \(PromptFailure.text(of: error))")
+            }
+        }
+    }
+
+    private func tellNews() async {
+        for await line in board.news { await console.show(line) }
+    }
+
+    // MARK: Lines
+
+    /// Takes lines until there are no more, or the person leaves.
+    private func takeLines() async throws {
+        var collector = StatementCollector()
+        // All lines of what is to be kept as one entry.
+        var entry = ""
+        var emptyInterruptions = 0
+        while true {
+            board.change { $0.isContinuing = collector.isOpen }
+            signals.onInterrupt(whileTyping: { console.interrupt() })
+            let line: PromptLine
+            do {
+                line = try await console.line()
+            } catch let error as ClientError {
+                await fail(error.message, line: nil)
+                continue
+            }
+            switch line {
+            case .end:
+                // What a person has not ended is given up with the rest.
+                if !console.isInteractive, let rest = collector.finish() { await execute(rest) }
+                return
+            case .interrupted(let isEmpty):
+                emptyInterruptions = isEmpty && !collector.isOpen ? emptyInterruptions + 1 : 0
+                if emptyInterruptions > 1 { await console.show(Self.wayOut) }
+                collector.reset()
+                entry = ""
+            case .text(let text, let number):
+                emptyInterruptions = 0
+                if !collector.isOpen, isCommand(text) {
+                    await console.remember(text)
+                    if try await performCommand(text, number) { return }
+                    continue
+                }
+                let statements: [StatementCollector.Statement]
+                do throws(ClientError) {
+                    statements = try collector.append(text, number: number)
+                } catch {
+                    await fail(error.message, line: number)
+                    entry = ""
+                    continue
+                }
+                entry += entry.isEmpty ? text : "\n" + text
+                if !collector.isOpen {
+                    if !text.allSatisfy(\.isWhitespace) { await console.remember(entry) }
+                    entry = ""
+                }
+                for statement in statements {
+                    // Those behind one that is interrupted were asked for with it.
+                    if await execute(statement) == .interrupted { break }
+                }
+            }
+        }
+    }
+
+    private func isCommand(_ line: String) -> Bool { line.drop { $0.isWhitespace }.hasPrefix(".") }
+
+    /// Does what a command says; returns whether it is the last one.
+    private func performCommand(_ text: String, _ number: Int) async throws -> Bool {
+        do {
+            let command = try DotCommand(text)
+            if command == .quit { return true }
+            try await interruptible { try await perform(command) }
+        } catch {
+            try Task.checkCancellation()
+            await fail(PromptFailure.text(of: error), line: number)
+        }
+        return false
+    }
+
+    // MARK: Parts
+
+    /// Runs a body that Ctrl-C cancels.
+    func interruptible<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let work = Task { try await body() }
+        signals.onInterrupt(whileRunning: { work.cancel() })
+        return try await withTaskCancellationHandler {
+            try await work.value
+        } onCancel: {
+            work.cancel()
+        }
+    }
+
+    /// Tells of a failure.
+    func fail(_ message: String, line: Int?) async {
+        hasFailed.withLock { $0 = true }
+        await console.complain(message, line: line)
+    }
+}

@@ -1,0 +1,164 @@
+import PowerSync
+import PowerSyncWire
+
+/// What a person can ask for at the prompt beside SQL: a word that begins with a point.
+package enum DotCommand: Sendable, Equatable {
+    /// Lists the commands.
+    case help
+    /// Tells the state of syncing.
+    case status
+    /// Lists the tables.
+    case tables
+    /// Lists the columns of a table, or of all.
+    case schema(String?)
+    /// Starts syncing.
+    case connect
+    /// Stops syncing.
+    case disconnect
+    /// Stops syncing and removes the data.
+    case clear(soft: Bool)
+    /// Subscribes to a stream.
+    case stream(ClientStream)
+    /// Gives a stream up.
+    case unstream(ClientStream, all: Bool)
+    /// Lists the streams.
+    case streams
+    /// Shows a query now and after each change.
+    case watch(String)
+    /// Ends a watch, or all.
+    case unwatch(Int?)
+    /// Tells what waits to be uploaded.
+    case queue
+    /// Waits for a state, as many seconds as are given.
+    case wait(ClientRequest.Condition, seconds: Double?)
+    /// Chooses how rows are shown.
+    case mode(ResultTable.Form)
+    /// Ends the program.
+    case quit
+
+    /// How each is typed, and what it does.
+    package static let usages: [(usage: String, help: String)] = [
+        (".connect", "start syncing"),
+        (".disconnect", "stop syncing; the data stays"),
+        (".status", "the state of syncing"),
+        (".wait STATE [SECONDS]", "wait for first-sync, queue-empty or up-to-date; Ctrl-C ends it"),
+        (".queue", "what waits to be uploaded"),
+        (".tables", "the tables"),
+        (".schema [TABLE]", "their columns"),
+        (".watch SQL", "show a query now and after each change"),
+        (".unwatch [NUMBER]", "end a watch, or all"),
+        (".stream NAME [JSON]", "subscribe to a sync stream, with parameters"),
+        (".unstream [--all] NAME [JSON]", "give it up; --all: what others have asked for, too"),
+        (".streams", "the streams"),
+        (".clear [--soft]", "stop syncing and remove the data; --soft keeps what was downloaded aside"),
+        (".mode auto|table|line", "how rows are shown"),
+        (".help", "this list"),
+        (".quit", "leave; so does Ctrl-D"),
+    ]
+
+    /// Reads a command.
+    ///
+    /// - Parameter line: what was typed; it begins with a point. A semicolon at its end does not matter.
+    /// - Throws: `ClientError` for what makes no sense, with the way to type it.
+    package init(_ line: String) throws(ClientError) {
+        var words = Words(line)
+        let name = words.next() ?? ""
+        switch name {
+        case ".help", ".h", ".?": self = .help
+        case ".status": self = .status
+        case ".tables": self = .tables
+        case ".schema": self = .schema(words.next())
+        case ".connect": self = .connect
+        case ".disconnect": self = .disconnect
+        case ".clear": self = .clear(soft: words.flag("--soft"))
+        case ".stream": self = .stream(try Self.readStream(&words, name))
+        case ".unstream":
+            let all = words.flag("--all")
+            self = .unstream(try Self.readStream(&words, name), all: all)
+        case ".streams": self = .streams
+        case ".watch":
+            guard let sql = words.rest() else { throw Self.usage(of: name) }
+            self = .watch(sql)
+        case ".unwatch":
+            let word = words.next()
+            let number = word.flatMap { Int($0) }
+            if word != nil, number == nil { throw Self.usage(of: name) }
+            self = .unwatch(number)
+        case ".queue": self = .queue
+        case ".wait": self = try Self.readWait(&words, name)
+        case ".mode":
+            guard let form = words.next().flatMap({ ResultTable.Form(rawValue: $0) }) else {
+                throw Self.usage(of: name)
+            }
+            self = .mode(form)
+        case ".quit", ".exit", ".q": self = .quit
+        default: throw ClientError("there is no command \(DisplayText.of(name)); .help lists them")
+        }
+        if words.rest() != nil { throw Self.usage(of: name) }
+    }
+
+    private static func readWait(_ words: inout Words, _ name: String) throws(ClientError) -> DotCommand {
+        let condition: ClientRequest.Condition
+        switch words.next() {
+        case "first-sync": condition = .firstSync
+        case "queue-empty": condition = .queueEmpty
+        case "up-to-date": condition = .upToDate
+        default: throw usage(of: name)
+        }
+        guard let word = words.next() else { return .wait(condition, seconds: nil) }
+        guard let seconds = Double(word), seconds >= 0, seconds.isFinite else { throw usage(of: name) }
+        return .wait(condition, seconds: seconds)
+    }
+
+    private static func readStream(_ words: inout Words, _ name: String) throws(ClientError) -> ClientStream {
+        guard let stream = words.next() else { throw usage(of: name) }
+        guard let text = words.rest() else { return ClientStream(name: stream, parameters: nil) }
+        // What is wrong is seen at once: it stands in the line.
+        guard let members = try? JSON.parse(text).objectMembers else {
+            throw ClientError("the parameters of a stream are a JSON object")
+        }
+        return ClientStream(name: stream, parameters: JsonParam(members))
+    }
+
+    /// The error that shows how a command is typed.
+    private static func usage(of name: String) -> ClientError {
+        let usage = usages.first { $0.usage == name || $0.usage.hasPrefix("\(name) ") }?.usage ?? name
+        return ClientError("it is typed as \(usage)")
+    }
+
+    /// The words of a line, one after the other.
+    private struct Words {
+        private var text: Substring
+
+        init(_ line: String) {
+            var text = line[...]
+            while let last = text.last, last.isWhitespace || last == ";" { text.removeLast() }
+            self.text = text
+        }
+
+        private mutating func skipSpace() { text = text.drop { $0.isWhitespace } }
+
+        /// Returns the next word; nil at the end.
+        mutating func next() -> String? {
+            skipSpace()
+            let word = text.prefix { !$0.isWhitespace }
+            text = text[word.endIndex...]
+            return word.isEmpty ? nil : String(word)
+        }
+
+        /// Returns whether the next word is this one, which is then taken.
+        mutating func flag(_ name: String) -> Bool {
+            var rest = self
+            guard rest.next() == name else { return false }
+            self = rest
+            return true
+        }
+
+        /// Returns all that is left; nil for nothing.
+        mutating func rest() -> String? {
+            skipSpace()
+            defer { text = text[text.endIndex...] }
+            return text.isEmpty ? nil : String(text)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// What was typed at the prompt in earlier runs, in a file that its owner alone may read.
+///
+/// Each entry is one line of the file: `\n` and `\r` stand for ends of lines, `\\` for a backslash. Several runs may add
+/// to it at a time.
+package struct StatementHistory: Sendable {
+    /// How many entries are kept.
+    package static let limit = 1000
+    /// The largest entry in bytes.
+    private static let entryLimit = 16 << 10
+    /// How much of the file is read, from its end.
+    private static let byteLimit = 4 << 20
+
+    /// The file.
+    package let path: String
+
+    /// Makes a history of its file.
+    package init(path: String) { self.path = path }
+
+    /// Returns the history of the user: below `XDG_STATE_HOME`, else below `.local/state` of the home folder.
+    ///
+    /// - Parameter environment: the environment.
+    /// - Returns: the history; nil for a user without a home.
+    package static func ofUser(_ environment: [String: String]) -> StatementHistory? {
+        // A relative path is to be ignored (XDG Base Directory Specification).
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
+            return StatementHistory(path: "\(state)/powersync-stack/history")
+        }
+        guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+        return StatementHistory(path: "\(home)/.local/state/powersync-stack/history")
+    }
+
+    /// Whether something that was typed is kept: not what begins with a space, and nothing that is very long.
+    package static func keeps(_ entry: String) -> Bool {
+        !entry.isEmpty && !entry.hasPrefix(" ") && entry.utf8.count <= entryLimit
+    }
+
+    /// Reads the entries, the oldest first, and shortens a file that has too many.
+    ///
+    /// - Returns: the newest entries; none if there is no file.
+    /// - Throws: `StackError` with `.file`.
+    package func load() throws(StackError) -> [String] {
+        guard let (text, isWhole) = try read() else { return [] }
+        var lines = text.split(separator: "\n")
+        // The first one of a part may have lost its beginning.
+        if !isWhole, !lines.isEmpty { lines.removeFirst() }
+        let entries = lines.suffix(Self.limit)
+        if !isWhole || lines.count > Self.limit {
+            try PrivateFile.write(entries.map { "\($0)\n" }.joined(), to: path)
+        }
+        return entries.map(Self.decoded)
+    }
+
+    /// Adds an entry at the end.
+    ///
+    /// - Parameter entry: what was typed.
+    /// - Throws: `StackError` with `.file`.
+    package func append(_ entry: String) throws(StackError) {
+        if let end = path.lastIndex(of: "/") { try PrivateFile.makeFolder(String(path[..<end])) }
+        let descriptor = try PrivateFile.append(path)
+        defer { close(descriptor) }
+        // One that was there before may have had other permissions.
+        fchmod(descriptor, 0o600)
+        let bytes = Array((Self.encoded(entry) + "\n").utf8)
+        // One call, so that entries of several runs do not mix.
+        let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        guard count == bytes.count else { throw failure("write") }
+    }
+
+    // MARK: The file
+
+    /// Reads the end of the file, and whether that is all of it; nil if there is none.
+    private func read() throws(StackError) -> (text: Substring, isWhole: Bool)? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 {
+            if errno == ENOENT { return nil }
+            throw failure("read")
+        }
+        defer { close(descriptor) }
+        let size = Int(lseek(descriptor, 0, SEEK_END))
+        let start = max(0, size - Self.byteLimit)
+        guard size >= 0, lseek(descriptor, off_t(start), SEEK_SET) >= 0 else { throw failure("read") }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count < Self.byteLimit {
+            let count = systemRead(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read") }
+            if count == 0 { break }
+            bytes += piece[..<count]
+        }
+        return (String(decoding: bytes, as: UTF8.self)[...], start == 0)
+    }
+
+    private func failure(_ what: String) -> StackError {
+        StackError(.file, "cannot \(what) \(path): \(String(cString: strerror(errno)))")
+    }
+
+    // MARK: Entries
+
+    private static func encoded(_ entry: String) -> String {
+        var text = ""
+        for scalar in entry.unicodeScalars {
+            switch scalar {
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+
+    private static func decoded(_ line: Substring) -> String {
+        var text = String.UnicodeScalarView()
+        var isEscaped = false
+        for scalar in line.unicodeScalars {
+            if isEscaped {
+                text.append(scalar == "n" ? "\n" : scalar == "r" ? "\r" : scalar)
+                isEscaped = false
+            } else if scalar == "\\" {
+                isEscaped = true
+            } else {
+                text.append(scalar)
+            }
+        }
+        return String(text)
+    }
+}
+
+/// Outside of the type, whose own `read` hides the function.
+private func systemRead(_ descriptor: Int32, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
+    read(descriptor, bytes, count)
+}

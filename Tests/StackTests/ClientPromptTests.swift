@@ -1,0 +1,336 @@
+import Foundation
+import PowerSync
+import PowerSyncStack
+import PowerSyncSystem
+import PowerSyncTerminal
+import PowerSyncTestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// What a prompt makes of a script, in this process and without a service.
+@Suite(.patient())
+struct ClientPromptTests {
+    /// What a script has shown.
+    private struct Shown {
+        let status: Int32?
+        /// What was shown, without times.
+        let output: String
+        let errors: [String]
+    }
+
+    private static let schema = Schema(
+        Table(name: "items", columns: [.text("name"), .integer("n")]),
+        Table(name: "drafts", columns: [.text("name")], localOnly: true))
+
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory(prefix: "prompt-") }
+
+    private var database: String { folder.path + "/c.db" }
+
+    /// Runs a script to its end.
+    private func run(_ script: String) async throws -> Shown {
+        let file = folder.path + "/script-\(UUID().uuidString)"
+        try script.write(toFile: file, atomically: true, encoding: .utf8)
+        let input = open(file, O_RDONLY | O_CLOEXEC)
+        defer { close(input) }
+        let options = ClientOptions(
+            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+        let lines = Lock<[String]>([])
+        let errors = Lock<[String]>([])
+        let status = try await Session.run(
+            until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
+            thenWithin: TestOptions.deadline
+        ) { session in
+            let output = AnswerOutput { line in lines.withLock { $0.append(line) } }
+            session.onEnd { await output.flush() }
+            let console = ScriptConsole(
+                input: input, output: output, errors: { error in errors.withLock { $0.append(error) } })
+            return try await ClientPrompt.run(options, console: console, session: session)
+        }
+        let output = lines.withLock { $0 }.joined(separator: "\n")
+        return Shown(
+            status: status, output: output.replacing(#/, [0-9.]+ ms/#, with: ""),
+            errors: errors.withLock { $0 })
+    }
+
+    // MARK: SQL
+
+    @Test func statementsGiveTables() async throws {
+        let shown = try await run(
+            """
+            CREATE TABLE plain (a, b);
+            INSERT INTO plain VALUES (1, 'x'), (2, NULL);
+            SELECT a, b
+            FROM plain -- both
+            ORDER BY a; SELECT a FROM plain WHERE a > 5;
+            UPDATE plain SET b = 'y' WHERE a = 2 RETURNING a, b;
+            DELETE FROM plain
+            """)
+        #expect(shown.errors.isEmpty)
+        #expect(shown.status == 0)
+        #expect(
+            shown.output == """
+                (done)
+                (2 rows changed)
+                a | b
+                --+-----
+                1 | x
+                2 | NULL
+                (2 rows)
+                (no rows)
+                a | b
+                --+--
+                2 | y
+                (1 row)
+                (2 rows changed)
+                """)
+    }
+
+    @Test func anErrorHasItsLineAndTheRestIsDone() async throws {
+        let shown = try await run(
+            """
+            SELECT 1 AS one;
+
+            SELECT
+              absent;
+            SELEC 1; SELECT 2 AS two;
+            """)
+        #expect(shown.status == 1)
+        #expect(
+            shown.errors == [
+                "error: line 3: no such column: absent", "error: line 5: near \"SELEC\": syntax error",
+            ])
+        #expect(shown.output == "one\n---\n  1\n(1 row)\ntwo\n---\n  2\n(1 row)")
+    }
+
+    @Test func aWriteThroughAViewIsQueuedAndWhatBeginsAsAQueryMayWrite() async throws {
+        let shown = try await run(
+            """
+            INSERT INTO items (id, name, n) VALUES ('a', 'Groceries', 1);
+            WITH more(x) AS (VALUES ('b'), ('c')) INSERT INTO items (id, name) SELECT x, x FROM more;
+            SELECT name FROM items ORDER BY id;
+            .queue
+            """)
+        #expect(shown.errors.isEmpty)
+        #expect(shown.output.hasPrefix("(done)\n(done)\nname\n---------\nGroceries\nb\nc\n(3 rows)\n"))
+        #expect(shown.output.contains(#"| PUT | items | a  | {"n":1,"name":"Groceries"}"#))
+        #expect(shown.output.contains("(3 changes to upload, about "))
+    }
+
+    @Test(arguments: ["BEGIN", "commit", "ROLLBACK", "SAVEPOINT s"])
+    func transactionsOfSeveralStatementsAreRefused(sql: String) async throws {
+        let shown = try await run("\(sql);\nSELECT 1 AS one;")
+        let word = sql.split(separator: " ")[0].uppercased()
+        #expect(
+            shown.errors == [
+                "error: line 1: \(word): each statement is a transaction of its own here; "
+                    + "client --json has transactions of several"
+            ])
+        #expect(shown.output.hasSuffix("(1 row)"))
+    }
+
+    @Test func aScriptShowsAllRowsWhole() async throws {
+        let long = String(repeating: "long ", count: 100)
+        let shown = try await run(
+            """
+            WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < 2500) SELECT n FROM c;
+            SELECT '\(long)' AS text;
+            """)
+        #expect(shown.output.contains("2500\n(2500 rows)"))
+        #expect(shown.output.contains(long))
+    }
+
+    @Test func nothingInARowActsOnTheTerminal() async throws {
+        let shown = try await run("SELECT char(27) || '[31mred' || char(10) AS \"\u{1B}[2Jname\";")
+        #expect(shown.output == "\\x1b[2Jname\n-------------\n\\x1b[31mred\\n\n(1 row)")
+    }
+
+    @Test func aLineThatIsNoTextIsAnError() async throws {
+        let file = folder.path + "/bytes"
+        #expect(
+            FileManager.default.createFile(
+                atPath: file, contents: Data([0x53, 0xFF, 0x0A]) + Data("SELECT 1 AS one;\n".utf8)))
+        let input = open(file, O_RDONLY | O_CLOEXEC)
+        defer { close(input) }
+        let console = ScriptConsole(input: input, output: AnswerOutput { _ in }, errors: { _ in })
+        let error = await #expect(throws: ClientError.self) { try await console.line() }
+        #expect(error?.message == "line 1 is not a text in UTF-8")
+        #expect(try await console.line() == .text("SELECT 1 AS one;", number: 2))
+        #expect(try await console.line() == .end)
+    }
+
+    // MARK: Commands
+
+    @Test func theTablesAndTheirColumns() async throws {
+        let shown = try await run(
+            """
+            CREATE TABLE plain (a INTEGER, b);
+            .tables
+            .schema ITEMS
+            .schema absent
+            """)
+        #expect(
+            shown.output == """
+                (done)
+                table  | kind
+                -------+-----------
+                drafts | local only
+                items  | synced
+                plain  | not synced
+                table | column | type
+                ------+--------+--------
+                items | id     | text
+                items | name   | text
+                items | n      | integer
+                """)
+        #expect(shown.errors == ["error: line 4: there is no table absent; .tables lists them"])
+    }
+
+    @Test func theStatusOfAClientThatHasNeverSynced() async throws {
+        let shown = try await run(".status\n.streams\n.queue\n")
+        #expect(shown.errors.isEmpty)
+        #expect(
+            shown.output == """
+                connection   offline
+                service      http://127.0.0.1:1
+                database     \(database)
+                last synced  never
+                to upload    0 changes
+                (none)
+                (0 changes to upload)
+                """)
+    }
+
+    @Test func helpNamesEveryCommand() async throws {
+        let shown = try await run(".help")
+        for (usage, help) in DotCommand.usages {
+            #expect(shown.output.contains(usage) && shown.output.contains(help))
+        }
+    }
+
+    @Test func quitIsTheEnd() async throws {
+        let shown = try await run("SELECT 1 AS one;\n.quit\nSELECT 2 AS two;")
+        #expect(shown.status == 0)
+        #expect(!shown.output.contains("two"))
+    }
+
+    @Test func aCommandThatMakesNoSenseIsAnError() async throws {
+        let shown = try await run("\n.fly\n.wait first-sync 0.02\n.unwatch 1")
+        #expect(shown.status == 1)
+        #expect(
+            shown.errors == [
+                "error: line 2: there is no command .fly; .help lists them",
+                "error: line 3: The time is over: first-sync has not come within 0.02 seconds",
+                "error: line 4: there is no such watch",
+            ])
+    }
+
+    @Test func theModeChoosesHowRowsAreShown() async throws {
+        let shown = try await run(".mode line\nSELECT 'x' AS a, NULL AS b;")
+        #expect(shown.output == "-[ 1 ]-\na | x\nb | NULL\n(1 row)")
+    }
+
+    @Test func clearingSaysWhatIsLost() async throws {
+        let shown = try await run(
+            """
+            INSERT INTO items (id, name) VALUES ('a', 'one');
+            .clear --soft
+            SELECT count(*) AS count FROM items;
+            """)
+        #expect(
+            shown.output
+                == "(done)\ncleared; 1 change had not been uploaded\ncount\n-----\n    0\n(1 row)")
+    }
+
+    @Test func theDatabaseIsClosedAtTheEnd() async throws {
+        _ = try await run("INSERT INTO items (id, name) VALUES ('a', 'one');")
+        #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
+    }
+
+    // MARK: Ctrl-C
+
+    private static let numbers = "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c)"
+
+    /// Wherever between Enter and the end it comes, it ends what was typed, and what stands behind that on the line.
+    @Test(arguments: [
+        ".wait first-sync", "\(numbers) SELECT count(*) FROM c; SELECT 1 AS one;",
+        "CREATE TABLE plain AS \(numbers) SELECT n FROM c; SELECT 1 AS one;",
+    ])
+    func controlCEndsWhatRuns(line: String) async throws {
+        let console = TypedConsole()
+        let signals = PromptSignals()
+        let options = ClientOptions(
+            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+        let run = Task {
+            try await Session.run(
+                until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
+                thenWithin: TestOptions.deadline
+            ) { session in
+                try await ClientPrompt.run(options, console: console, signals: signals, session: session)
+            }
+        }
+        console.type(.text(line, number: 1))
+        try await wait(for: "the line to be taken") { console.taken == 1 }
+        #expect(signals.interrupt())
+        try await wait(for: "the end of what runs", read: { console.failures }, until: { !$0.isEmpty })
+        #expect(console.failures == ["interrupted"])
+        console.type(.text("SELECT name FROM sqlite_schema WHERE name = 'plain';", number: 2))
+        console.type(.end)
+        // A person who leaves has not failed.
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(!console.shown.contains { $0.hasPrefix("one") })
+        #expect(console.shown.contains { $0.hasPrefix("(no rows") })
+    }
+}
+
+/// A prompt at which a test types, line by line.
+private final class TypedConsole: PromptConsole {
+    private struct State {
+        var taken = 0
+        var shown: [String] = []
+        var failures: [String] = []
+    }
+
+    let isInteractive = true
+    let rowLimit: Int? = nil
+    private let state = Lock(State())
+    private let lines: AsyncStream<PromptLine>
+    private let typing: AsyncStream<PromptLine>.Continuation
+
+    init() { (lines, typing) = AsyncStream.makeStream(of: PromptLine.self) }
+
+    /// How many lines the prompt has taken.
+    var taken: Int { state.withLock { $0.taken } }
+    /// What it has shown.
+    var shown: [String] { state.withLock { $0.shown } }
+    /// What it has called a failure.
+    var failures: [String] { state.withLock { $0.failures } }
+
+    func type(_ line: PromptLine) { typing.yield(line) }
+
+    func layout(_ form: ResultTable.Form) -> ResultTable.Layout {
+        ResultTable.Layout(
+            width: 80, form: form, style: TextStyle(isColored: false), measure: DisplayWidth { _ in 1 })
+    }
+
+    func setPrompt(_ prompt: String) {}
+    func interrupt() -> Bool { false }
+    func renew() {}
+
+    func line() async throws -> PromptLine {
+        var iterator = lines.makeAsyncIterator()
+        guard let line = await iterator.next() else { throw CancellationError() }
+        state.withLock { $0.taken += 1 }
+        return line
+    }
+
+    func show(_ text: String) async { state.withLock { $0.shown.append(text) } }
+    func complain(_ failure: String, line: Int?) async { state.withLock { $0.failures.append(failure) } }
+    func remember(_ entry: String) async {}
+}

@@ -1,0 +1,123 @@
+import Foundation
+import PowerSyncStack
+import Testing
+
+struct PromptStatusTests {
+    private static func status(_ change: (inout PromptStatus) -> Void) -> PromptStatus {
+        var status = PromptStatus()
+        change(&status)
+        return status
+    }
+
+    private static func prompt(width: Int = 80, _ change: (inout PromptStatus) -> Void) -> String {
+        status(change).prompt(width: width, clock: { "at \(Int($0.timeIntervalSince1970))" })
+    }
+
+    // MARK: The prompt
+
+    @Test func itSaysHowItStandsWithTheService() {
+        #expect(Self.prompt { _ in } == "offline> ")
+        #expect(Self.prompt { $0.isWanted = true } == "connecting> ")
+        #expect(
+            Self.prompt {
+                $0.isWanted = true
+                $0.isConnected = true
+            } == "connected> ")
+        #expect(
+            Self.prompt {
+                $0.isWanted = true
+                $0.isSyncedElsewhere = true
+            } == "waiting> ")
+    }
+
+    @Test func itSaysWhatWaitsAndWhatArrives() {
+        #expect(Self.prompt { $0.queued = 3 } == "offline, 3 to upload> ")
+        #expect(
+            Self.prompt {
+                $0.isConnected = true
+                $0.queued = 1
+                $0.lastSyncedAt = Date(timeIntervalSince1970: 7)
+                $0.progress = PromptStatus.Progress(downloaded: 45, total: 180)
+            } == "connected, 1 to upload, 25 %> ")
+        #expect(
+            Self.prompt { $0.progress = PromptStatus.Progress(downloaded: 0, total: 0) } == "offline, 0 %> ")
+    }
+
+    @Test func aTimeIsThereWhereThereIsRoom() {
+        let change: (inout PromptStatus) -> Void = { $0.lastSyncedAt = Date(timeIntervalSince1970: 7) }
+        #expect(Self.prompt(width: 60, change) == "offline, synced at 7> ")
+        #expect(Self.prompt(width: 59, change) == "offline> ")
+    }
+
+    @Test func withinAStatementItIsShort() {
+        #expect(
+            Self.prompt {
+                $0.isConnected = true
+                $0.queued = 5
+                $0.isContinuing = true
+            } == "...> ")
+    }
+
+    // MARK: News
+
+    private static func news(
+        _ old: (inout PromptStatus) -> Void, _ new: (inout PromptStatus) -> Void
+    ) -> [String] {
+        status(new).news(since: status(old), retry: 0.5)
+    }
+
+    private static let connected: @Sendable (inout PromptStatus) -> Void = {
+        $0.isWanted = true
+        $0.isConnected = true
+    }
+    private static let wanted: @Sendable (inout PromptStatus) -> Void = { $0.isWanted = true }
+
+    @Test func aConnectionThatIsFoundOrLostIsNews() {
+        #expect(Self.news(Self.wanted, Self.connected) == ["connected"])
+        #expect(
+            Self.news(Self.connected, Self.wanted) == [
+                "service lost: the stream has ended; trying again in 0.5 s"
+            ])
+        #expect(
+            Self.news(Self.connected) {
+                $0.isWanted = true
+                $0.downloadError = "cut"
+            } == ["service lost: cut; trying again in 0.5 s"])
+        // Whoever disconnects has lost nothing.
+        #expect(Self.news(Self.connected) { _ in }.isEmpty)
+    }
+
+    @Test func anErrorIsNewsOnce() {
+        let failed: (inout PromptStatus) -> Void = {
+            $0.isWanted = true
+            $0.downloadError = "refused"
+            $0.uploadError = "forbidden"
+        }
+        #expect(
+            Self.news(Self.wanted, failed) == [
+                "not connected: refused; trying again in 0.5 s",
+                "upload failed: forbidden; trying again in 0.5 s",
+            ])
+        #expect(Self.news(failed, failed).isEmpty)
+        #expect(Self.news(failed, Self.wanted).isEmpty)
+        #expect(
+            Self.news(Self.connected) {
+                Self.connected(&$0)
+                $0.downloadError = "checksum"
+            } == ["download failed: checksum; trying again in 0.5 s"])
+    }
+
+    @Test func theFirstSyncIsNewsOnlyWhereItWasWaitedFor() {
+        #expect(Self.news({ $0.hasSynced = false }, { $0.hasSynced = true }) == ["first sync complete"])
+        // What was synced in an earlier run is known a moment after the beginning.
+        #expect(Self.news({ $0.hasSynced = nil }, { $0.hasSynced = true }).isEmpty)
+    }
+
+    @Test func anotherProcessThatSyncsIsNews() {
+        #expect(
+            Self.news(Self.wanted) {
+                $0.isWanted = true
+                $0.isSyncedElsewhere = true
+            } == ["another process syncs this file; this one takes over when that ends"])
+    }
+}

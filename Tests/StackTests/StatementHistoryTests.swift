@@ -1,0 +1,93 @@
+import Foundation
+import PowerSyncStack
+import PowerSyncSystem
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+struct StatementHistoryTests {
+    private let folder: TemporaryDirectory
+    private let history: StatementHistory
+
+    init() throws {
+        folder = try TemporaryDirectory(prefix: "history-")
+        history = try #require(StatementHistory.ofUser(["HOME": folder.path]))
+    }
+
+    private func mode(_ path: String) -> mode_t {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+
+    @Test func itLiesInTheStateOfTheUser() {
+        #expect(history.path == folder.path + "/.local/state/powersync-stack/history")
+        #expect(
+            StatementHistory.ofUser(["HOME": "/h", "XDG_STATE_HOME": "/s"])?.path
+                == "/s/powersync-stack/history")
+        #expect(
+            StatementHistory.ofUser(["HOME": "/h", "XDG_STATE_HOME": "s"])?.path
+                == "/h/.local/state/powersync-stack/history")
+        #expect(StatementHistory.ofUser([:]) == nil)
+    }
+
+    @Test func whatIsAddedIsThereInTheNextRun() throws {
+        #expect(try history.load().isEmpty)
+        let entries = ["SELECT 1;", "SELECT 'a\n  b\r\n';", #"SELECT '\n \\';"#, "é漢😀", "SELECT 1;"]
+        for entry in entries { try history.append(entry) }
+        #expect(try history.load() == entries)
+        #expect(try StatementHistory(path: history.path).load() == entries)
+    }
+
+    @Test func theFileIsForItsOwnerAlone() throws {
+        try history.append("SELECT 1;")
+        #expect(mode(history.path) == 0o600)
+        #expect(mode(folder.path + "/.local/state/powersync-stack") == 0o700)
+        #expect(chmod(history.path, 0o644) == 0)
+        try history.append("SELECT 2;")
+        #expect(mode(history.path) == 0o600)
+        #expect(try history.load() == ["SELECT 1;", "SELECT 2;"])
+    }
+
+    @Test func onlyTheNewestEntriesAreKept() throws {
+        for number in 1...StatementHistory.limit + 5 { try history.append("SELECT \(number);") }
+        let entries = try history.load()
+        #expect(entries.count == StatementHistory.limit)
+        #expect(entries.first == "SELECT 6;" && entries.last == "SELECT \(StatementHistory.limit + 5);")
+        let text = try String(contentsOf: URL(filePath: history.path), encoding: .utf8)
+        #expect(text.split(separator: "\n").count == StatementHistory.limit)
+        #expect(mode(history.path) == 0o600)
+        #expect(try history.load() == entries)
+    }
+
+    @Test func ofAFileThatHasGrownLargeTheEndIsRead() throws {
+        try history.append("first")
+        let line = String(repeating: "x", count: 1 << 20) + "\n"
+        let descriptor = open(history.path, O_WRONLY | O_APPEND)
+        for _ in 0..<5 {
+            let bytes = Array(line.utf8)
+            #expect(bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } == bytes.count)
+        }
+        close(descriptor)
+        try history.append("last")
+        let entries = try history.load()
+        #expect(entries.first != "first" && entries.last == "last" && entries.count <= 5)
+        #expect(try history.load() == entries)
+    }
+
+    @Test func whatBeginsWithASpaceIsNotKept() {
+        #expect(StatementHistory.keeps("SELECT 1;"))
+        #expect(!StatementHistory.keeps(" SELECT 'secret';"))
+        #expect(!StatementHistory.keeps(""))
+        #expect(!StatementHistory.keeps(String(repeating: "x", count: 100_000)))
+    }
+
+    @Test func aPlaceThatCannotBeWrittenIsAnError() throws {
+        try "a file".write(toFile: folder.path + "/.local", atomically: true, encoding: .utf8)
+        #expect(throws: StackError.self) { try history.append("SELECT 1;") }
+        #expect(throws: StackError.self) { try history.load() }
+    }
+}
