@@ -1,5 +1,6 @@
 import PowerSync
 import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncWire
 
 #if canImport(FoundationEssentials)

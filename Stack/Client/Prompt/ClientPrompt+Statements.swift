@@ -1,4 +1,5 @@
 import PowerSync
+import PowerSyncSystem
 
 /// How a prompt runs a statement, and shows what it gives.
 extension ClientPrompt {
