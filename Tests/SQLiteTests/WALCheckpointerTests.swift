@@ -140,6 +140,10 @@ import Testing
         let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
         let checkpointer = try checkpointer(
             limits, beforeEach: { if first.arrivals == 0 { first.wait() } else { second.wait() } })
+        try commit(pages: 5)
+        // Because of it the log does not begin anew.
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
         try commit(pages: 150)
         try await wait(for: "the thread to be at work") { first.arrivals == 1 }
         async let copied: Void = checkpointer.copyAll()
@@ -147,12 +151,14 @@ import Testing
         first.open()
         try await wait(for: "the second round") { second.arrivals == 1 }
         try commit(pages: 20)
+        try reader.execute("COMMIT")
         second.open()
         await copied
         #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
         checkpointer.copyRest(on: writer)
         #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2, byWriter: 1))
         #expect(try log().copied == log().pages)
+        reader.close()
         checkpointer.end()
         writer.close()
     }
