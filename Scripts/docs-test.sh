@@ -15,9 +15,20 @@ fail() {
     exit 1
 }
 
-result=0
-Scripts/docs.sh --what >"$folder/out" 2>&1 || result=$?
-[ "$result" -eq 2 ] || fail 'an argument that it does not know was taken'
+# What the arguments are, and what it must say of them before it builds anything.
+refuses() {
+    local text=$1 result=0
+    shift
+    Scripts/docs.sh "$@" >"$folder/out" 2>&1 || result=$?
+    if [ "$result" -ne 2 ] || ! grep -qF "docs: $text; usage:" "$folder/out"; then
+        fail "$* ended with $result and said: $(cat "$folder/out")"
+    fi
+}
+refuses 'unknown argument --what' --what
+refuses 'unknown argument x' --serve 8080 x
+refuses 'there is no port word' --serve word
+refuses 'there is no port 65536' --serve 65536
+refuses 'there is no port ' --serve ''
 
 Scripts/docs.sh --serve >"$folder/address" 2>"$folder/log" &
 server=$!

@@ -6,15 +6,22 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+misused() {
+    echo "docs: $1; usage: Scripts/docs.sh [--serve [PORT]]" >&2
+    exit 2
+}
 serves=''
 port=0
 if [ "${1:-}" = --serve ]; then
     serves=1
-    port=${2:-0}
-elif [ $# -gt 0 ]; then
-    echo "docs: unknown argument $1; usage: Scripts/docs.sh [--serve [PORT]]" >&2
-    exit 2
+    shift
+    if [ $# -gt 0 ]; then
+        port=$1
+        shift
+    fi
 fi
+if [ $# -gt 0 ]; then misused "unknown argument $1"; fi
+if [[ ! $port =~ ^[0-9]{1,5}$ ]] || ((10#$port > 65535)); then misused "there is no port $port"; fi
 docc=$(dirname "$(readlink -f "$(command -v swift)")")/docc
 if [ ! -x "$docc" ]; then
     echo "docs: the toolchain has no $docc: install the whole of it (https://swift.org/install)" >&2
@@ -42,9 +49,12 @@ if [ -n "$serves" ]; then
 import http.server
 import sys
 
-server = http.server.ThreadingHTTPServer(
-    ("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler
-)
+try:
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler
+    )
+except OSError as error:
+    sys.exit(f"docs: port {sys.argv[1]}: {error.strerror}")
 print(f"http://127.0.0.1:{server.server_port}/documentation/powersync/ until Ctrl-C", flush=True)
 try:
     server.serve_forever()
