@@ -63,6 +63,16 @@ while IFS= read -r file; do
     grep -qw "$(basename "$file" .swift)" Scripts/nightly.sh || complain "$file: POWERSYNC_REAL_TIMES is set for it by nobody"
 done < <(printf '%s\n' "$swift" | tr '\n' '\0' | xargs -0 grep -lF '"POWERSYNC_REAL_TIMES"' || true)
 
+# Suites that scripts run by their names are there: in a filter of several nobody would miss one.
+suites=$(
+    { printf '%s\n' "$swift" | tr '\n' '\0' | xargs -0 grep -ohE '(struct|class|actor|enum) [A-Z][A-Za-z0-9]*Tests\b' || true; } |
+        sed 's/.* //' | sort -u
+)
+while IFS=: read -r file suite; do
+    [ -n "$suite" ] || continue
+    grep -qxF "$suite" <<<"$suites" || complain "$file: there is no suite $suite"
+done < <(grep -oHE '\b[A-Z][A-Za-z0-9]*Tests\b' Scripts/nightly.sh Scripts/mutants.sh Scripts/sanitize.sh | sort -u)
+
 # The commits of reviews are in the history, as far as this is a clone that has it; scripts that are named are there.
 if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] && [ "$(git rev-parse --is-shallow-repository)" = false ]; then
     while IFS=: read -r file commit; do

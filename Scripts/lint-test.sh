@@ -99,6 +99,8 @@ notices 'an unsafe claim without its reason' $contents 'Wire/New.swift:1: says n
     Wire/New.swift 'final class New: @unchecked Sendable {}'
 notices 'a bound that nobody judges' $contents 'New.swift: POWERSYNC_REAL_TIMES is set for it by nobody' \
     Tests/WireTests/New.swift 'let isReal = TestOptions.number("POWERSYNC_REAL_TIMES", standard: 0) == 1'
+notices 'a suite that is not there' $contents 'Scripts/nightly.sh: there is no suite GoneTests' \
+    Scripts/nightly.sh "# Scripts/test.sh --filter '$(word Gone)Tests|CrashTests'"
 notices 'a script that is not there' $contents 'there is no Scripts/gone.sh' Documentation/StackReview.md 'Scripts/gone.sh'
 if [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; then
     printf 'gitdir: %s\n' "$(git rev-parse --absolute-git-dir)" >"$copy/.git"

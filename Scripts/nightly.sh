@@ -90,10 +90,12 @@ links() {
 
 # The figures are promised for what runs in production, hence the release build.
 measured() {
-    local options=(-c release --scratch-path .build/bounds)
+    local options=(-c release --scratch-path .build/bounds) log=.build/bounds.log
     export POWERSYNC_ONLY=Backend POWERSYNC_TEST_PATIENCE="${POWERSYNC_TEST_PATIENCE:-4}"
     swift build --build-tests "${options[@]}"
-    swift test --skip-build --disable-xctest "${options[@]}" --filter "$1"
+    mkdir -p .build
+    swift test --skip-build --disable-xctest "${options[@]}" --filter "$1" 2>&1 | tee "$log"
+    Scripts/tests-ran.sh "$log"
 }
 
 bounds() {
