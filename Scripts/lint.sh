@@ -45,5 +45,6 @@ check 'a crash does not pass for a mistake that was noticed' Scripts/mutants-tes
 check 'a report of a sanitizer does not pass for a clean run' Scripts/sanitize-test.sh
 check 'nothing in the environment narrows what every change must pass' Scripts/ci-test.sh
 check 'a nightly step in which no test ran does not pass' Scripts/nightly-test.sh
+check 'what breaks an app does not pass for what the contract declares' Scripts/parity-test.py
 check 'busy processes end with the tests beside them' Scripts/busy-test.sh
 exit $failed

@@ -31,50 +31,94 @@ def interface(contract, compiler, target):
             print(f"// {number}\n{code}")
 
 
-def graph(path):
-    """Returns the symbols of a graph by mangled name, and what each type conforms to."""
-    with open(path, encoding="utf-8") as file:
-        content = json.load(file)
-    symbols = {}
-    for symbol in content["symbols"]:
-        name = symbol["identifier"]["precise"]
-        if "::SYNTHESIZED::" not in name:
-            symbols[name] = symbol
-    conformances = set()
-    for relation in content["relationships"]:
-        if relation["kind"] == "conformsTo" and relation["source"] in symbols:
-            target = relation.get("targetFallback") or symbols[relation["target"]]["names"]["title"]
-            conformances.add((relation["source"], target.split(".")[-1]))
-    return symbols, conformances
+class Graph:
+    """What a symbol graph says: symbols by mangled name, and relations between them."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+        # What a type has by conforming to a protocol is left out.
+        self.symbols = {
+            symbol["identifier"]["precise"]: symbol
+            for symbol in content["symbols"]
+            if "::SYNTHESIZED::" not in symbol["identifier"]["precise"]
+        }
+        # Types with the protocols that they conform to, requirements with their protocols, and requirements that need no
+        # implementation.
+        self.conformances, self.requirements, self.defaults = set(), {}, set()
+        for relation in content["relationships"]:
+            source, target = relation["source"], relation["target"]
+            if relation["kind"] == "conformsTo" and source in self.symbols:
+                name = relation.get("targetFallback") or self.path(target)
+                self.conformances.add((source, name.split(".")[-1]))
+            elif relation["kind"] == "requirementOf":
+                self.requirements[source] = target
+            elif relation["kind"] == "defaultImplementationOf":
+                self.defaults.add(target)
+
+    def path(self, name):
+        """Returns what people call a symbol."""
+        return ".".join(self.symbols[name]["pathComponents"])
+
+
+def declaration(symbol):
+    """Returns a declaration as the compiler prints it."""
+    return "".join(part["spelling"] for part in symbol["declarationFragments"])
 
 
 def spelling(symbol):
-    """Returns a declaration in a form in which what callers cannot tell apart is the same."""
-    text = "".join(part["spelling"] for part in symbol["declarationFragments"])
-    text = re.sub(r"\bany ", "", text)
+    """Returns a declaration in a form in which what callers cannot tell apart is the same; `is_settable` has the rest."""
+    text = re.sub(r"\bany ", "", declaration(symbol))
     text = re.sub(r"\blet\b", "var", text)
     text = re.sub(r" \{ get \}", "", text)
     text = re.sub(r"\((\w+)\)", r"\1", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
-def compare(contract, ours, listed):
+def is_settable(symbol):
+    """Tells whether a declaration is a property that may be set from outside; the compiler prints `get` of no other one."""
+    text = declaration(symbol)
+    return re.search(r"\bvar\b", text) is not None and re.search(r"\{ get \}", text) is None
+
+
+def differences_of(name, wanted, present):
+    """Returns in which ways a declaration is another one to callers, to subclasses and to types that conform."""
+    here, there = present.symbols[name], wanted.symbols[name]
+    found = []
+    if spelling(here) != spelling(there):
+        found.append(f"{spelling(here)}, and not {spelling(there)}")
+    if here["accessLevel"] != there["accessLevel"]:
+        found.append(f"{here['accessLevel']}, and not {there['accessLevel']}")
+    if is_settable(there) and not is_settable(here):
+        found.append("cannot be set")
+    if is_settable(here) and not is_settable(there) and name in wanted.requirements:
+        found.append("has to be settable in types that conform")
+    return found
+
+
+def compare(contract, ours, listed, least=300):
     """Prints what differs and is not listed, and what is listed and does not differ; fails for either."""
-    wanted, wanted_conformances = graph(contract)
-    present, present_conformances = graph(ours)
-    if len(wanted) < 300:
-        sys.exit(f"parity: the contract declares only {len(wanted)} symbols: its section 1 was not read")
+    wanted, present = Graph(contract), Graph(ours)
+    if len(wanted.symbols) < least:
+        sys.exit(f"parity: the contract declares only {len(wanted.symbols)} symbols: its section 1 was not read")
     differences = {}
-    for name, symbol in wanted.items():
-        path = ".".join(symbol["pathComponents"])
-        if name not in present:
-            differences[path] = f"missing: {spelling(symbol)}"
-        elif spelling(symbol) != spelling(present[name]):
-            differences[path] = f"{spelling(present[name])}, and not {spelling(symbol)}"
-    for name, protocol in sorted(wanted_conformances - present_conformances):
-        if name in present:
-            path = ".".join(wanted[name]["pathComponents"])
-            differences[f"{path}: {protocol}"] = "does not conform"
+
+    def differs(path, text):
+        differences[path] = f"{differences[path]}; {text}" if path in differences else text
+
+    for name, symbol in wanted.symbols.items():
+        if name not in present.symbols:
+            differs(wanted.path(name), f"missing: {spelling(symbol)}")
+            continue
+        for text in differences_of(name, wanted, present):
+            differs(wanted.path(name), text)
+    for name, protocol in sorted(wanted.conformances - present.conformances):
+        if name in present.symbols:
+            differs(f"{wanted.path(name)}: {protocol}", "does not conform")
+    # An app may conform to every protocol (client-api 1.21).
+    for name, protocol in present.requirements.items():
+        if protocol in wanted.symbols and name not in wanted.symbols and name not in present.defaults:
+            differs(present.path(name), "required without a default, and not in the contract")
     reasons = {}
     with open(listed, encoding="utf-8") as file:
         for line in file:
@@ -90,7 +134,7 @@ def compare(contract, ours, listed):
         print(f"parity: {path} is listed as different, and is not")
         failed = True
     print(
-        f"parity: {len(wanted)} declarations of the contract, {len(differences)} differences, "
+        f"parity: {len(wanted.symbols)} declarations of the contract, {len(differences)} differences, "
         f"each with its reason; without {' and '.join(sorted(LEFT_OUT))}"
         if not failed
         else "parity: not as the contract says; what must differ stands in Scripts/parity-differences.txt"
@@ -98,7 +142,8 @@ def compare(contract, ours, listed):
     sys.exit(failed)
 
 
-if sys.argv[1] == "interface":
-    interface(*sys.argv[2:])
-else:
-    compare(*sys.argv[2:])
+if __name__ == "__main__":
+    if sys.argv[1] == "interface":
+        interface(*sys.argv[2:])
+    else:
+        compare(*sys.argv[2:])

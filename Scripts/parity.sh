@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares what is public in the module PowerSync with every declaration of the contract (client-api.md, section 1).
 # The declarations there are compiled as a module of the same name; two are the same if the compiler gives them the same
-# mangled name and prints them alike. Each difference stands with its reason in Scripts/parity-differences.txt.
+# mangled name, prints them alike, lets others set and override the same, and asks no more of types that conform. Each
+# difference stands with its reason in Scripts/parity-differences.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
