@@ -45,7 +45,8 @@ test-unit: setup ## Run the tests that need no network and no database (at most 
 test-package: setup ## Build and run a package outside of this one that depends on it, as README.md says
 	@Scripts/outside-package.sh
 
-test-api: setup ## Compare the client's public API with the contract, compile all examples, write its reference and fetch pages of it
+test-api: ## Compare the client's public API with the contract, compile all examples, write its reference and fetch pages of it
+	@Scripts/setup.sh libraries python
 	@Scripts/parity.sh
 	@Scripts/examples.sh
 	@Scripts/examples-test.sh

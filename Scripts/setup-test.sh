@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Proves what Scripts/setup.sh says about versions, on systems made of programs that only pretend.
+# Proves what Scripts/setup.sh says about versions, on systems made of programs that only pretend, and that the targets of the
+# Makefile ask it for Python where their scripts need that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -101,6 +102,18 @@ says 'Swift is too old' "$new" "$new" 'Swift version 6.2.4 (swift-6.2.4-RELEASE)
 echo "$swift63" >"$pretended/swift"
 if PATH=$pretended/bin:/usr/bin:/bin PRETENDED=$pretended Scripts/setup.sh nonsense >/dev/null 2>&1; then
     echo 'a group that there is not is taken for one'
+    status=1
+fi
+
+# Scripts that neither install Python themselves nor do without it.
+need_python=$(grep -lE '^[^#]*python3 ' Scripts/*.sh | xargs grep -LE 'setup\.sh .*python|command -v python3')
+unprepared=$(awk -v scripts="$need_python" '
+    BEGIN { count = split(scripts, script, "\n") }
+    /^[a-z0-9-]+:/ { target = $1; ready = 0 }
+    /Scripts\/setup\.sh .*python/ { ready = 1 }
+    /^\t/ && !ready { for (n = 1; n <= count; n++) if (index($0, script[n])) print "make " target " " script[n] }' Makefile)
+if [ -z "$need_python" ] || [ -n "$unprepared" ]; then
+    printf 'targets whose scripts need Python, and may not have it:\n%s\n' "${unprepared:-no script needs it}"
     status=1
 fi
 exit $status
