@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Proves what Scripts/setup.sh says about versions, on systems made of programs that only pretend, and that the targets of the
-# Makefile ask it for Python where their scripts need that.
+# Proves what Scripts/setup.sh says about versions, on systems made of programs that only pretend, that the texts name
+# the same versions, and that the targets of the Makefile ask it for Python where their scripts need that.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -102,6 +102,18 @@ says 'Swift is too old' "$new" "$new" 'Swift version 6.2.4 (swift-6.2.4-RELEASE)
 echo "$swift63" >"$pretended/swift"
 if PATH=$pretended/bin:/usr/bin:/bin PRETENDED=$pretended Scripts/setup.sh nonsense >/dev/null 2>&1; then
     echo 'a group that there is not is taken for one'
+    status=1
+fi
+
+# The texts name the same versions.
+count=0
+while read -r version name; do
+    count=$((count + 1))
+    grep -qF "| $name | $version |" CONTRIBUTING.md || { echo "CONTRIBUTING.md does not say $name $version" && status=1; }
+    grep -qF "$name $version" README.md || { echo "README.md does not say $name $version" && status=1; }
+done < <(sed -nE 's/^ *[a-z0-9]+\) echo ([0-9.]+) ([A-Za-z]+) ;;.*/\1 \2/p' Scripts/setup.sh)
+if [ "$count" -ne 5 ]; then
+    echo "setup.sh asks for $count versions, five were expected"
     status=1
 fi
 
