@@ -6,6 +6,8 @@ SHELL := bash
 # Arguments of the program that a target runs: make demo ARGS=--json
 ARGS ?=
 DEBUG := .build/debug
+# What `make up` without ARGS is for, unless a database is named.
+EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-config.yaml --tables Examples/Todos/tables.yaml
 
 .PHONY: help setup demo up build test test-unit test-package test-api test-busy test-postgres-18 test-sanitize lint format docs \
 	bench bench-stack bench-faults fuzz mutants nightly release clean
@@ -28,9 +30,9 @@ demo: setup ## Run the whole stack once: devices, backend, service and Postgres 
 	@swift build --product powersync-stack >&2
 	@$(DEBUG)/powersync-stack demo $(ARGS)
 
-up: setup ## Run Postgres, backend and service until Ctrl-C, for an app of yours
+up: setup ## Run Postgres, backend and service until Ctrl-C, for an app of yours (without ARGS for that of README.md)
 	@swift build --product powersync-stack >&2
-	@exec $(DEBUG)/powersync-stack up $(ARGS)
+	@exec $(DEBUG)/powersync-stack up $(or $(ARGS),$(if $(DATABASE_URI),,$(EXAMPLE)))
 
 build: setup ## Build everything for debugging
 	@swift build

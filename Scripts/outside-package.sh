@@ -49,8 +49,8 @@ echo 'Building a package that depends on this one…'
 swift_build >"$folder/log" 2>&1 || { tail -n 40 "$folder/log" >&2 && fail 'the package does not build'; }
 program=$(swift_build --show-bin-path)/MyApp
 output=$(POWERSYNC_DATA_DIR=$folder/data "$program" 2>"$folder/log") || { cat "$folder/log" >&2 && fail 'it fails'; }
-[ "$output" = '1 × Milk' ] || fail "the program printed: $output"
-[ -s "$folder/data/todos.db" ] || fail 'the program made no todos.db in POWERSYNC_DATA_DIR'
+[ "$output" = '1 × Books' ] || fail "the program printed: $output"
+[ -s "$folder/data/lists.db" ] || fail 'the program made no lists.db in POWERSYNC_DATA_DIR'
 
 if [ "$(uname -s)" = Linux ]; then
     # Without what belongs to Swift and to C. All of Foundation would make a static program four times as large. zlib and zstd
@@ -71,7 +71,7 @@ if [ "${1:-}" = --static ]; then
     size=$(($(wc -c <"$program") / 1000000))
     [ "$size" -le 20 ] || fail "the static program has $size MB, 20 are allowed: which part pulls in all of Foundation?"
     output=$(POWERSYNC_DATA_DIR=$folder/static "$program" 2>"$folder/log") || { cat "$folder/log" >&2 && fail 'it fails'; }
-    [ "$output" = '1 × Milk' ] || fail "the static program printed: $output"
+    [ "$output" = '1 × Books' ] || fail "the static program printed: $output"
     echo "It has $size MB, stripped."
 fi
 

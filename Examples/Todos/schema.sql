@@ -1,4 +1,4 @@
--- The tables of the example, for: powersync-stack up --schema Examples/Todos/schema.sql
+-- The tables of the example, which make up takes; the program of README.md writes lists.
 CREATE TABLE lists (
     id uuid PRIMARY KEY,
     owner_id text NOT NULL,

@@ -4,7 +4,8 @@ import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// The README's examples of syncing are this code, and it runs; its first program is run by Scripts/outside-package.sh.
+/// The README's examples of syncing are this code, and it runs; its first program is run by Scripts/outside-package.sh,
+/// and beside the servers by `ReadmeStepsTests`.
 @Suite(.patient())
 struct ReadmeTests {
     /// The app's own account, in which nobody is signed in.
@@ -27,20 +28,19 @@ struct ReadmeTests {
         file: String, account: Account, print: @Sendable ([String]) -> Void
     ) async throws -> any PowerSyncDatabaseProtocol {
         let schema = Schema(
-            Table(name: "todos", columns: [.text("description"), .integer("completed")])
+            Table(name: "lists", columns: [.text("owner_id"), .text("name")])
         )
         let database = PowerSyncDatabase(schema: schema, dbFilename: file)
-        try await database.execute(
-            sql: "INSERT INTO todos (id, description) VALUES (uuid(), ?)", parameters: ["Milk"])
+        try await database.execute("INSERT INTO lists (id, owner_id, name) VALUES (uuid(), 'alice', 'Books')")
         // begin
         let connector = BackendConnector(
             url: "https://api.example.com", session: { await account.authorization })
         try await database.connect(connector: connector, options: ConnectOptions())
 
-        let todos = try database.watch(
-            "SELECT description FROM todos", mapper: { try $0.getString(index: 0) })
-        for try await descriptions in todos {
-            print(descriptions)
+        let lists = try database.watch(
+            "SELECT name FROM lists", mapper: { try $0.getString(index: 0) })
+        for try await names in lists {
+            print(names)
         }
         // end
         return database
@@ -52,13 +52,13 @@ struct ReadmeTests {
         let account = Account()
         // The loop of the example goes on until its task is cancelled.
         let running = Task {
-            try await example(file: folder.file(), account: account) { descriptions in
-                printed.withLock { $0.append(descriptions) }
+            try await example(file: folder.file(), account: account) { names in
+                printed.withLock { $0.append(names) }
                 withUnsafeCurrentTask { $0?.cancel() }
             }
         }
         let database = try await running.value
-        #expect(printed.withLock { $0 } == [["Milk"]])
+        #expect(printed.withLock { $0 } == [["Books"]])
         // Nothing is sent for nobody, so that the address of the example is asked for nothing.
         try await wait(for: "the account to be asked") { account.asked > 0 }
         try await database.close()
