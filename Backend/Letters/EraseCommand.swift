@@ -11,8 +11,8 @@ enum EraseCommand {
                 are known, counted attempts, and custom checkpoints where public.checkpoints is the backend's own. The \
                 user's rows in the tables of the app are not touched. Sign the user out first: an upload that a device sends again after this is applied again.
 
-                  erase --user 3f2a…            says what there is
-                  erase --user 3f2a… --yes      removes it, all or nothing, and says what
+                  $0 --user 3f2a…            says what there is
+                  $0 --user 3f2a… --yes      removes it, all or nothing, and says what
                 """,
             options: [
                 Option("--user", "SUBJECT", help: "The user, as tokens name it (the claim sub)."),

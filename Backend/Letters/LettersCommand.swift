@@ -13,10 +13,10 @@ enum LettersCommand {
                 happens: after 30 days (DEAD_LETTER_RETENTION) all letters are removed, open ones too, and what they \
                 held is lost. From three days before, the log warns every hour.
 
-                  letters list                  which there are
-                  letters show 3f2a             why one was refused, and what it holds
-                  letters replay 3f2a           send it again, after the cause is gone
-                  letters discard 3f2a 77c1     give letters up; their operations are dropped
+                  $0 list                  which there are
+                  $0 show 3f2a             why one was refused, and what it holds
+                  $0 replay 3f2a           send it again, after the cause is gone
+                  $0 discard 3f2a 77c1     give letters up; their operations are dropped
 
                 A user may have \(DeadLetterPolicy().rows) open letters or \(DeadLetterPolicy().bytes / 1_000_000) MB \
                 (DEAD_LETTER_ROWS, DEAD_LETTER_BYTES); at that quota the uploads of this user are answered 429 and wait \

@@ -40,13 +40,13 @@ package enum BackendCommand {
                     "start", abstract: "Run the backend until it is told to stop.",
                     discussion: """
                         Creates the schema psb in the database at the first start, and brings it up to date, if the \
-                        role of DATABASE_URI may; else \(name) migrate does so, as another role. When it is ready it \
+                        role of DATABASE_URI may; else the command migrate does so, as another role. When it is ready it \
                         prints one line, {"backend":"http://127.0.0.1:6060"}; its log goes to standard error. SIGTERM \
                         or SIGINT stops it in order, a second one at once. Secrets may also be in a file named by \
                         <NAME>_FILE.
 
                           DATABASE_URI=postgres://localhost/app POWERSYNC_URL=http://localhost:8080 \\
-                          DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true \(name) start
+                          DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true $0
                         """,
                     variables: variables, run: { _ in try await start() }),
                 MigrateCommand.command(session), LettersCommand.command(session),

@@ -14,7 +14,7 @@ enum MigrateCommand {
                 database for the first time, which owns psb then, later that owner, a member of it, or a superuser, who \
                 act in its name.
 
-                  DATABASE_URI=postgres://owner@localhost/app migrate --role app_backend
+                  DATABASE_URI=postgres://owner@localhost/app $0 --role app_backend
 
                 --role grants a role all that start, letters and erase need on psb, and no more; give it at every migration, \
                 since new versions may have new tables. Rights on the tables of the app are yours to grant: those that the \

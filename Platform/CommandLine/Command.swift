@@ -49,7 +49,8 @@ package struct Command: Sendable {
     package let name: String
     /// One line.
     package let abstract: String
-    /// Paragraphs and examples below the usage; lines that begin with a space are kept as they are.
+    /// Paragraphs and examples below the usage; lines that begin with a space are kept as they are, and `$0` stands for the
+    /// words by which the command is called.
     package let discussion: String
     /// The options.
     package let options: [Option]

@@ -25,7 +25,7 @@ enum HelpText {
         if !command.variables.isEmpty {
             parts.append(list("Environment", command.variables.map { ($0.name, $0.help) }))
         }
-        if !command.discussion.isEmpty { parts.append(discussion(command.discussion)) }
+        if !command.discussion.isEmpty { parts.append(discussion(command.discussion, of: name)) }
         return parts.joined(separator: "\n\n")
     }
 
@@ -40,8 +40,9 @@ enum HelpText {
         return ([title + ":"] + lines).joined(separator: "\n")
     }
 
-    private static func discussion(_ text: String) -> String {
-        text.split(separator: "\n\n", omittingEmptySubsequences: false).map { paragraph in
+    private static func discussion(_ text: String, of name: String) -> String {
+        let text = text.replacing("$0", with: name)
+        return text.split(separator: "\n\n", omittingEmptySubsequences: false).map { paragraph in
             paragraph.hasPrefix(" ") ? String(paragraph) : wrapped(String(paragraph), indent: 0)
         }.joined(separator: "\n\n")
     }

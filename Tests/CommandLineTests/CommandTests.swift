@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CommandTests {
     private static let up = Command(
-        "up", abstract: "Start it.", discussion: "Explains.\n\n  example --port 1",
+        "up", abstract: "Start it.", discussion: "Explains $0.\n\n  $0 --port 1",
         options: [
             Option("--port", "N", help: "The port.", standard: "8080"), Option("--json", help: "As JSON."),
             Option("--file", "FILE", help: "A file."),
@@ -71,9 +71,9 @@ import Testing
                 Environment:
                   HOME  Home.
 
-                Explains.
+                Explains tool up.
 
-                  example --port 1
+                  tool up --port 1
                 """)
     }
 
