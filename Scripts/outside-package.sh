@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Does what README.md says to an app: builds a package outside of this one, of the Package.swift and the program that
-# stand there, which gets the last commit of this repository as version 0.1.0; runs it, and looks at what it links.
+# stand there, which gets the last commit of this repository as the version that is named there; runs it, and looks at what
+# it links.
 # Also loads the package from the folders that Dockerfile copies, which must not need another one.
 # Takes one to three minutes on two cores, and leaves nothing behind.
 #
@@ -36,8 +37,13 @@ snippet 1 | sed "s|https://example.com/powersync-swift.git|file://$source|" >"$a
 snippet 2 >"$app/Sources/MyApp/main.swift"
 grep -qF "file://$source" "$app/Package.swift" || fail 'README.md has no Package.swift with the placeholder of the URL'
 version=$(sed -n 's/.*from: "\([0-9.]*\)".*/\1/p' "$app/Package.swift")
-grep -qF "## [$version]" "$source/CHANGELOG.md" || fail "CHANGELOG.md says nothing of version $version"
-grep -qF "\"$version\"" "$source/Platform/System/PackageVersion.swift" || fail "the programs call themselves another version than $version"
+known=$(sed -n 's/.*current = "\(.*\)"/\1/p' "$source/Platform/System/PackageVersion.swift")
+case $known in
+"$version") heading="## [$version]" ;;
+"$version-dev") heading='## [Unreleased]' ;;
+*) fail "README.md names version $version, and the programs call themselves $known" ;;
+esac
+grep -qF "$heading" "$source/CHANGELOG.md" || fail "CHANGELOG.md has no $heading"
 git -C "$source" update-ref "refs/tags/$version" HEAD
 
 # What SwiftPM keeps for the next time goes into the folder too.

@@ -13,7 +13,7 @@ package enum UserAgent {
     /// The version of the SDK.
     package static let version = PackageVersion.current
 
-    /// `powersync-swift/<version> <system>/<major.minor>`, as `powersync-swift/0.1.0 Linux/6.1`.
+    /// `powersync-swift/<version> <system>/<major.minor>`, as `powersync-swift/0.2.0 Linux/6.1`.
     package static func current() -> String {
         var names = utsname()
         guard uname(&names) == 0 else { return "powersync-swift/\(version)" }

@@ -84,7 +84,7 @@ import Testing
             return
         }
         #expect(text == "tool \(PackageVersion.current)")
-        #expect(text.wholeMatch(of: /tool \d+\.\d+\.\d+/) != nil)
+        #expect(text.wholeMatch(of: /tool \d+\.\d+\.\d+(-dev)?/) != nil)
     }
 
     @Test func whatFollowsTwoDashesAsksForNothing() throws {
