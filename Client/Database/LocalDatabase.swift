@@ -139,6 +139,11 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
             // Official clients accept such schemas as far as SQLite does.
             logger.warning("The schema breaks a rule: \(error)", tag: LogTag.database)
         }
+        for table in schema.rawTables where table.clear == nil {
+            logger.warning(
+                "The raw table \(table.name) has no statement to clear it: its rows stay in `disconnectAndClear`",
+                tag: LogTag.database)
+        }
         let json = try Schema(tables: schema.tables, rawTables: schema.rawTables).json().text
         let (isNew, failures) = try await wrapping {
             try await pool.all { writer, readers in

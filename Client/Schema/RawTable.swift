@@ -25,7 +25,7 @@ public struct RawTable: BaseTableProtocol, Encodable {
     public let put: PendingStatement?
     /// Removes a row; nil to infer it from the table.
     public let delete: PendingStatement?
-    /// Removes every row when the database is cleared; nil leaves them.
+    /// Removes every row when the database is cleared; nil leaves them, of which the database logs a warning.
     public let clear: String?
 
     /// Creates a raw table with its own statements.

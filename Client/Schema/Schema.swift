@@ -8,6 +8,9 @@ public protocol SchemaProtocol: Sendable {
     var rawTables: [RawTable] { get }
 
     /// Checks names and options.
+    ///
+    /// A database calls it when it gets the schema, and logs what is thrown as a warning: it uses the schema
+    /// nevertheless, as far as SQLite takes it. An app that wants to know calls it itself, in a test for example.
     func validate() throws
 }
 
@@ -45,9 +48,9 @@ public struct Schema: SchemaProtocol, Encodable {
             tables: tables.compactMap { $0 as? Table }, rawTables: tables.compactMap { $0 as? RawTable })
     }
 
-    /// Checks names and options.
+    /// Checks names and options; a database logs what is thrown as a warning, and uses the schema nevertheless.
     ///
-    /// - Throws: `SchemaError` or `TableError`, for the first table that breaks a rule.
+    /// - Throws: ``SchemaError`` or ``TableError``, for the first table that breaks a rule.
     public func validate() throws {
         var names: Set<String> = []
         for table in tables {

@@ -1,8 +1,9 @@
 /// What is wrong with a table.
 public enum TableError: Error {
-    /// More columns than the SDKs for Apple platforms allow.
+    /// More than 63 columns, as many as the official SDKs for Apple platforms allow.
     case tooManyColumns(tableName: String, count: Int)
-    /// The name of the table has a forbidden character.
+    /// The name of the table has a forbidden character; nothing throws it, since a table is called as the sync
+    /// configuration calls it.
     case invalidTableName(tableName: String)
     /// The name of the view has a forbidden character.
     case invalidViewName(viewName: String)
@@ -27,9 +28,10 @@ public enum TableError: Error {
 private let maximumColumns = 63
 
 extension Table {
-    /// Checks the names and options of the table.
+    /// Checks the options of the table and the names of its view, columns and indexes.
     ///
-    /// - Throws: `TableError`, for the first rule that is broken.
+    /// - Throws: ``TableError``, for the first rule that is broken. A database logs that as a warning, and uses the
+    ///   table nevertheless.
     public func validate() throws {
         if columns.count > maximumColumns {
             throw TableError.tooManyColumns(tableName: name, count: columns.count)

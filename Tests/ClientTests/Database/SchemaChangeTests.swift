@@ -56,6 +56,17 @@ struct SchemaChangeTests {
         #expect(test.log.warnings(containing: "tooManyColumns") == 1)
     }
 
+    @Test func rawTableWhoseRowsStayIsWarnedOf() async throws {
+        let kept = RawTable(name: "kept", schema: RawTableSchema())
+        let cleared = RawTable(name: "cleared", schema: RawTableSchema(), clear: "DELETE FROM cleared")
+        let test = try TestDatabase(schema: Schema(cleared))
+        _ = try await test.database.getPowerSyncVersion()
+        #expect(test.log.warnings(containing: "raw table") == 0)
+        try await test.database.updateSchema(schema: Schema(kept, cleared))
+        #expect(test.log.warnings(containing: "The raw table kept has no statement to clear it") == 1)
+        #expect(test.log.warnings(containing: "raw table") == 1)
+    }
+
     @Test(.behaviour(88)) func clearingRemovesRowsAndQueueAndForgetsWhatWasSynced() async throws {
         let test = try TestDatabase()
         let database = try #require(test.database as? LocalDatabase)

@@ -36,6 +36,8 @@ struct TableValidationTests {
         guard case .failure(let error) = Result(catching: { try view.validate() }),
             case TableError.invalidViewName(name) = error
         else { return #expect(Bool(false), "the view name was accepted") }
+        // That of the table is the sync configuration's.
+        #expect(failure(Table(name: name, columns: [])) == nil)
         #expect(failure(table([.text(name)]))?.hasPrefix("invalidColumnName") == true)
         #expect(
             failure(table([.text("c")], [.ascending(name: name, column: "c")]))?.hasPrefix("invalidIndexName")
