@@ -16,7 +16,7 @@ public enum CheckpointMode: Sendable, Encodable {
     /// a request that no checkpoint shows is sent again: 10 if it is nil or less.
     case requests(checkpointRequestRetryDelay: TimeInterval? = nil)
 
-    /// Encodes the name that the core takes: `legacy` or `requests`.
+    /// Encodes the name of the mode: `legacy` or `requests`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

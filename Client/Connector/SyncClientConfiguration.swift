@@ -65,13 +65,13 @@ public struct SyncClientConfiguration: Sendable {
     }
 }
 
-/// How much of each request is logged.
+/// How much of each request is logged; of tokens never more than that there is one.
 public enum SyncRequestLogLevel: Sendable {
-    /// Everything: headers and bodies.
+    /// Everything: headers and bodies, and so each row that is synced.
     case all
     /// Requests, statuses and headers.
     case headers
-    /// Requests, statuses and bodies.
+    /// Requests, statuses and bodies, and so each row that is synced.
     case body
     /// Requests and statuses.
     case info

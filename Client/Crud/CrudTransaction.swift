@@ -24,6 +24,8 @@ public struct CrudTransaction: Sendable {
     }
 
     /// Removes this transaction and all earlier ones from the queue; call it once the backend has them.
+    ///
+    /// - Throws: `PowerSyncError`.
     public func complete() async throws {
         try await complete(writeCheckpoint: nil)
     }
@@ -54,6 +56,8 @@ public struct CrudTransactionsIterator: AsyncIteratorProtocol {
     }
 
     /// Returns the next transaction, nil after the last one in the queue.
+    ///
+    /// - Throws: `PowerSyncError`, with the code `unreadableQueueEntry` for an entry of the queue that cannot be read.
     public mutating func next() async throws -> CrudTransaction? {
         let entries = try await database.getAll(
             sql: CrudQueue.nextTransaction, parameters: [lastId], mapper: CrudEntry.init(cursor:))

@@ -20,10 +20,13 @@ public let defaultAttachmentsTableName = "attachments"
 ///
 /// - Parameters:
 ///   - schema: the tables.
-///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the app's own directory.
+///   - dbFilename: `:memory:` for a database in memory, an absolute path, or a name in the directory of the variable
+///   `POWERSYNC_DATA_DIR`. Without that variable the directory is `databases` in Application Support on Apple systems,
+///   and one of the program's own below `~/.local/share` (`XDG_DATA_HOME`) on Linux.
 ///   - logger: where the database logs.
 ///   - initialStatements: SQL that runs first on every connection. Instances of one file share connections: what an
-///   instance wants that joins later, and has not run yet, runs on the open ones when it is first used.
+///   instance wants that joins later, and has not run yet, runs on the open ones when it is first used. A key for
+///   encryption is refused with the code ``PowerSyncError/Code/invalidArgument`` where it would have no effect.
 /// - Returns: the database.
 public func PowerSyncDatabase(
     schema: Schema, dbFilename: String = DEFAULT_DB_FILENAME, logger: (any LoggerProtocol) = DefaultLogger(),

@@ -31,6 +31,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     func updateSchema(schema: any SchemaProtocol) async throws
 
     /// Returns once the data of a priority was complete; at once if it was before.
+    ///
+    /// Throws as ``waitForFirstSync()``, and `PowerSyncError` with the code `invalidArgument` for a negative priority.
     func waitForFirstSync(priority: Int32) async throws
 
     /// Starts syncing in the background, or starts again with another connector and options.
@@ -145,6 +147,8 @@ extension PowerSyncDatabaseProtocol {
 
     /// Returns the oldest queued transaction; nil if there is none.
     ///
+    /// Throws `PowerSyncError`, with the code `unreadableQueueEntry` for an entry of the queue that cannot be read.
+    ///
     /// ```swift
     /// while let transaction = try await database.getNextCrudTransaction() {
     ///     for entry in transaction.crud {
@@ -158,13 +162,15 @@ extension PowerSyncDatabaseProtocol {
         return try await iterator.next()
     }
 
-    /// Returns all queued transactions, the oldest first.
+    /// Returns all queued transactions, the oldest first; they are read one at a time, as they are asked for.
     public func getCrudTransactions() -> CrudTransactions {
         CrudTransactions(database: self)
     }
 
     /// Returns the oldest queued entries regardless of transactions; nil if there are none or `limit` is
     /// not positive.
+    ///
+    /// Throws `PowerSyncError`, with the code `unreadableQueueEntry` for an entry that cannot be read.
     ///
     /// ```swift
     /// while let batch = try await database.getCrudBatch(limit: 50) {

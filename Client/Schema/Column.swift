@@ -17,7 +17,7 @@ public enum ColumnData: Sendable, Encodable {
     /// A double.
     case real
 
-    /// Encodes the type as the word that the core puts into its CAST.
+    /// Encodes the type as its name: `text`, `integer` or `real`.
     public func encode(to encoder: any Encoder) throws { try JsonValue(json).encode(to: encoder) }
 
     var json: JSON {
@@ -57,7 +57,7 @@ public struct Column: ColumnProtocol, Encodable {
     /// Creates a column of doubles.
     public static func real(_ name: String) -> Column { Column(name: name, type: .real) }
 
-    /// Encodes the column as the core reads it.
+    /// Encodes the column as it stands in the JSON of a schema.
     public func encode(to encoder: any Encoder) throws { try JsonValue(json).encode(to: encoder) }
 
     var json: JSON { .object([JSONMember("name", .string(name)), JSONMember("type", type.json)]) }

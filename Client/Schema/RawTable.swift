@@ -49,7 +49,7 @@ public struct RawTable: BaseTableProtocol, Encodable {
         self.clear = clear
     }
 
-    /// Encodes the table as the core reads it.
+    /// Encodes the table as it stands in the JSON of a schema.
     public func encode(to encoder: any Encoder) throws { try JsonValue(json).encode(to: encoder) }
 
     /// Returns the JSON for the SQL function `powersync_create_raw_table_crud_trigger`.
@@ -103,7 +103,7 @@ public struct PendingStatement: Sendable, Encodable {
         self.parameters = parameters
     }
 
-    /// Encodes the statement as the core reads it.
+    /// Encodes the statement as it stands in the JSON of a schema.
     public func encode(to encoder: any Encoder) throws { try JsonValue(json).encode(to: encoder) }
 
     var json: JSON {
@@ -122,7 +122,7 @@ public enum PendingStatementParameter: Sendable, Encodable {
     /// A JSON object of all columns that no other parameter names.
     case rest
 
-    /// Encodes the parameter as the core reads it.
+    /// Encodes the parameter as it stands in the JSON of a schema.
     public func encode(to encoder: any Encoder) throws { try JsonValue(json).encode(to: encoder) }
 
     var json: JSON {

@@ -64,7 +64,7 @@ public struct Schema: SchemaProtocol, Encodable {
         }
     }
 
-    /// Encodes the schema as the core reads it.
+    /// Encodes the schema in the JSON that all PowerSync clients have for one.
     public func encode(to encoder: any Encoder) throws { try JsonValue(try json()).encode(to: encoder) }
 }
 

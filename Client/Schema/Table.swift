@@ -68,7 +68,7 @@ public struct Table: TableProtocol, Encodable {
             trackPreviousValues: trackPreviousValues, ignoreEmptyUpdates: ignoreEmptyUpdates)
     }
 
-    /// Encodes the table as the core reads it.
+    /// Encodes the table as it stands in the JSON of a schema.
     public func encode(to encoder: any Encoder) throws { try JsonValue(try json()).encode(to: encoder) }
 
     /// The table as the core reads it (client-api 1.10).

@@ -19,7 +19,7 @@ public struct PriorityStatusEntry: Sendable, Decodable {
         case hasSynced = "has_synced"
     }
 
-    /// Decodes an entry of the core's status as JSON, where times are microseconds since 1970.
+    /// Decodes an entry of JSON with `priority`, `has_synced` and `last_synced_at`, in microseconds since 1970.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         priority = try container.decode(BucketPriority.self, forKey: .priority)

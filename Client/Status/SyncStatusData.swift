@@ -51,7 +51,10 @@ extension SyncStatusData {
 
 /// The live state of syncing: each property answers with the latest value.
 public protocol SyncStatus: SyncStatusData, Sendable {
-    /// Returns the state as it is, then a snapshot after each change, without end.
+    /// Returns the state as it is, then a snapshot after each change.
+    ///
+    /// Of snapshots that nobody has taken yet the newest 1,024 are kept. The stream does not end by itself: after the
+    /// database is closed nothing comes, so cancel the task that goes through it.
     ///
     /// ```swift
     /// for await status in database.currentStatus.asFlow() {

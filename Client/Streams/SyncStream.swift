@@ -17,13 +17,16 @@ public protocol SyncStream: SyncStreamDescription {
     /// Asks for the stream's data while the returned handle lives and for a time after it.
     ///
     /// - Parameters:
-    ///   - ttl: how long the data stays wanted after the last handle is gone, in seconds; nil means 24 hours.
+    ///   - ttl: how long the data stays wanted after the last handle is gone, in seconds, of which whole ones count:
+    ///     0.9 is 0, with which it is wanted no longer than the last handle is there. Nil means 24 hours.
     ///   - priority: overrides the stream's own priority; the most urgent of all subscribers counts.
     /// - Returns: the handle.
     /// - Throws: `PowerSyncError`.
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription
 
     /// Ends all subscriptions of this stream at once; their handles have no effect any more.
+    ///
+    /// - Throws: `PowerSyncError`.
     func unsubscribeAll() async throws
 }
 
@@ -36,8 +39,11 @@ extension SyncStream {
 
 /// A handle that keeps a stream subscribed.
 public protocol SyncStreamSubscription: SyncStreamDescription {
-    /// Returns once the stream's data was complete; throws `CancellationError` when the task is cancelled.
+    /// Returns once the stream's data was complete; at once if it was before.
+    ///
+    /// - Throws: `PowerSyncError` with the code `closed` when the database is closed; `CancellationError` when the task
+    ///   is cancelled.
     func waitForFirstSync() async throws
-    /// Gives the handle up; any number of calls count as one.
+    /// Gives the handle up; any number of calls count as one, and none of them throws.
     func unsubscribe() async throws
 }
