@@ -97,6 +97,21 @@ struct ContainerRoleTests {
         }
     }
 
+    /// A page of somewhere else that a developer visits gets no token.
+    @Test func pagesOfThisMachineAloneMayCallTheBackend() async throws {
+        try await Containers.with { containers in
+            let backend = try await containers.start("backend", "powersync-backend", ready: "backend")
+            let api = try JSONClient(backend)
+            for (origin, isAllowed) in [("http://localhost:5173", true), ("https://evil.example.com", false)] {
+                let answer = try await api.send(
+                    "GET", "/api/auth/token?user_id=dora", fields: ["origin": origin])
+                #expect(answer.status == 200)
+                #expect(answer.fields["access-control-allow-origin"] == (isAllowed ? origin : nil))
+            }
+            try await containers.stopAll()
+        }
+    }
+
     @Test func rolesMayDoNoMoreThanTheyMust() async throws {
         try await Containers.with { containers in
             for role in [Self.backend, Self.replication] {
