@@ -4,14 +4,15 @@ import PowerSyncSystem
 extension DatabaseGroup {
     /// Runs a callback of the connector once nothing is in its way, and waits for what it returns.
     ///
-    /// A caller that is cancelled goes at once; the callback is cancelled and waited for by the loop.
+    /// A caller that is cancelled goes at once; the callback is cancelled and waited for by the loop. So does one that is no
+    /// part of syncing when that is to end, and one that calls while nothing syncs.
     ///
     /// - Parameters:
     ///   - kind: which callback it is.
     ///   - database: the instance that syncs.
     ///   - body: the callback.
     /// - Returns: what it returns.
-    /// - Throws: what it throws; `CancellationError` when the caller is cancelled.
+    /// - Throws: what it throws; `CancellationError` when the caller is cancelled; else ``SyncStopped`` when syncing ends.
     func call<Value: Sendable>(
         _ kind: ConnectorCall.Kind, of database: LocalDatabase,
         _ body: @escaping @Sendable () async throws -> Value
@@ -20,13 +21,16 @@ extension DatabaseGroup {
             kind, id: loop.withLock { $0.nextID() }, group: self, environment: database.environment,
             logger: database.logger)
         let answer = ConnectorAnswer<Value>()
-        let running = RunningCall(call: call) {
-            do {
-                answer.give(.success(try await body()))
-            } catch {
-                answer.give(.failure(error))
-            }
-        }
+        let running = RunningCall(
+            call: call,
+            body: {
+                do {
+                    answer.give(.success(try await body()))
+                } catch {
+                    answer.give(.failure(error))
+                }
+            },
+            leave: { answer.give(.failure(SyncStopped())) })
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation {
                 (continuation: CheckedContinuation<Value, any Error>) in
@@ -64,6 +68,18 @@ extension DatabaseGroup {
             _ = self.loop.withLock { $0.calls.removeValue(forKey: id) }
             self.post(.callEnded(id))
         }
+    }
+
+    /// Cancels a call, whoever has called, and lets that one go.
+    func cancelCall(_ id: Int) {
+        let found = loop.withLock { loop -> RunningCall? in
+            // One that has begun is let go of at its end.
+            loop.calls[id]?.isStarted == false ? loop.calls.removeValue(forKey: id) : loop.calls[id]
+        }
+        // Whoever called may have gone meanwhile, or the call be over.
+        guard let found else { return }
+        found.leave()
+        found.call.cancel()
     }
 
     /// What syncs here; nil while nothing does.

@@ -105,12 +105,15 @@ extension DatabaseGroup {
         case .startSync:
             guard let sync = loop.withLock({ $0.sync }) else { return }
             showElsewhere(false)
+            // No child, so that it can be cancelled on the spot: all that it has begun is, before the next effect.
+            let running = Task { await sync.coordinator.run() }
+            loop.withLock { $0.sync?.running = running }
             tasks.addTask {
-                await withCancellation(by: sync.stop) { await sync.coordinator.run() }
+                await running.value
                 self.forgetSync()
                 self.post(.syncEnded)
             }
-        case .stopSync: loop.withLock { $0.sync }?.stop.raise()
+        case .stopSync: loop.withLock { $0.sync?.running }?.cancel()
         case .discardSync: forgetSync()
         case .showElsewhere:
             showElsewhere(true)
@@ -135,6 +138,7 @@ extension DatabaseGroup {
             }
         case .endPause: loop.withLock { $0.pause.take() }?.raise()
         case .startCall(let id): startCall(id, in: &tasks)
+        case .cancelCall(let id): cancelCall(id)
         case .startPatience(let id, let number):
             guard let call = loop.withLock({ $0.calls[id]?.call }) else { return }
             let end = AsyncFlag()

@@ -131,6 +131,8 @@ enum LifecycleEffect: Sendable {
     case startPause(number: Int)
     case endPause
     case startCall(Int)
+    /// Cancels a call and lets whoever has called go; one that has not begun never does.
+    case cancelCall(Int)
     /// Begins to wait for the end of a call; `number` tells this time from earlier ones.
     case startPatience(call: Int, number: Int)
     case endPatience(call: Int)

@@ -62,7 +62,8 @@ struct ConnectedInstance: Sendable {
 /// What syncs, and how to end it.
 struct RunningSync: Sendable {
     let coordinator: SyncCoordinator
-    let stop = AsyncFlag()
+    /// What runs it, once it has begun.
+    var running: Task<Void, Never>?
 }
 
 /// The renewing of what is held while another process syncs, how to end it, and how to tell it of the first handle.
@@ -75,6 +76,8 @@ struct SubscriptionKeeping: Sendable {
 struct RunningCall: Sendable {
     let call: ConnectorCall
     let body: @Sendable () async -> Void
+    /// Lets whoever has called go without what the call returns.
+    let leave: @Sendable () -> Void
     var isStarted = false
 }
 

@@ -59,7 +59,6 @@ extension LifecycleReducer {
     /// Ends what a wish wants to be over; whether it is.
     private mutating func hasStopped(for ticket: LifecycleTicket) -> Bool {
         let isConcerned = owner.map { Self.concerns(ticket, $0) } ?? true
-        cancelCalls { Self.concerns(ticket, $0.instance) }
         if isConcerned {
             switch sync {
             case .none, .ends: break
@@ -72,13 +71,17 @@ extension LifecycleReducer {
                 effects.append(.stopSync)
             }
         }
+        cancelCalls { Self.concerns(ticket, $0.instance) }
         isStopping = isConcerned && sync == .ends || isHeldUp(ticket)
         return !isStopping
     }
 
+    /// Cancels calls that go on, behind the end of what syncs: what belongs to that is cancelled then, and takes the end
+    /// of its calls for no failure.
     private mutating func cancelCalls(where isConcerned: (Call) -> Bool) {
-        for (id, call) in calls where isConcerned(call) {
+        for (id, call) in calls.sorted(by: { $0.key < $1.key }) where !call.isCancelled && isConcerned(call) {
             if call.isRunning { calls[id]?.isCancelled = true } else { calls[id] = nil }
+            effects.append(.cancelCall(id))
         }
     }
 
@@ -198,9 +201,9 @@ extension LifecycleReducer {
     mutating func changeHolder(to holder: SyncLock.Holder) {
         claim?.holder = holder
         guard holder == .another, sync == .runs else { return }
-        cancelCalls { _ in true }
         sync = .yields
         effects.append(.stopSync)
+        cancelCalls { _ in true }
     }
 
     /// Takes in the end of what syncs.

@@ -123,8 +123,12 @@ struct LifecycleReducer: Sendable {
         case .syncEnded: endSync()
         case .pauseOver(let number): if pause == number { pause = nil }
         case .called(let id, let kind, let instance):
-            // What ends asks for nothing more; whoever called is about to be cancelled.
-            if sync == .runs { calls[id] = Call(instance: instance, isUpload: kind == .uploadData) }
+            if sync == .runs {
+                calls[id] = Call(instance: instance, isUpload: kind == .uploadData)
+            } else {
+                // Whoever called need not end with what syncs: it may be the app that asks for a checkpoint.
+                effects.append(.cancelCall(id))
+            }
         case .callEnded(let id):
             if calls.removeValue(forKey: id)?.patience != nil { effects.append(.endPatience(call: id)) }
         case .patienceOver(let id, let number):

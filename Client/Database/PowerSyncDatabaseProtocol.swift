@@ -102,7 +102,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Asks the service for a checkpoint that includes everything that was written to its database so far.
     ///
-    /// Without a connection to the service it waits for one, whose next attempt begins at once then. It needs
+    /// Without a connection to the service it waits for one, whose next attempt begins at once then. Whatever ends syncing
+    /// ends that wait, too, with ``CheckpointRequestError/notConnecting``. It needs
     /// ``CheckpointMode/requests(checkpointRequestRetryDelay:)``.
     ///
     /// ```swift

@@ -95,10 +95,32 @@ struct CheckpointRequests: Sendable {
 
     /// Asks for a checkpoint on behalf of the app, and waits as long as the service cannot be reached.
     ///
+    /// It runs in a task of the app, which nobody cancels when syncing ends. So it looks itself for the end of the session,
+    /// and then cancels what it has begun: the wait for the writer, for credentials, for the service or the connector.
+    ///
     /// - Parameter session: the sync session with whose end the wait ends.
     /// - Returns: the number of the request in ``SessionProgress``.
     /// - Throws: `CheckpointRequestError`, `CancellationError`.
     func request(in session: Int) async throws -> Int {
+        let id = try await withThrowingTaskGroup(of: Int64?.self) { group -> Int64? in
+            group.addTask { try await answer(in: session) }
+            group.addTask { [progress] in
+                _ = try await progress.state.wait { $0.session != session }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+        guard let id else { throw CheckpointRequestError.notConnecting }
+        // Not within the group, where the end of the session could come before the number is returned: whoever gets it
+        // lets go of the request.
+        let number = progress.state.change { $0.add(id) }
+        sent.raise()
+        return number
+    }
+
+    /// Sends a request until it is answered; returns the id that the service will show.
+    private func answer(in session: Int) async throws -> Int64 {
         var id: Int64?
         if progress.state.current.seed == .closed { reconnect() }
         while true {
@@ -116,12 +138,13 @@ struct CheckpointRequests: Sendable {
                     )
                 }
                 id = next
-                let answer = try await send(nextOf: clientID, id: next)
-                let number = progress.state.change { $0.add(answer) }
-                sent.raise()
-                return number
+                return try await send(nextOf: clientID, id: next)
             } catch {
                 try Task.checkCancellation()
+                // Whatever fails behind the end of the session fails for that.
+                if error is SyncStopped || progress.state.current.session != session {
+                    throw CheckpointRequestError.notConnecting
+                }
                 guard Self.isTemporary(error) else { throw Self.shown(error) }
                 log(.info, "A checkpoint request has failed and is sent again: \(error)")
             }
@@ -159,7 +182,7 @@ struct CheckpointRequests: Sendable {
                 return try await custom(request.id, request.clientID)
             } catch {
                 try Task.checkCancellation()
-                if error is CheckpointRequestError { throw error }
+                if error is CheckpointRequestError || error is SyncStopped { throw error }
                 throw CheckpointRequestError.operationFailed(
                     message: "Custom checkpoint request failed.", underlyingError: error)
             }

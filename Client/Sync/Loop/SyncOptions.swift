@@ -27,6 +27,9 @@ package struct SyncOptions: Sendable {
     package init() {}
 }
 
+/// What a call of the backend ends with when syncing is to end, for a caller that is not cancelled with it.
+struct SyncStopped: Error {}
+
 /// The app's backend as sync sees it.
 package struct SyncBackend: Sendable {
     /// Returns fresh credentials; nil means that nobody is signed in.

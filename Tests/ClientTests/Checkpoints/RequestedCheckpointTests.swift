@@ -1,3 +1,4 @@
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -60,11 +61,16 @@ struct RequestedCheckpointTests {
 
     private func error(of task: Task<some Sendable, any Error>) async -> (any Error)? {
         do {
-            _ = try await task.value
+            _ = try await wait(forEndOf: task)
             return nil
         } catch {
             return error
         }
+    }
+
+    private func isNotConnecting(_ error: (any Error)?) -> Bool {
+        let refusal = error as? CheckpointRequestError
+        return if case .notConnecting? = refusal { true } else { false }
     }
 
     private func isDisconnected(_ error: (any Error)?) -> Bool {
@@ -415,6 +421,109 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
+    // MARK: The end of syncing
+
+    /// What a request can wait for.
+    enum Awaited: CaseIterable { case callback, credentials, service }
+
+    /// What ends syncing.
+    enum Ending: CaseIterable { case disconnect, clear, connect, close }
+
+    private func end(_ bench: Bench, by ending: Ending) async throws {
+        switch ending {
+        case .disconnect: try await bench.database.disconnect()
+        case .clear: try await bench.database.disconnectAndClear()
+        case .connect: try await bench.connect()
+        case .close: try await bench.database.close()
+        }
+    }
+
+    /// Calls `hold` while the request of the app, which is the second one, waits.
+    private func bench(
+        holding awaited: Awaited, by hold: @escaping @Sendable () async throws -> Void
+    ) throws -> Bench {
+        switch awaited {
+        case .callback:
+            let connector = StoringConnector(stored: 0) { id in
+                guard id == 2 else { return }
+                try await hold()
+            }
+            return try Bench(.status(500), connector: connector)
+        case .credentials:
+            let connector = TestConnector(fetch: { number in
+                guard number == 2 else { return }
+                try await hold()
+            })
+            return try Bench(.checkpointRequest(1), .status(401), connector: connector)
+        case .service:
+            let count = Lock(0)
+            return try Bench(.checkpointRequest(1)) {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                guard number == 2 else { return }
+                try await hold()
+            }
+        }
+    }
+
+    @Test(arguments: Awaited.allCases, Ending.allCases)
+    func whatARequestWaitsForIsCancelledAtTheEndOfSyncing(_ awaited: Awaited, _ ending: Ending) async throws {
+        let (begun, cancelled) = (Lock(0), Lock(0))
+        let bench = try bench(holding: awaited) {
+            begun.withLock { $0 += 1 }
+            do {
+                // Raised for nobody.
+                try await AsyncFlag().wait()
+            } catch {
+                cancelled.withLock { $0 += 1 }
+                throw error
+            }
+        }
+        try await bench.connect()
+        let request = Task { try await bench.database.requestCheckpoint() }
+        if awaited == .credentials {
+            // The service has refused those that there were.
+            try await wait(for: "the pause") { bench.clock.waiting.contains(.seconds(5)) }
+            bench.clock.advance(by: .seconds(5))
+        }
+        try await wait(for: "the request to wait") { begun.withLock { $0 } == 1 }
+        // The clock stands still, so nobody's patience ends.
+        try await wait(forEndOf: Task { try await end(bench, by: ending) })
+        #expect(isNotConnecting(await error(of: request)))
+        #expect(cancelled.withLock { $0 } == 1)
+        try await bench.close()
+        #expect(!bench.client.log.has("has not ended within"))
+        #expect(bench.database.group.loop.withLock { $0.calls.isEmpty })
+    }
+
+    @Test func aRequestThatWaitsForTheWriterEndsWithTheConnection() async throws {
+        let connector = StoringConnector(stored: 0)
+        let bench = try Bench(.status(500), connector: connector)
+        try await bench.connect()
+        let database = bench.database
+        try await wait(for: "the connection and the first request") {
+            bench.client.status.connected && database.group.status.progress.state.current.seed == .answered
+        }
+        let pool = try #require(try await database.pool() as? SQLitePool)
+        let gate = BlockingGate()
+        async let writing: Void = database.writeLock { _ in gate.wait() }
+        defer { gate.open() }
+        try await wait(for: "the writer to be held") { gate.arrivals == 1 }
+        let request = Task { try await database.requestCheckpoint() }
+        try await wait(for: "the request to wait for the writer") { pool.waitingWrites == 1 }
+        let stop = Task { try await database.disconnect() }
+        try await wait(for: "syncing to end") { database.group.coordinator == nil }
+        gate.open()
+        try await writing
+        try await wait(forEndOf: stop)
+        #expect(isNotConnecting(await error(of: request)))
+        #expect(connector.posted == [1])
+        #expect(database.group.loop.withLock { $0.calls.isEmpty })
+        try await bench.close()
+    }
+
     @Test func anErrorOfTheConnectorIsBelowTheOneThatIsThrown() async throws {
         let connector = StoringConnector(stored: 0, failing: 2)
         let bench = try Bench(.status(500), connector: connector)
@@ -444,13 +553,19 @@ private final class StoringConnector: CustomCheckpointRequestConnector {
 
     private let state: Lock<State>
     private let failing: Int64?
+    private let whileStoring: @Sendable (Int64) async throws -> Void
 
     /// - Parameters:
     ///   - stored: the greatest id of this client so far.
     ///   - failing: the id that it does not store.
-    init(stored: Int64, failing: Int64? = nil) {
+    ///   - whileStoring: runs before an id is stored, which it gets.
+    init(
+        stored: Int64, failing: Int64? = nil,
+        whileStoring: @escaping @Sendable (Int64) async throws -> Void = { _ in }
+    ) {
         state = Lock(State(stored: stored))
         self.failing = failing
+        self.whileStoring = whileStoring
     }
 
     var posted: [Int64] { state.withLock { $0.posted } }
@@ -465,9 +580,12 @@ private final class StoringConnector: CustomCheckpointRequestConnector {
     }
 
     func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64 {
-        try state.withLock { state in
+        state.withLock { state in
             state.posted.append(checkpointRequestId)
             state.clients.insert(clientId)
+        }
+        try await whileStoring(checkpointRequestId)
+        return try state.withLock { state in
             if checkpointRequestId == failing { throw TestError(text: "not stored") }
             state.stored = max(state.stored, checkpointRequestId)
             return state.stored

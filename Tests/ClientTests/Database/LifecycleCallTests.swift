@@ -225,6 +225,51 @@ struct LifecycleCallTests {
         #expect(bench.lifecycle.phase == .closed)
     }
 
+    /// As that of a checkpoint request, which the app has made and nobody cancels: it would wait for ever.
+    @Test func aCallThatComesWhileNothingSyncsIsRefused() async throws {
+        let bench = try ConnectedBench()
+        let database = bench.database
+        let begun = Gate()
+        begun.open()
+        func call() -> Task<Void, any Error> {
+            Task {
+                try await database.group.call(.postCheckpointRequest, of: database) { await begun.pass() }
+            }
+        }
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call()) }
+        try await bench.connect()
+        try await wait(forEndOf: call())
+        try await database.disconnect()
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call()) }
+        try await database.close()
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call()) }
+        #expect(begun.arrivals == 1)
+        #expect(database.group.loop.withLock { $0.calls.isEmpty })
+    }
+
+    @Test func whoeverCallsIsLetGoAtTheEndAlthoughTheCallbackGoesOn() async throws {
+        let clock = SteppedClock()
+        let bench = try ConnectedBench(environment: clock.environment)
+        let database = bench.database
+        let gate = Gate()
+        defer { gate.open() }
+        try await bench.connect()
+        let call = Task {
+            try await database.group.call(.postCheckpointRequest, of: database) { await gate.pass() }
+        }
+        try await wait(for: "the callback") { gate.arrivals == 1 }
+        let stop = Task { try await database.disconnect() }
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call) }
+        // It is waited for all the same, and then left alone.
+        try await wait(for: "the patience to begin") { clock.waiting.contains(.seconds(5)) }
+        clock.advance(by: .seconds(5))
+        try await wait(forEndOf: stop)
+        #expect(bench.log.warnings(containing: "postCheckpointRequest has not ended within 5.0 seconds") == 1)
+        gate.open()
+        try await wait(for: "the callback to end") { database.group.loop.withLock { $0.calls.isEmpty } }
+        try await database.close()
+    }
+
     @Test func anUploadOfANewConnectionWaitsForTheOneBefore() async throws {
         let bench = try ConnectedBench(environment: SteppedClock().environment)
         let gate = Gate()

@@ -23,6 +23,7 @@ private struct LifecycleWorld {
         /// Whether it ends only when it is cut off, or the world does.
         let isDeaf: Bool
         var isRunning = false
+        var isCancelled = false
         var isOver = false
         var isCutOff = false
     }
@@ -79,20 +80,23 @@ private struct LifecycleWorld {
             let id = random.pick(candidates)
             abandoned.insert(id)
             handle(.abandoned(ticket: id))
-        case 5:
-            guard let running, !running.isEnding else { return }
-            let isUpload = random.once(in: 2)
-            // An uploader makes one call after the other.
-            if isUpload, calls.values.contains(where: { $0.isUpload && !$0.isRunning && !$0.isOver }) {
-                return
-            }
-            lastID += 1
-            calls[lastID] = Call(
-                isUpload: isUpload, instance: running.instance, isDeaf: random.once(in: 3))
-            handle(.called(lastID, isUpload ? .uploadData : .fetchCredentials, instance: running.instance))
+        case 5: call(&random)
         case 6: moveAnother(&random)
         default: _ = goOn(&random)
         }
+    }
+
+    /// Lets the connector be called: by what syncs, or at any time by the app, which asks for a checkpoint.
+    private mutating func call(_ random: inout SeededRandom) {
+        let isSyncing = running?.isEnding == false
+        let isUpload = isSyncing && random.once(in: 2)
+        // An uploader makes one call after the other.
+        if isUpload, calls.values.contains(where: { $0.isUpload && !$0.isRunning && !$0.isOver }) { return }
+        lastID += 1
+        let instance = running?.instance ?? 1 + random.below(instances)
+        calls[lastID] = Call(isUpload: isUpload, instance: instance, isDeaf: random.once(in: 3))
+        handle(.called(lastID, isUpload ? .uploadData : .postCheckpointRequest, instance: instance))
+        require(isSyncing || calls[lastID]?.isOver == true, "a call begins while nothing syncs")
     }
 
     /// Lets another process take the right to sync, or give it up.
@@ -126,6 +130,8 @@ private struct LifecycleWorld {
             handle(.callEnded(id))
         }
         require(waiting.isEmpty, "wishes \(waiting.sorted()) are not answered")
+        let parked = calls.filter { !$0.value.isRunning && !$0.value.isOver }.keys.sorted()
+        require(parked.isEmpty, "whoever made the calls \(parked) is not answered")
         require(reducer.isAtRest && reducer.phase == .closed, "it does not come to rest")
         require(!isOpen && running == nil && timers.isEmpty && pause == nil, "something is left")
         require(claim == nil && !isShownElsewhere, "the right to sync is not given up")
@@ -222,6 +228,9 @@ private struct LifecycleWorld {
         if let running, !running.isEnding {
             require(known == .us, "it syncs without the right")
             require(!isShownElsewhere, "it syncs, and shows that another process does")
+        } else {
+            let goesOn = calls.values.contains { $0.isRunning && !$0.isOver && !$0.isCancelled }
+            require(!goesOn, "nothing syncs, and a call goes on that nobody has cancelled")
         }
         if reducer.phase == .elsewhere {
             require(isShownElsewhere, "it does not show that another process syncs")
@@ -257,17 +266,22 @@ private struct LifecycleWorld {
         case .endPause:
             require(pause != nil, "ends no pause")
             pause = nil
-        case .stopSync:
-            running?.isEnding = true
-            // Those that have not begun never do.
-            for (id, call) in calls where !call.isRunning { calls[id]?.isOver = true }
+        case .stopSync: running?.isEnding = true
         case .startCall(let id):
             let others = calls.values.contains {
                 $0.isUpload && $0.isRunning && !$0.isOver && !$0.isCutOff
             }
             require(calls[id]?.isUpload == false || !others, "two uploads run")
             calls[id]?.isRunning = true
-        case .startPatience(let id, let number): timers[id] = number
+        case .cancelCall(let id):
+            require(calls[id]?.isCancelled == false, "call \(id) is cancelled twice")
+            require(running?.isEnding != false, "call \(id) is cancelled while syncing goes on")
+            calls[id]?.isCancelled = true
+            // Those that have not begun never do.
+            if calls[id]?.isRunning == false { calls[id]?.isOver = true }
+        case .startPatience(let id, let number):
+            require(calls[id]?.isCancelled == true, "call \(id) is waited for and not cancelled")
+            timers[id] = number
         case .endPatience(let id): timers[id] = nil
         case .cutOff(let id):
             timers[id] = nil

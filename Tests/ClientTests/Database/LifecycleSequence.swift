@@ -9,14 +9,15 @@ import Testing
 /// mappers and from those who watch, all at the same time, while another process syncs the file now and then.
 final class LifecycleSequence: Sendable {
     private enum Call: CaseIterable {
-        case query, write, watch, follow, mapper, subscribe, join, joinWithSchema, leave, lock, unlock
+        case query, write, watch, follow, mapper, subscribe, checkpoint, join, joinWithSchema, leave, lock,
+            unlock
         case connect, disconnect, clear, clearSoftly, updateSchema, close, delete
 
         /// Whether it goes through the queue of the file, and so never ends with a cancellation of the SDK's own.
         var isWish: Bool {
             switch self {
-            case .query, .write, .watch, .follow, .mapper, .subscribe, .join, .joinWithSchema, .leave, .lock,
-                .unlock:
+            case .query, .write, .watch, .follow, .mapper, .subscribe, .checkpoint, .join, .joinWithSchema,
+                .leave, .lock, .unlock:
                 false
             case .connect, .disconnect, .clear, .clearSoftly, .updateSchema, .close, .delete: true
             }
@@ -27,6 +28,8 @@ final class LifecycleSequence: Sendable {
         var random: SeededRandom
         var instances: [LocalDatabase] = []
         var tasks: [Task<Void, Never>] = []
+        /// Those that ask for a checkpoint, which may take until syncing ends.
+        var requests: [Task<Void, Never>] = []
         /// How many more calls are made.
         var left: Int
         var problems: [String] = []
@@ -68,6 +71,8 @@ final class LifecycleSequence: Sendable {
         let last = makeDatabase()
         await perform(.disconnect, on: last)
         await perform(.close, on: last)
+        // Whatever they wait for, also callbacks that go on.
+        while let request = state.withLock({ $0.requests.popLast() }) { await request.value }
         state.withLock { state in
             state.isOver = true
             state.instances = []
@@ -185,6 +190,7 @@ final class LifecycleSequence: Sendable {
                 self.begin(on: database)
                 return 1
             }
+        case .checkpoint: requestCheckpoint(on: database)
         case .join: join()
         case .joinWithSchema: join(Self.changedSchema)
         case .leave:
@@ -194,7 +200,15 @@ final class LifecycleSequence: Sendable {
         case .lock: _ = try another.take()
         case .unlock: another.release()
         case .connect:
-            try await database.connect(connector: SequenceConnector(self), crudThrottle: 1, retryDelay: 1)
+            let (storesRequests, mode) = draw {
+                ($0.once(in: 2), $0.once(in: 2) ? CheckpointMode.requests() : .legacy)
+            }
+            let plain = SequenceConnector(self)
+            let connector: any PowerSyncBackendConnectorProtocol =
+                storesRequests ? SequenceStore(connector: plain) : plain
+            try await database.connect(
+                connector: connector,
+                options: ConnectOptions(crudThrottle: 1, retryDelay: 1, checkpointMode: mode))
         case .disconnect: try await database.disconnect()
         case .clear: try await database.disconnectAndClear()
         case .clearSoftly: try await database.disconnectAndClear(soft: true)
@@ -203,6 +217,21 @@ final class LifecycleSequence: Sendable {
         case .close: try await database.close()
         case .delete: try await database.close(deleteDatabase: true)
         }
+    }
+
+    private func requestCheckpoint(on database: LocalDatabase) {
+        let task = Task {
+            do {
+                _ = try await database.requestCheckpoint()
+            } catch CheckpointRequestError.notConnecting, CheckpointRequestError.checkpointRequestsNotEnabled {
+                // As whoever asks too early, too late, or in the other mode.
+            } catch let error as PowerSyncError where error.code == .closed {
+                // As every call.
+            } catch {
+                report("requestCheckpoint: \(error)")
+            }
+        }
+        state.withLock { $0.requests.append(task) }
     }
 
     // MARK: The connector and the service
@@ -230,7 +259,7 @@ final class LifecycleSequence: Sendable {
 }
 
 private struct SequenceConnector: PowerSyncBackendConnectorProtocol {
-    private let sequence: LifecycleSequence
+    fileprivate let sequence: LifecycleSequence
 
     init(_ sequence: LifecycleSequence) { self.sequence = sequence }
 
@@ -243,6 +272,22 @@ private struct SequenceConnector: PowerSyncBackendConnectorProtocol {
         let batch = try await database.getCrudBatch()
         await sequence.behave(on: database as? LocalDatabase)
         try await batch?.complete()
+    }
+}
+
+/// A connector that stores checkpoint requests itself.
+private struct SequenceStore: CustomCheckpointRequestConnector {
+    let connector: SequenceConnector
+
+    func fetchCredentials() async throws -> PowerSyncCredentials? { try await connector.fetchCredentials() }
+
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        try await connector.uploadData(database: database)
+    }
+
+    func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64 {
+        await connector.sequence.behave(on: nil)
+        return checkpointRequestId
     }
 }
 
@@ -264,6 +309,6 @@ private struct SequenceTransport: SyncTransport {
 
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
         _ = sequence.answer()
-        return .writeCheckpoint(1)
+        return request.url.hasSuffix("/sync/checkpoint-request") ? .checkpointRequest(1) : .writeCheckpoint(1)
     }
 }

@@ -81,28 +81,28 @@ import Testing
             "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)", "prepare(9)"),
         Row(
             "connect (1)", wish(.connect, 1), "open(9) → opening", "waits", "claim(9) → connecting", "waits",
-            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "claim(9) → connecting",
-            "waits", "end pause, claim(9) → connecting", "wait for call 7"),
+            "waits", "stop sync, cancel call 7, wait for call 7 → stopping", "waits", "waits",
+            "claim(9) → connecting", "waits", "end pause, claim(9) → connecting", "wait for call 7"),
         Row(
             "connect (2)", wish(.connect, 2), "open(9) → opening", "waits", "prepare(9)", "waits", "waits",
             "prepare(9)", "waits", "waits", "prepare(9)", "waits", "prepare(9)", "prepare(9)"),
         Row(
             "disconnect (1)", wish(.disconnect, 1), "answer 9: done", "waits", "answer 9: done", "waits",
-            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits",
+            "waits", "stop sync, cancel call 7, wait for call 7 → stopping", "waits", "waits",
             "release, answer 9: done → open", "waits", "end pause, release, answer 9: done → open",
             "wait for call 7"),
         Row(
             "clear (1)", wish(.clear, 1), "open(9) → opening", "waits", "clear(9)", "waits", "waits",
-            "stop sync, wait for call 7 → stopping", "waits", "waits", "clear(9) → open", "waits",
-            "end pause, clear(9) → open", "wait for call 7"),
+            "stop sync, cancel call 7, wait for call 7 → stopping", "waits", "waits", "clear(9) → open",
+            "waits", "end pause, clear(9) → open", "wait for call 7"),
         Row(
             "update schema (1)", wish(.updateSchema, 1), "open(9) → opening", "waits", "apply schema(9)",
             "waits", "waits", "answer 9: connected", "waits", "waits", "answer 9: connected", "waits",
             "answer 9: connected", "answer 9: connected"),
         Row(
             "close (1)", wish(.close(deletingFiles: false), 1), "leave(9)", "waits", "leave(9)", "waits",
-            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits", "release, leave(9) → open",
-            "waits", "end pause, release, leave(9) → open", "wait for call 7"),
+            "waits", "stop sync, cancel call 7, wait for call 7 → stopping", "waits", "waits",
+            "release, leave(9) → open", "waits", "end pause, release, leave(9) → open", "wait for call 7"),
         Row(
             "close (2)", wish(.close(deletingFiles: false), 2), "leave(9)", "waits", "leave(9)", "waits",
             "waits", "leave(9)", "waits", "waits", "leave(9)", "waits", "leave(9)", "leave(9)"),
@@ -113,17 +113,18 @@ import Testing
             "answer 9: in use", "answer 9: in use", "answer 9: in use"),
         Row(
             "connect (1) in call 7", wish(.connect, 1, call: 7), "open(9) → opening", "waits",
-            "claim(9) → connecting", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "claim(9), stop waiting for call 7 → connecting", "claim(9) → connecting", "waits",
+            "claim(9) → connecting", "waits", "waits", "stop sync, cancel call 7 → stopping",
+            "stop waiting for call 7", "claim(9), stop waiting for call 7 → connecting",
+            "claim(9) → connecting", "waits",
             "end pause, claim(9) → connecting", "waits"),
         Row(
             "disconnect (1) in call 7", wish(.disconnect, 1, call: 7), "answer 9: done", "waits",
-            "answer 9: done", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "answer 9: done → open", "release, answer 9: done → open", "waits",
+            "answer 9: done", "waits", "waits", "stop sync, cancel call 7 → stopping",
+            "stop waiting for call 7", "answer 9: done → open", "release, answer 9: done → open", "waits",
             "end pause, release, answer 9: done → open", "waits"),
         Row(
             "clear (1) in call 7", wish(.clear, 1, call: 7), "open(9) → opening", "waits", "clear(9)",
-            "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
+            "waits", "waits", "stop sync, cancel call 7 → stopping", "stop waiting for call 7",
             "clear(9), stop waiting for call 7 → open", "clear(9) → open", "waits",
             "end pause, clear(9) → open", "waits"),
         Row(
@@ -133,15 +134,16 @@ import Testing
             "answer 9: connected", "answer 9: connected"),
         Row(
             "close (1) in call 7", wish(.close(deletingFiles: false), 1, call: 7), "leave(9)", "waits",
-            "leave(9)", "waits", "waits", "stop sync → stopping", "stop waiting for call 7",
-            "leave(9), stop waiting for call 7 → open", "release, leave(9) → open", "waits",
+            "leave(9)", "waits", "waits", "stop sync, cancel call 7 → stopping",
+            "stop waiting for call 7", "leave(9), stop waiting for call 7 → open",
+            "release, leave(9) → open", "waits",
             "end pause, release, leave(9) → open", "waits"),
         Row(
             "nobody waits for the first wish", .abandoned(ticket: first), "·", "cancel opening", "·", "·",
             "·", "·", "·", "·", "·", "·", "·", "·"),
         Row(
             "instance 1 is dropped", .dropped(instance: 1, ticket: 9), "·", "·", "close connections", "waits",
-            "waits", "stop sync, wait for call 7 → stopping", "waits", "waits",
+            "waits", "stop sync, cancel call 7, wait for call 7 → stopping", "waits", "waits",
             "release, close connections → open", "waits", "end pause, release, close connections → open",
             "wait for call 7"),
         Row(
@@ -165,7 +167,7 @@ import Testing
             "make(2) → connecting", "·", "·", "·"),
         Row(
             "another's now (2)", .holderChanged(.another, ticket: 2), "·", "·", "·", "·", "·",
-            "stop sync → stopping", "·", "·", "·", "·", "·", "·"),
+            "stop sync, cancel call 7 → stopping", "·", "·", "·", "·", "·", "·"),
         Row(
             "another's now (8)", .holderChanged(.another, ticket: 8), "·", "·", "·", "·", "·", "·", "·", "·",
             "·", "·", "·", "·"),
@@ -176,11 +178,14 @@ import Testing
             "the pause is over", .pauseOver(number: 1), "·", "·", "·", "·", "·", "·", "·", "·", "·", "·",
             "make(2) → connecting", "·"),
         Row(
-            "uploadData (8)", .called(8, .uploadData, instance: 1), "·", "·", "·", "·", "·", "·", "·", "·",
-            "·", "·", "·", "·"),
+            "uploadData (8)", .called(8, .uploadData, instance: 1), "cancel call 8", "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "·", "cancel call 8", "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8"),
         Row(
-            "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1), "·", "·", "·", "·", "·",
-            "start call 8", "·", "·", "·", "·", "·", "·"),
+            "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1), "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "start call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8",
+            "cancel call 8"),
         Row(
             "call 7 ended", .callEnded(7), "·", "·", "·", "·", "·", "·", "stop waiting for call 7",
             "stop waiting for call 7, release, answer 3: done → open", "·", "·", "·", "·"),
@@ -287,6 +292,7 @@ extension LifecycleEffect {
         case .startPause: "start pause"
         case .endPause: "end pause"
         case .startCall(let id): "start call \(id)"
+        case .cancelCall(let id): "cancel call \(id)"
         case .startPatience(let id, _): "wait for call \(id)"
         case .endPatience(let id): "stop waiting for call \(id)"
         case .cutOff(let id): "cut off call \(id)"
