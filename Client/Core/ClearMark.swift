@@ -1,6 +1,6 @@
 import PowerSyncSQLite
 
-/// Tells a process that waits to sync that another one has removed the data meanwhile (client-api 2.5).
+/// Tells a process that another one has removed the data, while it waited to sync or since it did (client-api 2.5).
 enum ClearMark {
     private static let key = "powersync_swift_cleared"
 

@@ -5,16 +5,17 @@ extension DatabaseGroup {
     /// Runs a callback of the connector once nothing is in its way, and waits for what it returns.
     ///
     /// A caller that is cancelled goes at once; the callback is cancelled and waited for by the loop. So does one that is no
-    /// part of syncing when that is to end, and one that calls while nothing syncs.
+    /// part of syncing when that is to end, and one that calls while nothing syncs, or another connection than its own.
     ///
     /// - Parameters:
     ///   - kind: which callback it is.
     ///   - database: the instance that syncs.
+    ///   - connection: the wish to connect that has brought the connector.
     ///   - body: the callback.
     /// - Returns: what it returns.
     /// - Throws: what it throws; `CancellationError` when the caller is cancelled; else ``SyncStopped`` when syncing ends.
     func call<Value: Sendable>(
-        _ kind: ConnectorCall.Kind, of database: LocalDatabase,
+        _ kind: ConnectorCall.Kind, of database: LocalDatabase, in connection: Int,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let call = ConnectorCall(
@@ -35,7 +36,9 @@ extension DatabaseGroup {
             try await withCheckedThrowingContinuation {
                 (continuation: CheckedContinuation<Value, any Error>) in
                 var isWaiting = false
-                post(.called(call.id, kind, instance: database.number)) { loop in
+                let event = LifecycleEvent.called(
+                    call.id, kind, instance: database.number, connection: connection)
+                post(event) { loop in
                     isWaiting = answer.wait(continuation)
                     if isWaiting { loop.calls[call.id] = running }
                     return isWaiting

@@ -23,8 +23,9 @@ extension DatabaseGroup {
         case .claim(let ticket):
             // Read before: whoever clears behind it may have signed another user in.
             let mark = try await pool().read { try ClearMark.read($0) }
+            status.progress.takeIn(clearMark: mark)
             return .claimed(claim(ticket, mark))
-        case .make:
+        case .make(let ticket):
             let (connected, hasWaited) = loop.withLock { ($0.connected, $0.reducer.hasWaited) }
             guard let connected, case .connect(let make) = connected.request.work else {
                 preconditionFailure("what has claimed the right to sync is kept until it is released")
@@ -32,7 +33,7 @@ extension DatabaseGroup {
             if hasWaited, try await pool().read({ try ClearMark.read($0) }) != connected.clearMark {
                 throw ClearedElsewhere()
             }
-            let coordinator = try await make(pool())
+            let coordinator = try await make(pool(), ticket)
             loop.withLock { $0.sync = RunningSync(coordinator: coordinator) }
         case .clear(let ticket):
             try claimToClear(request(ticket).database)

@@ -104,8 +104,8 @@ enum LifecycleEvent: Sendable {
     case syncEnded
     /// The pause before another try to take over is over.
     case pauseOver(number: Int)
-    /// The connector is to be called.
-    case called(Int, ConnectorCall.Kind, instance: Int)
+    /// The connector is to be called; `connection` is the wish to connect that has brought the connector.
+    case called(Int, ConnectorCall.Kind, instance: Int, connection: Int)
     /// A call of the connector is over.
     case callEnded(Int)
     /// A call has been waited for long enough.

@@ -35,7 +35,8 @@ struct LifecycleLoop: Sendable {
 struct LifecycleRequest: Sendable {
     enum Work: Sendable {
         case none
-        case connect(@Sendable (any ConnectionPool) async throws -> SyncCoordinator)
+        /// Makes what is to sync; the number is that of the wish.
+        case connect(@Sendable (any ConnectionPool, _ connection: Int) async throws -> SyncCoordinator)
         case change(@Sendable (any ConnectionPool) async throws -> Void)
     }
 

@@ -122,8 +122,8 @@ struct LifecycleReducer: Sendable {
         case .holderChanged(let holder, let ticket): if claim?.ticket == ticket { changeHolder(to: holder) }
         case .syncEnded: endSync()
         case .pauseOver(let number): if pause == number { pause = nil }
-        case .called(let id, let kind, let instance):
-            if sync == .runs {
+        case .called(let id, let kind, let instance, let connection):
+            if sync == .runs, claim?.ticket == connection {
                 calls[id] = Call(instance: instance, isUpload: kind == .uploadData)
             } else {
                 // Whoever called need not end with what syncs: it may be the app that asks for a checkpoint.

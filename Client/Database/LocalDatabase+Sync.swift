@@ -26,9 +26,10 @@ extension LocalDatabase {
     }
 
     func connect(connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions?) async throws {
-        let connect: @Sendable (any ConnectionPool) async throws -> SyncCoordinator = { pool in
+        let connect: @Sendable (any ConnectionPool, Int) async throws -> SyncCoordinator = { pool, wish in
             try await self.restoreSubscriptions(pool)
-            return try self.coordinator(pool, connector: connector, options: options ?? ConnectOptions())
+            return try self.coordinator(
+                pool, connector: connector, options: options ?? ConnectOptions(), connection: wish)
         }
         try await group.submit(.connect, of: self, .connect(connect))
     }
@@ -198,7 +199,8 @@ extension LocalDatabase {
 
 extension LocalDatabase {
     private func coordinator(
-        _ pool: any ConnectionPool, connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions
+        _ pool: any ConnectionPool, connector: any PowerSyncBackendConnectorProtocol, options: ConnectOptions,
+        connection: Int
     ) throws -> SyncCoordinator {
         var sync = SyncOptions()
         sync.start.parameters = options.params.json
@@ -230,18 +232,18 @@ extension LocalDatabase {
             database: SyncDatabase(pool: pool, environment: environment),
             backend: SyncBackend(
                 fetchCredentials: {
-                    try await group.call(.fetchCredentials, of: self) {
+                    try await group.call(.fetchCredentials, of: self, in: connection) {
                         try await connector.fetchCredentials().map {
                             SyncCredentials(endpoint: $0.endpoint, token: $0.token)
                         }
                     }
                 },
                 uploadData: {
-                    try await group.call(.uploadData, of: self) {
+                    try await group.call(.uploadData, of: self, in: connection) {
                         try await connector.uploadData(database: self)
                     }
                 },
-                postCheckpointRequest: customPost(connector, options)),
+                postCheckpointRequest: customPost(connector, options, connection)),
             transport: try transport(options),
             options: sync,
             status: SyncStatusHub(of: group.status),
@@ -252,7 +254,7 @@ extension LocalDatabase {
 
     /// What stores checkpoint requests in place of the service, if the connector does.
     private func customPost(
-        _ connector: any PowerSyncBackendConnectorProtocol, _ options: ConnectOptions
+        _ connector: any PowerSyncBackendConnectorProtocol, _ options: ConnectOptions, _ connection: Int
     ) -> SyncBackend.CheckpointRequestPost? {
         guard let connector = connector as? any CustomCheckpointRequestConnector else { return nil }
         guard case .requests = options.checkpointMode else {
@@ -265,7 +267,7 @@ extension LocalDatabase {
         }
         let group = group
         return { id, clientID in
-            try await group.call(.postCheckpointRequest, of: self) {
+            try await group.call(.postCheckpointRequest, of: self, in: connection) {
                 try await connector.postCheckpointRequest(id, clientId: clientID)
             }
         }

@@ -15,6 +15,8 @@ struct CheckpointRequests: Sendable {
     private let custom: SyncBackend.CheckpointRequestPost?
     /// Where it says how far it is.
     let progress: SessionProgress
+    /// The number of the sync session.
+    private let session: Int
     /// Ends the pause after a failure: somebody waits for a stream.
     private let reconnect: @Sendable () -> Void
     /// Raised when a request was sent whose checkpoint is to be waited for.
@@ -25,7 +27,7 @@ struct CheckpointRequests: Sendable {
     init(
         database: SyncDatabase, credentials: CredentialsCache, transport: any SyncTransport, http: SyncHTTP,
         options: SyncOptions, environment: SyncEnvironment, log: @escaping SyncLog,
-        custom: SyncBackend.CheckpointRequestPost?, progress: SessionProgress,
+        custom: SyncBackend.CheckpointRequestPost?, progress: SessionProgress, session: Int,
         reconnect: @escaping @Sendable () -> Void
     ) {
         self.database = database
@@ -37,6 +39,7 @@ struct CheckpointRequests: Sendable {
         self.log = log
         self.custom = custom
         self.progress = progress
+        self.session = session
         self.reconnect = reconnect
     }
 
@@ -96,35 +99,36 @@ struct CheckpointRequests: Sendable {
     /// Asks for a checkpoint on behalf of the app, and waits as long as the service cannot be reached.
     ///
     /// It runs in a task of the app, which nobody cancels when syncing ends. So it looks itself for the end of the session,
-    /// and then cancels what it has begun: the wait for the writer, for credentials, for the service or the connector.
+    /// and then cancels what it has begun: the wait for the writer, for credentials, for the service or the connector. What
+    /// comes of that all the same counts for nothing: the data may have been cleared, and be of another user.
     ///
-    /// - Parameter session: the sync session with whose end the wait ends.
     /// - Returns: the number of the request in ``SessionProgress``.
     /// - Throws: `CheckpointRequestError`, `CancellationError`.
-    func request(in session: Int) async throws -> Int {
+    func request() async throws -> Int {
         let id = try await withThrowingTaskGroup(of: Int64?.self) { group -> Int64? in
-            group.addTask { try await answer(in: session) }
-            group.addTask { [progress] in
+            group.addTask { try await answer() }
+            group.addTask { [progress, session] in
                 _ = try await progress.state.wait { $0.session != session }
                 return nil
             }
             defer { group.cancelAll() }
             return try await group.next() ?? nil
         }
-        guard let id else { throw CheckpointRequestError.notConnecting }
         // Not within the group, where the end of the session could come before the number is returned: whoever gets it
         // lets go of the request.
-        let number = progress.state.change { $0.add(id) }
+        guard let id, let number = progress.add(id, in: session) else {
+            throw CheckpointRequestError.notConnecting
+        }
         sent.raise()
         return number
     }
 
     /// Sends a request until it is answered; returns the id that the service will show.
-    private func answer(in session: Int) async throws -> Int64 {
+    private func answer() async throws -> Int64 {
         var id: Int64?
         if progress.state.current.seed == .closed { reconnect() }
         while true {
-            let state = try await progress.state.wait { state in
+            let state = try await progress.state.wait { [session] state in
                 state.session != session || state.seed == .answered || state.seed == .refused
             }
             guard state.session == session else { throw CheckpointRequestError.notConnecting }
@@ -132,7 +136,9 @@ struct CheckpointRequests: Sendable {
             do {
                 let known = id
                 let (clientID, next) = try await database.write { store in
-                    (
+                    // A pool of the app's own may come to it long after it was given up.
+                    if isOver { throw CheckpointRequestError.notConnecting }
+                    return (
                         try CoreExtension.of(store.connection).clientID(),
                         try known ?? store.nextCheckpointRequest()
                     )
@@ -142,9 +148,7 @@ struct CheckpointRequests: Sendable {
             } catch {
                 try Task.checkCancellation()
                 // Whatever fails behind the end of the session fails for that.
-                if error is SyncStopped || progress.state.current.session != session {
-                    throw CheckpointRequestError.notConnecting
-                }
+                if error is SyncStopped || isOver { throw CheckpointRequestError.notConnecting }
                 guard Self.isTemporary(error) else { throw Self.shown(error) }
                 log(.info, "A checkpoint request has failed and is sent again: \(error)")
             }
@@ -162,13 +166,18 @@ struct CheckpointRequests: Sendable {
         }
     }
 
+    /// Whether the session is over.
+    ///
+    /// As long as it is not, nothing is cleared: asked within a transaction, it tells for all of that.
+    private var isOver: Bool { progress.state.current.session != session }
+
     /// Sends a request with an id that was just allocated; returns the id that the service will show.
     private func send(nextOf clientID: String, id: Int64) async throws -> Int64 {
         let answer = try await send(CheckpointRequestBody(clientID: clientID, id: id))
         if answer > id {
             // Somebody else counts for this client: later ids must be above what the service has stored.
             try await database.write { store in
-                if try store.currentCheckpointRequest() ?? 0 < answer {
+                if !isOver, try store.currentCheckpointRequest() ?? 0 < answer {
                     try store.seedCheckpointRequest(answer)
                 }
             }

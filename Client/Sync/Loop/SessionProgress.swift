@@ -46,6 +46,8 @@ package final class SessionProgress: Sendable {
         var awaited: Int64?
         /// The requests that the app holds, by number.
         var requests: [Int: Request] = [:]
+        /// Which clearing was the last one when a session was about to begin.
+        var clearMark: String?
         private var lastRequest = 0
 
         /// Notes a request; returns its number.
@@ -55,6 +57,12 @@ package final class SessionProgress: Sendable {
             requests[lastRequest] = Request(id: id, isApplied: isApplied)
             if !isApplied { awaited = max(awaited ?? id, id) }
             return lastRequest
+        }
+
+        /// Forgets all requests.
+        mutating func forgetRequests() {
+            requests = [:]
+            awaited = nil
         }
     }
 
@@ -98,6 +106,11 @@ package final class SessionProgress: Sendable {
         }
     }
 
+    /// Notes a request that the app has made in a session; returns its number, nil when that session is over.
+    func add(_ id: Int64, in session: Int) -> Int? {
+        state.change { state in state.session == session ? state.add(id) : nil }
+    }
+
     /// Says that an error is shown.
     func failed(_ error: any Error) {
         state.change { state in
@@ -118,10 +131,14 @@ package final class SessionProgress: Sendable {
     }
 
     /// Forgets all requests: what they stand for is of a user who has signed out.
-    func forgetRequests() {
+    func forgetRequests() { state.change { $0.forgetRequests() } }
+
+    /// Takes in which clearing was the last one, of whatever process, before a session begins: requests of before count for
+    /// nothing any more.
+    func takeIn(clearMark: String?) {
         state.change { state in
-            state.requests = [:]
-            state.awaited = nil
+            if state.clearMark != clearMark { state.forgetRequests() }
+            state.clearMark = clearMark
         }
     }
 

@@ -63,7 +63,7 @@ package actor SyncCoordinator {
         checkpointRequests = CheckpointRequests(
             database: database, credentials: credentials, transport: transport, http: http, options: options,
             environment: environment, log: log, custom: backend.postCheckpointRequest,
-            progress: status.progress, reconnect: { mailbox.post(.pauseEnded) })
+            progress: status.progress, session: status.session, reconnect: { mailbox.post(.pauseEnded) })
         retry = RetryPolicy(base: options.retryDelay)
         pace = BatchPace(options.tuning)
         // Not only when it runs: who has connected may ask at once.
@@ -84,7 +84,7 @@ package actor SyncCoordinator {
         guard options.start.checkpointMode == .requests else {
             throw CheckpointRequestError.checkpointRequestsNotEnabled
         }
-        return try await checkpointRequests.request(in: status.session)
+        return try await checkpointRequests.request()
     }
 
     /// Syncs until the task is cancelled; returns when the last of it is over.

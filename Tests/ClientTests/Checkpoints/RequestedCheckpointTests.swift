@@ -11,7 +11,7 @@ import Testing
 struct RequestedCheckpointTests {
     /// A database on a clock moved by hand, and a service that answers checkpoint requests as it is told.
     private struct Bench {
-        let clock = SteppedClock()
+        let clock: SteppedClock
         let client: ConnectedBench
         let connector: any PowerSyncBackendConnectorProtocol
 
@@ -21,10 +21,17 @@ struct RequestedCheckpointTests {
             whileSending: @escaping @Sendable () async throws -> Void = {}
         ) throws {
             self.connector = connector
+            clock = SteppedClock()
             client = try ConnectedBench(
                 transport: ScriptedTransport(
                     statuses: statuses, answers: answers, whileSending: whileSending),
                 environment: clock.environment)
+        }
+
+        init(_ client: ConnectedBench, on clock: SteppedClock) {
+            self.client = client
+            self.clock = clock
+            connector = TestConnector()
         }
 
         var database: LocalDatabase { client.database }
@@ -522,6 +529,58 @@ struct RequestedCheckpointTests {
         #expect(connector.posted == [1])
         #expect(database.group.loop.withLock { $0.calls.isEmpty })
         try await bench.close()
+    }
+
+    /// Of a service that answers also whoever has gone; a pool of the app's own comes also to what was given up.
+    @Test(arguments: [false, true])
+    func whatIsAnsweredBehindTheEndOfTheSessionCountsForNothing(isOwnPool: Bool) async throws {
+        let (gate, count) = (Gate(), Lock(0))
+        defer { gate.open() }
+        let transport = ScriptedTransport(
+            answers: [.checkpointRequest(1), .checkpointRequest(500), .checkpointRequest(1)],
+            whileSending: {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == 2 { await gate.pass() }
+            })
+        let (folder, clock) = (try TemporaryDirectory(), SteppedClock())
+        let client =
+            try isOwnPool
+            ? ConnectedBench(
+                on: OwnPool(path: folder.file()), in: folder, transport: transport,
+                environment: clock.environment)
+            : ConnectedBench(folder: folder, transport: transport, environment: clock.environment)
+        let bench = Bench(client, on: clock)
+        try await bench.connect()
+        _ = try await client.stream()
+        let request = Task { try await bench.database.requestCheckpoint() }
+        try await wait(for: "the request to be sent") { gate.arrivals == 1 }
+        try await bench.database.disconnectAndClear()
+        gate.open()
+        #expect(isNotConnecting(await error(of: request)))
+        // Of the next user.
+        try await bench.connect()
+        let stream = try await client.stream(1)
+        try await wait(for: "the first request") { try bench.ids.count == 3 }
+        #expect(try bench.ids == ["1", "2", "1"])
+        stream.send(SyncLines.checkpoint(0, [], writeCheckpoint: 500), SyncLines.complete(0))
+        try await bench.database.waitForFirstSync()
+        let state = bench.database.group.status.progress.state.current
+        #expect(state.requests.isEmpty && state.awaited == nil)
+        try await bench.close()
+    }
+
+    @Test func aRequestIsNotedInTheSessionAloneThatHasMadeIt() {
+        let progress = SessionProgress()
+        progress.begin(1, requestsCheckpoints: true)
+        #expect(progress.add(2, in: 1) != nil)
+        progress.end(1)
+        #expect(progress.add(2, in: 1) == nil)
+        progress.begin(2, requestsCheckpoints: true)
+        #expect(progress.add(2, in: 1) == nil)
+        #expect(progress.state.current.requests.count == 1)
     }
 
     @Test func anErrorOfTheConnectorIsBelowTheOneThatIsThrown() async throws {

@@ -101,6 +101,11 @@ struct ConnectedBench {
         database.group.loop.withLock { ($0.reducer.phase, $0.reducer.waitingCount) }
     }
 
+    /// The wish to connect that has brought what syncs; nil while nothing does.
+    var connection: Int? {
+        database.group.loop.withLock { $0.reducer.isSyncing ? $0.reducer.claim?.ticket : nil }
+    }
+
     func connect(_ connector: TestConnector = TestConnector(), options: ConnectOptions = ConnectOptions())
         async throws
     {

@@ -137,6 +137,31 @@ struct ElsewhereTests {
         try await database.close()
     }
 
+    /// What it stands for is of a user who was signed out there.
+    @Test func aRequestOfBeforeAnotherProcessHasClearedIsWorthNothing() async throws {
+        let folder = try TemporaryDirectory()
+        let answers = [1, 2, 1].map { SyncHTTPResponse.checkpointRequest($0) }
+        let a = try ConnectedBench(
+            folder: folder, transport: ScriptedTransport(answers: answers), groups: DatabaseGroups())
+        let b = try ConnectedBench(folder: folder, groups: DatabaseGroups())
+        let options = ConnectOptions(checkpointMode: .requests())
+        try await a.connect(options: options)
+        _ = try await a.stream()
+        let request = try await a.database.requestCheckpoint()
+        try await a.database.disconnect()
+        try await b.database.disconnectAndClear()
+        try await a.connect(options: options)
+        let stream = try await a.stream(1)
+        stream.send(SyncLines.checkpoint(0, [], writeCheckpoint: 2), SyncLines.complete(0))
+        try await wait(for: "the checkpoint to count") {
+            a.database.group.status.progress.state.current.applied == 2
+        }
+        #expect(!request.hasSynced)
+        await #expect(throws: CheckpointWaitError.self) { try await request.waitForSync() }
+        try await a.database.close()
+        try await b.database.close()
+    }
+
     /// Else the connector of the user who was signed out would bring that user's rows back.
     @Test(.enabled(if: Platform.tellsOfFiles)) func clearingDisconnectsWhoeverWaits() async throws {
         let (a, b) = try await connectedPair()

@@ -231,18 +231,25 @@ struct LifecycleCallTests {
         let database = bench.database
         let begun = Gate()
         begun.open()
-        func call() -> Task<Void, any Error> {
+        func call(in connection: Int) -> Task<Void, any Error> {
             Task {
-                try await database.group.call(.postCheckpointRequest, of: database) { await begun.pass() }
+                try await database.group.call(.postCheckpointRequest, of: database, in: connection) {
+                    await begun.pass()
+                }
             }
         }
-        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call()) }
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call(in: 0)) }
         try await bench.connect()
-        try await wait(forEndOf: call())
+        let connection = try #require(bench.connection)
+        try await wait(forEndOf: call(in: connection))
+        #expect(begun.arrivals == 1)
+        // That of somebody else, perhaps.
+        try await bench.connect()
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call(in: connection)) }
         try await database.disconnect()
-        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call()) }
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call(in: connection)) }
         try await database.close()
-        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call()) }
+        await #expect(throws: SyncStopped.self) { try await wait(forEndOf: call(in: connection)) }
         #expect(begun.arrivals == 1)
         #expect(database.group.loop.withLock { $0.calls.isEmpty })
     }
@@ -254,8 +261,11 @@ struct LifecycleCallTests {
         let gate = Gate()
         defer { gate.open() }
         try await bench.connect()
+        let connection = try #require(bench.connection)
         let call = Task {
-            try await database.group.call(.postCheckpointRequest, of: database) { await gate.pass() }
+            try await database.group.call(.postCheckpointRequest, of: database, in: connection) {
+                await gate.pass()
+            }
         }
         try await wait(for: "the callback") { gate.arrivals == 1 }
         let stop = Task { try await database.disconnect() }

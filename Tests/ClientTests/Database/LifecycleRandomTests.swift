@@ -86,17 +86,21 @@ private struct LifecycleWorld {
         }
     }
 
-    /// Lets the connector be called: by what syncs, or at any time by the app, which asks for a checkpoint.
+    /// Lets the connector be called: by what syncs, or at any time by the app, which has asked for a checkpoint.
     private mutating func call(_ random: inout SeededRandom) {
         let isSyncing = running?.isEnding == false
-        let isUpload = isSyncing && random.once(in: 2)
+        // No wish has the number 0.
+        let connection = random.once(in: 4) ? 0 : claim ?? 0
+        let isCurrent = isSyncing && connection == claim
+        let isUpload = isCurrent && random.once(in: 2)
         // An uploader makes one call after the other.
         if isUpload, calls.values.contains(where: { $0.isUpload && !$0.isRunning && !$0.isOver }) { return }
         lastID += 1
         let instance = running?.instance ?? 1 + random.below(instances)
         calls[lastID] = Call(isUpload: isUpload, instance: instance, isDeaf: random.once(in: 3))
-        handle(.called(lastID, isUpload ? .uploadData : .postCheckpointRequest, instance: instance))
-        require(isSyncing || calls[lastID]?.isOver == true, "a call begins while nothing syncs")
+        let kind = isUpload ? ConnectorCall.Kind.uploadData : .postCheckpointRequest
+        handle(.called(lastID, kind, instance: instance, connection: connection))
+        require(isCurrent || calls[lastID]?.isOver == true, "a call begins for what does not sync")
     }
 
     /// Lets another process take the right to sync, or give it up.
@@ -275,7 +279,9 @@ private struct LifecycleWorld {
             calls[id]?.isRunning = true
         case .cancelCall(let id):
             require(calls[id]?.isCancelled == false, "call \(id) is cancelled twice")
-            require(running?.isEnding != false, "call \(id) is cancelled while syncing goes on")
+            require(
+                running?.isEnding != false || calls[id]?.isRunning == false,
+                "call \(id) is cancelled while syncing goes on")
             calls[id]?.isCancelled = true
             // Those that have not begun never do.
             if calls[id]?.isRunning == false { calls[id]?.isOver = true }

@@ -33,7 +33,8 @@ import Testing
             case .connecting: return Self.open.events + [wish(.connect, 1, 2, nil)]
             case .claimed: return Self.connecting.events + [.claimed(.us)]
             case .syncing:
-                return Self.claimed.events + [.finished(nil), .called(7, .uploadData, instance: 1)]
+                return Self.claimed.events
+                    + [.finished(nil), .called(7, .uploadData, instance: 1, connection: 2)]
             case .stopping: return Self.syncing.events + [wish(.disconnect, 2, 3, nil)]
             case .callIsLeft: return Self.stopping.events + [.syncEnded]
             case .elsewhere: return Self.connecting.events + [.claimed(.another)]
@@ -178,14 +179,19 @@ import Testing
             "the pause is over", .pauseOver(number: 1), "·", "·", "·", "·", "·", "·", "·", "·", "·", "·",
             "make(2) → connecting", "·"),
         Row(
-            "uploadData (8)", .called(8, .uploadData, instance: 1), "cancel call 8", "cancel call 8",
-            "cancel call 8", "cancel call 8", "cancel call 8", "·", "cancel call 8", "cancel call 8",
-            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8"),
+            "uploadData (8)", .called(8, .uploadData, instance: 1, connection: 2), "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "·", "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8"),
         Row(
-            "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1), "cancel call 8",
-            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "start call 8",
+            "fetchCredentials (8)", .called(8, .fetchCredentials, instance: 1, connection: 2),
             "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8",
-            "cancel call 8"),
+            "start call 8", "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8",
+            "cancel call 8", "cancel call 8"),
+        Row(
+            "fetchCredentials (8) of another connection",
+            .called(8, .fetchCredentials, instance: 1, connection: 5), "cancel call 8", "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8",
+            "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8", "cancel call 8"),
         Row(
             "call 7 ended", .callEnded(7), "·", "·", "·", "·", "·", "·", "stop waiting for call 7",
             "stop waiting for call 7, release, answer 3: done → open", "·", "·", "·", "·"),
@@ -219,7 +225,7 @@ import Testing
             case .holderChanged(let holder, _): self = holder == .us ? .becameOurs : .becameAnothers
             case .syncEnded: self = .syncEnded
             case .pauseOver: self = .pauseOver
-            case .called(_, let kind, _): self = kind == .uploadData ? .upload : .fetch
+            case .called(_, let kind, _, _): self = kind == .uploadData ? .upload : .fetch
             case .callEnded: self = .callEnded
             case .patienceOver: self = .patienceOver
             }

@@ -10,17 +10,19 @@ extension ConnectedBench {
     /// - Parameters:
     ///   - pool: the pool.
     ///   - folder: where its file is.
+    ///   - transport: the service, one that answers every request for a write checkpoint with 1 if nil.
     ///   - schema: the tables.
     ///   - identifier: what databases have in common that belong together.
     ///   - groups: the databases of what is a process.
     ///   - environment: the clock.
     init(
         on pool: any SQLiteConnectionPoolProtocol, in folder: TemporaryDirectory,
-        schema: any SchemaProtocol = TestDatabase.schema, identifier: String = "test",
-        groups: DatabaseGroups = DatabaseGroups(), environment: SyncEnvironment = .system()
+        transport: ScriptedTransport? = nil, schema: any SchemaProtocol = TestDatabase.schema,
+        identifier: String = "test", groups: DatabaseGroups = DatabaseGroups(),
+        environment: SyncEnvironment = .system()
     ) {
         let answer = SyncHTTPResponse(status: 200, body: Array(#"{"data":{"write_checkpoint":"1"}}"#.utf8))
-        let transport = ScriptedTransport(answers: [answer])
+        let transport = transport ?? ScriptedTransport(answers: [answer])
         self.folder = folder
         log = RecordingWriter(keeping: folder)
         self.transport = transport
