@@ -129,8 +129,8 @@ package actor SyncCoordinator {
         let mailbox = mailbox
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                // A cancelled sleep ends the pause just as well: the loop looks for cancellation itself.
-                try? await environment.sleep(delay)
+                // Who does not sleep to the end is not needed any more: the pause is over, or syncing is to end.
+                guard (try? await environment.sleep(delay)) != nil else { return }
                 mailbox.post(.pauseEnded)
             }
             while let item = try? await mailbox.next() {
@@ -141,6 +141,8 @@ package actor SyncCoordinator {
                 }
             }
         }
+        // The end may have come twice, by the clock and by somebody who waits: it is that of no other pause.
+        mailbox.withdraw(.pauseEnded)
     }
 
     /// Reads the subscriptions anew while no stream could report them.

@@ -102,6 +102,9 @@ final class SyncMailbox: Sendable {
         arrived.raise()
     }
 
+    /// Takes a mark away that says nothing any more; never blocks.
+    func withdraw(_ control: Control) { state.withLock { _ = $0.controls.remove(control) } }
+
     /// Returns what comes next, an error first, then controls; for one task at a time.
     func next() async throws -> Item {
         while true {

@@ -243,6 +243,38 @@ struct BorrowedPoolTests {
         try await bench.database.close()
     }
 
+    // MARK: Pools that lend nothing for a while
+
+    /// Else each failure would follow the one before without a pause, until the pool lends again.
+    @Test func aPauseThatWasCutShortShortensNoOther() async throws {
+        let (clock, pool) = (SteppedClock(), try OwnPool(path: folder.file()))
+        let transport = ScriptedTransport(
+            statuses: [503], answers: [.checkpointRequest(1), .checkpointRequest(2)])
+        let bench = ConnectedBench(
+            on: pool, in: folder, transport: transport, environment: clock.environment)
+        func failures() -> Int {
+            bench.log.lines.count { $0.message.hasPrefix("Sync iteration failed") }
+        }
+        func pause(after count: Int) async throws {
+            try await wait(for: "failure \(count)", read: failures) { $0 >= count }
+            try await wait(for: "the pause") { clock.waiting.contains(.seconds(5)) }
+            #expect(failures() == count)
+        }
+        try await bench.connect(options: ConnectOptions(checkpointMode: .requests()))
+        try await pause(after: 1)
+        pool.refuse(TestError(text: "gone"))
+        // It ends this pause, since it waits for a stream.
+        let request = Task { try await bench.database.requestCheckpoint() }
+        try await pause(after: 2)
+        clock.advance(by: .seconds(5))
+        try await pause(after: 3)
+        pool.refuse(nil)
+        clock.advance(by: .seconds(5))
+        _ = try await wait(forEndOf: request)
+        #expect(failures() == 3)
+        try await bench.database.close()
+    }
+
     // MARK: Pools of all kinds
 
     @Test func aPoolOfOneConnectionInMemoryServes() async throws {
