@@ -9,10 +9,10 @@ package final class CoreExtension {
     unowned let connection: SQLiteConnection
     /// Whether rows from the service are being written, so that triggers record nothing.
     package private(set) var isApplyingSync = false
-    /// Whether the SDK's sync iteration runs on this connection; clearing softly and resyncing are refused meanwhile.
+    /// Whether the SDK's sync iteration that has written here goes on; clearing softly and resyncing are refused meanwhile.
     package var isIterationActive: Bool {
-        get { memory.isIterationActive }
-        set { memory.isIterationActive = newValue }
+        get { memory.iteration.isActive }
+        set { memory.iteration.isActive = newValue }
     }
     /// The iteration that `powersync_control` drives; the same is refused while it is active.
     var commandIteration = CommandIteration()
@@ -30,7 +30,8 @@ package final class CoreExtension {
 
     /// What a writing connection remembers, and the file does not.
     struct Memory: Sendable {
-        var isIterationActive = false
+        /// The SDK's sync iteration that has written here last.
+        var iteration = IterationMark()
         var rawTables: [RawTableDefinition] = []
         /// The pool of the app's own to which it belongs.
         var pool: ObjectIdentifier?

@@ -29,12 +29,9 @@ extension SyncCoordinator {
             }
         }
         batch = LineBatch()
-        if iteration.isActive {
-            iteration = SyncState()
-            // Shielded from the cancellation of this task, which ends most iterations.
-            let database = database
-            await Task(executorPreference: environment.executor) { await database.endIteration() }.value
-        }
+        if iteration.isActive { iteration = SyncState() }
+        // Whatever became of the last step: a pool of the app's own may fail behind its commit.
+        database.endIteration()
         isReplacing = false
         status.disconnect(error: failure)
         return Task.isCancelled ? .cancelled : end

@@ -4,6 +4,8 @@ import PowerSyncSQLite
 package struct SyncDatabase: Sendable {
     private let pool: any ConnectionPool
     private let environment: SyncEnvironment
+    /// Whether an iteration goes on, for whoever looks from a connection.
+    private let mark = IterationMark()
 
     /// Makes a view of a pool.
     ///
@@ -63,6 +65,7 @@ package struct SyncDatabase: Sendable {
         iteration: SyncState, effects: [SyncEffect], hold: Duration
     ) {
         let environment = environment
+        let mark = mark
         let now = environment.now()
         return try await pool.write { connection in
             let start = environment.uptime()
@@ -71,17 +74,12 @@ package struct SyncDatabase: Sendable {
                     event, from: iteration, on: SyncStore(connection: connection, now: now, tuning: tuning))
             }
             // Clearing softly and resyncing are refused as long as an iteration counts on what is stored.
-            try CoreExtension.of(connection).isIterationActive = result.state.isActive
+            try CoreExtension.of(connection).memory.iteration = mark
+            mark.isActive = result.state.isActive
             return (result.state, result.effects, environment.uptime() - start)
         }
     }
 
     /// Says that no iteration counts on what is stored any more.
-    func endIteration() async {
-        do {
-            try await pool.write { try CoreExtension.of($0).isIterationActive = false }
-        } catch {
-            // A pool that is closed has no iteration either.
-        }
-    }
+    func endIteration() { mark.isActive = false }
 }

@@ -275,6 +275,28 @@ struct BorrowedPoolTests {
         try await bench.database.close()
     }
 
+    /// As of a user who signs out without a network: the next connection, which would end it, does not come.
+    @Test func anIterationIsOverThatEndedWithoutAConnection() async throws {
+        let pool = try OwnPool(path: folder.file())
+        let bench = ConnectedBench(on: pool, in: folder)
+        try await bench.connect()
+        bench.completeEmptyCheckpoint(try await bench.stream())
+        try await bench.database.waitForFirstSync()
+        func resync() async throws {
+            try await bench.database.writeTransaction {
+                _ = try $0.execute(sql: "SELECT powersync_trigger_resync(0)", parameters: [])
+            }
+        }
+        await #expect(throws: PowerSyncError.self) { try await resync() }
+        pool.refuse(TestError(text: "gone"))
+        try await bench.database.disconnect()
+        pool.refuse(nil)
+        try await resync()
+        try await bench.database.disconnectAndClear(soft: true)
+        #expect(bench.status.hasSynced == false)
+        try await bench.database.close()
+    }
+
     // MARK: Pools of all kinds
 
     @Test func aPoolOfOneConnectionInMemoryServes() async throws {
