@@ -43,16 +43,7 @@ final class RequestedCheckpoint: CheckpointRequest {
     func waitForSync() async throws { try await progress.waitForSync(number) }
 
     func waitForSync(timeout: TimeInterval) async throws {
-        if hasSynced { return }
-        guard timeout > 0 else { throw CheckpointWaitError.timeout }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.waitForSync() }
-            group.addTask { [environment] in
-                try await environment.sleep(Duration(waiting: timeout))
-                throw CheckpointWaitError.timeout
-            }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        try await WaitLimit(timeout, late: CheckpointWaitError.timeout, sleep: environment.sleep)
+            .wait(unless: { hasSynced }) { try await self.waitForSync() }
     }
 }

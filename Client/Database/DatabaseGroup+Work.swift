@@ -91,8 +91,8 @@ extension DatabaseGroup {
         guard let appPool = database.member.appPool else {
             return try await opener.open { [weak self] tables in self?.changed(tables) }
         }
-        let pool = BorrowedPool(appPool)
         let (environment, logger) = (database.environment, database.logger)
+        let pool = BorrowedPool(appPool, sleep: environment.sleep)
         pool.follow { [weak self, weak pool] tables in
             guard let self, let pool else { return }
             self.tell(tables)

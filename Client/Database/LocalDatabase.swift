@@ -76,10 +76,12 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     func waitForStatus(
         timeout: TimeInterval?, until condition: @escaping @Sendable (any SyncStatusData) -> Bool
     ) async throws {
-        try await limited(to: timeout) {
-            _ = try await self.pool()
-            try await self.member.status.wait(until: condition)
-        }
+        // Before the time begins: opening has one of its own.
+        _ = try await pool()
+        let status = member.status
+        try await limited(
+            to: timeout, sleep: environment.sleep, unless: { condition(status.current) }
+        ) { try await status.wait(until: condition) }
     }
 
     // MARK: Opening and closing
@@ -204,6 +206,55 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
         try await use { pool in
             try await pool.read { ConnectionLease.lend($0, to: callback) }.get(loggingTo: logger)
         }
+    }
+
+    func writeLock<R>(
+        timeout: TimeInterval, callback: @Sendable @escaping (any ConnectionContext) throws -> R
+    ) async throws -> R {
+        try await use { pool in
+            try await lock(within: timeout) {
+                try await pool.writeIfFree(isCounted: true) { ConnectionLease.lend($0, to: callback) }
+            } waiting: { begin in
+                try await pool.write(isCounted: true) { connection in
+                    try begin()
+                    return ConnectionLease.lend(connection, to: callback)
+                }
+            }
+        }
+    }
+
+    func readLock<R>(
+        timeout: TimeInterval, callback: @Sendable @escaping (any ConnectionContext) throws -> R
+    ) async throws -> R {
+        try await use { pool in
+            try await lock(within: timeout) {
+                try await pool.readIfFree { ConnectionLease.lend($0, to: callback) }
+            } waiting: { begin in
+                try await pool.read { connection in
+                    try begin()
+                    return ConnectionLease.lend(connection, to: callback)
+                }
+            }
+        }
+    }
+
+    /// Lends a connection of open ones, unless they are in use for too long.
+    ///
+    /// - Parameters:
+    ///   - timeout: the time in seconds.
+    ///   - ifFree: lends one at once; returns nil if they are in use.
+    ///   - waiting: waits for one, and calls its argument when it has it.
+    /// - Returns: what the callback of the app returns.
+    /// - Throws: as ``writeLock(timeout:callback:)``.
+    private func lock<R>(
+        within timeout: TimeInterval, ifFree: () async throws -> Transferred<R>?,
+        waiting: @escaping @Sendable (_ begin: @escaping @Sendable () throws -> Void) async throws ->
+            Transferred<R>
+    ) async throws -> R {
+        let limit = LimitedLock(timeout, sleep: environment.sleep)
+        if timeout > 0 { return try await limit.run(waiting).get(loggingTo: logger) }
+        guard let outcome = try await ifFree() else { throw limit.late }
+        return try outcome.get(loggingTo: logger)
     }
 
     func watch<RowType>(options: WatchOptions<RowType>) throws -> AsyncThrowingStream<[RowType], any Error> {

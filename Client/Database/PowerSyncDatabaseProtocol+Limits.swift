@@ -10,35 +10,29 @@ import PowerSyncSystem
 extension PowerSyncDatabaseProtocol {
     /// Returns once all data was complete; at once if it was before.
     ///
-    /// - Parameter timeout: the longest time in seconds.
-    /// - Throws: `PowerSyncError` with the code `timedOut` when the time is over, with `closed` when the database is closed;
-    ///   `CancellationError`.
+    /// - Parameter timeout: as for ``waitForStatus(timeout:until:)``.
+    /// - Throws: as ``waitForStatus(timeout:until:)``.
     public func waitForFirstSync(timeout: TimeInterval) async throws {
-        try await limited(to: timeout) { try await self.waitForFirstSync() }
+        try await waitForStatus(timeout: timeout) { $0.hasSynced == true }
     }
 
     /// Returns once the data of a priority was complete; at once if it was before.
     ///
     /// - Parameters:
     ///   - priority: the priority.
-    ///   - timeout: the longest time in seconds.
-    /// - Throws: as ``waitForFirstSync(timeout:)``.
+    ///   - timeout: as for ``waitForStatus(timeout:until:)``.
+    /// - Throws: as ``waitForStatus(timeout:until:)``.
     public func waitForFirstSync(priority: BucketPriority, timeout: TimeInterval) async throws {
-        try await limited(to: timeout) { try await self.waitForFirstSync(priority: priority) }
+        try await waitForStatus(timeout: timeout) { $0.statusForPriority(priority).hasSynced == true }
     }
 
-    /// Runs a callback with the writing connection as `writeLock(callback:)`, unless that is in use for too long.
+    /// Runs a callback with the writing connection, unless that is in use for too long.
     ///
-    /// - Parameters:
-    ///   - timeout: how long to wait for the connection, in seconds; the callback itself may take any time.
-    ///   - callback: uses the connection.
-    /// - Returns: what the callback returns.
-    /// - Throws: `PowerSyncError` with the code `databaseBusy` when the time is over, before the callback has begun; what the
-    ///   callback throws; `CancellationError`.
+    /// A database of another making cannot be asked whether it is free: without a time it has a moment for that.
     public func writeLock<R>(
         timeout: TimeInterval, callback: @Sendable @escaping (any ConnectionContext) throws -> R
     ) async throws -> R {
-        try await LimitedLock(timeout).run { begin in
+        try await LimitedLock(timeout > 0 ? timeout : LimitedLock.moment).run { begin in
             try await self.writeLock {
                 try begin()
                 return try callback($0)
@@ -46,17 +40,13 @@ extension PowerSyncDatabaseProtocol {
         }
     }
 
-    /// Runs a callback with a reading connection as `readLock(callback:)`, unless all are in use for too long.
+    /// Runs a callback with a reading connection, unless all are in use for too long.
     ///
-    /// - Parameters:
-    ///   - timeout: how long to wait for a connection, in seconds; the callback itself may take any time.
-    ///   - callback: uses the connection.
-    /// - Returns: what the callback returns.
-    /// - Throws: as ``writeLock(timeout:callback:)``.
+    /// A database of another making cannot be asked whether one is free: without a time it has a moment for that.
     public func readLock<R>(
         timeout: TimeInterval, callback: @Sendable @escaping (any ConnectionContext) throws -> R
     ) async throws -> R {
-        try await LimitedLock(timeout).run { begin in
+        try await LimitedLock(timeout > 0 ? timeout : LimitedLock.moment).run { begin in
             try await self.readLock {
                 try begin()
                 return try callback($0)
@@ -64,27 +54,25 @@ extension PowerSyncDatabaseProtocol {
         }
     }
 
-    /// Runs a body, and cancels it when its time is over.
+    /// Waits for something, and gives up when its time is over.
     ///
     /// - Parameters:
-    ///   - timeout: the time in seconds; nil for no limit.
+    ///   - timeout: the time in seconds; nil for no limit, 0 or less asks once.
     ///   - what: what is waited for, for the error.
-    ///   - body: must end when it is cancelled.
-    /// - Throws: what the body throws; `PowerSyncError` with the code `timedOut`.
+    ///   - sleep: waits; throws `CancellationError`.
+    ///   - isSo: whether there is nothing to wait for; asked once, before, where there is a limit.
+    ///   - body: waits; must end when it is cancelled.
+    /// - Throws: what they throw; `PowerSyncError` with the code `timedOut`.
     package func limited(
         to timeout: TimeInterval?, waitingFor what: String = "what was waited for",
-        _ body: @escaping @Sendable () async throws -> Void
+        sleep: @escaping @Sendable (Duration) async throws -> Void = {
+            try await ContinuousClock().sleep(for: $0)
+        },
+        unless isSo: () async throws -> Bool, _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         guard let timeout else { return try await body() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
-                try await ContinuousClock().sleep(for: Duration(waiting: timeout))
-                throw PowerSyncError(.timedOut, detail: "\(what) has not come within \(timeout) seconds")
-            }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        let late = PowerSyncError(.timedOut, detail: "\(what) has not come within \(timeout) seconds")
+        try await WaitLimit(timeout, late: late, sleep: sleep).wait(unless: isSo, body)
     }
 }
 
@@ -101,6 +89,10 @@ final class LimitedLock: Sendable {
         // Safe because the child that made it is over when it is taken.
         let value: Value
     }
+
+    /// How long, in seconds, is waited for connections of others that are to be had at once or not at all: nobody can be
+    /// asked whether they are free.
+    static let moment: TimeInterval = 0.05
 
     private let timeout: TimeInterval
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -158,7 +150,10 @@ final class LimitedLock: Sendable {
         }
     }
 
-    private var late: PowerSyncError {
-        PowerSyncError(.databaseBusy, "The database was in use for \(timeout) seconds")
+    /// What is thrown when its time is over.
+    var late: PowerSyncError {
+        PowerSyncError(
+            .databaseBusy,
+            timeout > 0 ? "The database was in use for \(timeout) seconds" : "The database is in use")
     }
 }

@@ -70,13 +70,38 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// Waits until a condition on the status holds, at once if it does.
     ///
     /// - Parameters:
-    ///   - timeout: the longest time in seconds; nil for no limit.
+    ///   - timeout: the longest time in seconds, from the moment on at which the database is open; nil for no limit, 0 or
+    ///     less to look once.
     ///   - condition: looks at a status; must be quick and call nothing else.
     /// - Throws: `PowerSyncError` with the code `timedOut` when the time is over, with `closed` when the database is closed;
     ///   `CancellationError`.
     func waitForStatus(
         timeout: TimeInterval?, until condition: @escaping @Sendable (any SyncStatusData) -> Bool
     ) async throws
+
+    /// Runs a callback with the writing connection as `writeLock(callback:)`, unless that is in use for too long.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long to wait for the connection, in seconds, from the moment on at which the database is open; 0 or
+    ///     less to have it at once or not at all. The callback itself may take any time.
+    ///   - callback: uses the connection.
+    /// - Returns: what the callback returns.
+    /// - Throws: `PowerSyncError` with the code `databaseBusy` when the time is over, before the callback has begun; what the
+    ///   callback throws; `CancellationError`.
+    func writeLock<R>(
+        timeout: TimeInterval, callback: @Sendable @escaping (any ConnectionContext) throws -> R
+    ) async throws -> R
+
+    /// Runs a callback with a reading connection as `readLock(callback:)`, unless all are in use for too long.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long to wait for a connection, as for ``writeLock(timeout:callback:)``.
+    ///   - callback: uses the connection.
+    /// - Returns: what the callback returns.
+    /// - Throws: as ``writeLock(timeout:callback:)``.
+    func readLock<R>(
+        timeout: TimeInterval, callback: @Sendable @escaping (any ConnectionContext) throws -> R
+    ) async throws -> R
 
     /// Returns the version of the core, such as `0.5.3/swift`.
     func getPowerSyncVersion() async throws -> String
@@ -251,7 +276,7 @@ extension PowerSyncDatabaseProtocol {
     public func waitForStatus(
         timeout: TimeInterval?, until condition: @escaping @Sendable (any SyncStatusData) -> Bool
     ) async throws {
-        try await limited(to: timeout) {
+        try await limited(to: timeout, unless: { condition(currentStatus) }) {
             for await status in self.currentStatus.asFlow() where condition(status) { return }
             try Task.checkCancellation()
             throw PowerSyncError.closed

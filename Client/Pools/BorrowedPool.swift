@@ -17,9 +17,16 @@ final class BorrowedPool: ConnectionPool {
     }
 
     private let pool: any SQLiteConnectionPoolProtocol
+    private let sleep: @Sendable (Duration) async throws -> Void
     private let state = Lock(State())
 
-    init(_ pool: any SQLiteConnectionPoolProtocol) { self.pool = pool }
+    /// Stands on a pool; `sleep` waits, and throws `CancellationError`.
+    init(
+        _ pool: any SQLiteConnectionPoolProtocol, sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.pool = pool
+        self.sleep = sleep
+    }
 
     deinit { state.withLock { $0.following.take() }?.cancel() }
 
@@ -57,6 +64,42 @@ final class BorrowedPool: ConnectionPool {
         return try await pool.read { lease in
             let connection = try BorrowedConnection.of(lease.pointer)
             return try connection.lend { try body(connection) }
+        }
+    }
+
+    func writeIfFree<T: Sendable>(
+        isCounted: Bool, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T? {
+        try await lentInAMoment { [self] begin -> T in
+            try await write(isCounted: isCounted) { connection in
+                try begin()
+                return try body(connection)
+            }
+        }
+    }
+
+    func readIfFree<T: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T? {
+        try await lentInAMoment { [self] begin -> T in
+            try await read { connection in
+                try begin()
+                return try body(connection)
+            }
+        }
+    }
+
+    /// Waits a moment for a connection; returns nil if that was not enough.
+    private func lentInAMoment<T: Sendable>(
+        _ lock: @escaping @Sendable (_ begin: @escaping @Sendable () throws -> Void) async throws -> T
+    ) async throws -> T? {
+        let limit = LimitedLock(LimitedLock.moment, sleep: sleep)
+        do {
+            let value = try await limit.run(lock)
+            return value
+        } catch where limit.isOver {
+            // It has not begun, so this is the error of the limit.
+            return nil
         }
     }
 

@@ -23,6 +23,28 @@ package protocol ConnectionPool: AnyObject, Sendable {
         _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T
 
+    /// Runs `body` as ``write(isCounted:_:)`` if nobody has the connection or waits for it.
+    ///
+    /// A pool of the app's own cannot be asked for that, and has a moment to lend the connection.
+    ///
+    /// - Parameters:
+    ///   - isCounted: Whether the request shows in ``countedWrites``.
+    ///   - body: The work; the connection must not leave it.
+    /// - Returns: What `body` returns; nil if the connection is in use.
+    /// - Throws: As ``write(isCounted:_:)``.
+    func writeIfFree<T: Sendable>(
+        isCounted: Bool, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T?
+
+    /// Runs `body` as ``read(_:)`` if there is a connection that nobody has or waits for; see ``writeIfFree(isCounted:_:)``.
+    ///
+    /// - Parameter body: The work; the connection must not leave it.
+    /// - Returns: What `body` returns; nil if all connections are in use.
+    /// - Throws: As ``write(isCounted:_:)``.
+    func readIfFree<T: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T?
+
     /// Runs `body` while it has every connection to itself.
     ///
     /// - Parameter body: The work; the connections must not leave it.

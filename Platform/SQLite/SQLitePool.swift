@@ -113,6 +113,29 @@ package final class SQLitePool: Sendable {
         isCounted: Bool = false, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T {
         if isCounted { writes.countRequest() }
+        writes.beginUses(1)
+        return try await submitWrite(body)
+    }
+
+    /// Runs `body` as `write` if nobody has the writing connection or waits for it.
+    ///
+    /// - Parameters:
+    ///   - isCounted: Whether the request shows in ``countedWrites``.
+    ///   - body: The work; the connection must not leave it.
+    /// - Returns: What `body` returns; nil if the connection is in use.
+    /// - Throws: As `write`.
+    package func writeIfFree<T: Sendable>(
+        isCounted: Bool = false, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T? {
+        if isCounted { writes.countRequest() }
+        guard writes.beginUse(ifBelow: 1) else { return nil }
+        let value = try await submitWrite(body)
+        return value
+    }
+
+    private func submitWrite<T: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T {
         let updates = updates
         return try await submit(to: writes) { connection in
             let result = Result { try connection.lend { try body(connection) } }
@@ -140,7 +163,22 @@ package final class SQLitePool: Sendable {
         _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T {
         guard let reads else { return try await write(body) }
+        reads.beginUses(1)
         return try await submit(to: reads) { connection in try connection.lend { try body(connection) } }
+    }
+
+    /// Runs `body` as `read` if there is a reading connection that nobody has or waits for.
+    ///
+    /// - Parameter body: The work; the connection must not leave it.
+    /// - Returns: What `body` returns; nil if all are in use.
+    /// - Throws: As `write`.
+    package func readIfFree<T: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> T
+    ) async throws -> T? {
+        guard let reads else { return try await writeIfFree(body) }
+        guard reads.beginUse(ifBelow: readers.count) else { return nil }
+        let value = try await submit(to: reads) { connection in try connection.lend { try body(connection) } }
+        return value
     }
 
     /// Runs `body` while it has every connection to itself.
@@ -155,6 +193,8 @@ package final class SQLitePool: Sendable {
         let count = readers.count
         return try await write { writer in
             guard let reads else { return try body(writer, []) }
+            reads.beginUses(count)
+            defer { reads.endUses(count) }
             let parking = SQLiteParking()
             for _ in 0..<count where !reads.add({ parking.park($0) }) { throw closed }
             defer { parking.release() }
@@ -187,6 +227,7 @@ package final class SQLitePool: Sendable {
         await writer.finished()
     }
 
+    /// Lets a body wait for a connection, for which a use has begun.
     private func submit<T: Sendable>(
         to queue: SQLiteJobQueue, _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T {
@@ -194,14 +235,20 @@ package final class SQLitePool: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard request.wait(continuation) else {
+                    queue.endUses(1)
                     continuation.resume(throwing: CancellationError())
                     return
                 }
                 let isAccepted = queue.add(of: ObjectIdentifier(request)) { connection in
-                    guard let continuation = request.begin() else { return }
-                    continuation.resume(with: Result { try body(connection) })
+                    guard let continuation = request.begin() else { return queue.endUses(1) }
+                    let result = Result { try body(connection) }
+                    queue.endUses(1)
+                    continuation.resume(with: result)
                 }
-                if !isAccepted { request.begin()?.resume(throwing: closed) }
+                if !isAccepted {
+                    queue.endUses(1)
+                    request.begin()?.resume(throwing: closed)
+                }
                 // It may have been cancelled before it was there to be taken back.
                 if request.isCancelled { queue.remove(of: ObjectIdentifier(request)) }
             }

@@ -8,6 +8,8 @@ final class SQLiteJobQueue: Sendable {
         /// Without the work where it was taken.
         var jobs: [(owner: ObjectIdentifier?, job: Job?)] = []
         var next = 0
+        /// How many requests have a connection or wait for one.
+        var uses = 0
         var counted = 0
         var isClosed = false
     }
@@ -23,6 +25,21 @@ final class SQLiteJobQueue: Sendable {
     /// Counts a request for this queue, before it is added.
     func countRequest() { state.change(waking: .nobody) { $0.counted += 1 } }
 
+    /// Counts requests that want a connection each.
+    func beginUses(_ count: Int) { state.change(waking: .nobody) { $0.uses += count } }
+
+    /// Counts a request that wants a connection, unless so many have one or wait for one; false then.
+    func beginUse(ifBelow limit: Int) -> Bool {
+        state.change(waking: .nobody) { state in
+            guard state.uses < limit else { return false }
+            state.uses += 1
+            return true
+        }
+    }
+
+    /// Says that requests are over, before whoever has made them hears of it: the next one finds the connection free.
+    func endUses(_ count: Int) { state.change(waking: .nobody) { $0.uses -= count } }
+
     /// Adds work at the end; false if the queue is closed.
     func add(of owner: ObjectIdentifier? = nil, _ job: @escaping Job) -> Bool {
         state.change(waking: .one) { state in
@@ -32,11 +49,12 @@ final class SQLiteJobQueue: Sendable {
         }
     }
 
-    /// Takes work back that nobody wants any more: while all connections are busy it would be kept.
+    /// Takes work back that nobody wants any more, which ends its use: while all connections are busy it would be kept.
     func remove(of owner: ObjectIdentifier) {
         state.change(waking: .nobody) { state in
             if let index = state.jobs[state.next...].firstIndex(where: { $0.owner == owner }) {
                 state.jobs.remove(at: index)
+                state.uses -= 1
             }
         }
     }

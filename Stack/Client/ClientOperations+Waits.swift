@@ -14,30 +14,53 @@ extension ClientOperations {
                 (SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'last_applied_checkpoint_request_id'), 0)
         """
 
+    private static let isQueueEmpty = "SELECT NOT EXISTS (SELECT 1 FROM ps_crud)"
+
     /// Waits for a state.
     ///
     /// - Parameters:
     ///   - condition: the state.
-    ///   - timeout: how long at most, in seconds; nil for ever.
+    ///   - timeout: how long at most, in seconds; nil for ever, 0 to look once.
     ///   - begin: waits for what must be over before anything is looked at; that counts as waiting, too.
     /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `CancellationError`.
     func wait(
         for condition: ClientRequest.Condition, timeout: Double?,
         after begin: @escaping @Sendable () async throws -> Void = {}
     ) async throws {
-        try await database.limited(to: timeout, waitingFor: condition.name) {
+        let asksOnce = timeout == 0
+        let isSo: @Sendable () async throws -> Bool = {
+            guard asksOnce else { return false }
+            // As all that looks: behind the changes that came before.
+            try await begin()
+            return try await self.isSo(condition)
+        }
+        try await database.limited(to: timeout, waitingFor: condition.name, unless: isSo) {
             try await begin()
             try await wait(for: condition)
         }
     }
 
+    private func isSo(_ condition: ClientRequest.Condition) async throws -> Bool {
+        switch condition {
+        case .firstSync: hasSynced(nil, in: database.currentStatus)
+        case .stream(let stream): hasSynced(stream, in: database.currentStatus)
+        case .queueEmpty: try await database.get(Self.isQueueEmpty) { try $0.getBoolean(index: 0) }
+        case .upToDate: try await isUpToDate()
+        }
+    }
+
+    /// Whether the data of a stream was complete once; all data for nil.
+    private func hasSynced(_ stream: ClientStream?, in status: any SyncStatusData) -> Bool {
+        guard let stream else { return status.hasSynced == true }
+        let reference = self.reference(stream)
+        return status.forStream(stream: reference)?.subscription.hasSynced == true
+    }
+
     private func wait(for condition: ClientRequest.Condition) async throws {
         switch condition {
-        case .firstSync: try await waitForStatus { $0.hasSynced == true }
-        case .stream(let stream):
-            let wanted = self.reference(stream)
-            try await waitForStatus { $0.forStream(stream: wanted)?.subscription.hasSynced == true }
-        case .queueEmpty: try await waitForQuery("SELECT NOT EXISTS (SELECT 1 FROM ps_crud)")
+        case .firstSync: try await waitForStatus { hasSynced(nil, in: $0) }
+        case .stream(let stream): try await waitForStatus { hasSynced(stream, in: $0) }
+        case .queueEmpty: try await waitForQuery(Self.isQueueEmpty)
         case .upToDate: try await waitUntilUpToDate()
         }
     }
@@ -59,6 +82,13 @@ extension ClientOperations {
             options: WatchOptions(sql: sql, throttle: 0, mapper: { try $0.getBoolean(index: 0) }))
     }
 
+    /// Whether nothing is left to upload, the open stream has brought a checkpoint, and all that it announced is applied.
+    private func isUpToDate() async throws -> Bool {
+        guard checkpoints.isCurrent else { return false }
+        let isUploaded = try await database.get(Self.isUploaded) { try $0.getBoolean(index: 0) }
+        return isUploaded && checkpoints.isCurrent
+    }
+
     /// Waits until nothing is left to upload, the open stream has brought a checkpoint, and all that it announced is
     /// applied, what was written here included.
     ///
@@ -78,9 +108,7 @@ extension ClientOperations {
             }
             defer { group.cancelAll() }
             for await _ in signs {
-                guard checkpoints.isCurrent else { continue }
-                let isUploaded = try await database.get(Self.isUploaded) { try $0.getBoolean(index: 0) }
-                if isUploaded, checkpoints.isCurrent { return }
+                if try await isUpToDate() { return }
             }
             // What ended the signs: an error of the database, which the group throws, or the end of this task.
             group.cancelAll()

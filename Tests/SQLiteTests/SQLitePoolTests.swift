@@ -152,6 +152,53 @@ struct SQLitePoolTests {
         await pool.close()
     }
 
+    /// Also right behind a request that was awaited, whose thread may not rest yet.
+    @Test func whoeverAsksForAFreeConnectionGetsOneThatNobodyHas() async throws {
+        for number in 0..<500 {
+            try await pool.write { try $0.run("INSERT INTO t VALUES (1)") }
+            let changes = try await pool.writeIfFree { connection in
+                try connection.run("INSERT INTO t VALUES (2)")
+                return connection.changes
+            }
+            #expect(changes == 1)
+            #expect(try await count() == Int64(2 * number + 2))
+            _ = try await pool.all { _, readers in readers.count }
+            let read = try await pool.readIfFree { try $0.one("SELECT count(*) FROM t") { $0.int64(0) } }
+            #expect(read == Int64(2 * number + 2))
+        }
+        await pool.close()
+        await #expect(throws: SQLiteError.self) { try await pool.writeIfFree { _ in } }
+    }
+
+    @Test func whoeverAsksForAFreeConnectionWaitsForNobody() async throws {
+        let (writer, readers, last) = (BlockingGate(), BlockingGate(), BlockingGate())
+        defer {
+            for gate in [writer, readers, last] { gate.open() }
+        }
+        let writing = Task { [pool] in try await pool.write { _ in writer.wait() } }
+        let reading = (0..<2).map { _ in Task { [pool] in try await pool.read { _ in readers.wait() } } }
+        try await wait(for: "three to be in use") { writer.arrivals == 1 && readers.arrivals == 2 }
+        // One that was cancelled waits no more.
+        let waiting = Task { [pool] in try await pool.write { _ in } }
+        try await wait(for: "it to wait") { pool.waitingWrites == 1 }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(try await pool.writeIfFree { _ in 1 } == nil)
+        #expect(try await pool.readIfFree { _ in 1 } == 1)
+        let third = Task { [pool] in try await pool.read { _ in last.wait() } }
+        try await wait(for: "the third to be in use") { last.arrivals == 1 }
+        #expect(try await pool.readIfFree { _ in 1 } == nil)
+        last.open()
+        try await third.value
+        #expect(try await pool.readIfFree { _ in 1 } == 1)
+        readers.open()
+        for task in reading { try await task.value }
+        writer.open()
+        try await writing.value
+        #expect(try await pool.writeIfFree { _ in 1 } == 1)
+        await pool.close()
+    }
+
     /// Who asks again and again while all readers are busy leaves nothing behind.
     @Test func whatWasCancelledIsNotKept() async throws {
         let gate = BlockingGate()

@@ -335,6 +335,18 @@ struct ClientRunTests {
         }
     }
 
+    @Test(arguments: [("queue-empty", true), ("first-sync", false), ("up-to-date", false)])
+    func aWaitWithoutTimeLooksOnce(state: String, isSo: Bool) async throws {
+        try await with { client in
+            for (id, limit) in [(1, "0"), (2, "0.0")] {
+                let answer = try await client.ask(
+                    #"{"id":\#(id),"op":"wait","for":"\#(state)","timeout":\#(limit)}"#)
+                #expect(answer["ok"] == .bool(isSo))
+                #expect(answer["code"] == (isSo ? nil : JSON.string("timedOut")))
+            }
+        }
+    }
+
     @Test func soManyWaitsAreOpenAndNoMore() async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
         let client = try DrivenClient(Self.options(folder.path + "/c.db"))

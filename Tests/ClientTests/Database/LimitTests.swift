@@ -1,4 +1,5 @@
 import Dispatch
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -52,6 +53,71 @@ struct LimitTests {
         let waiting = Task { try await bench.database.waitForFirstSync(timeout: 3600) }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
+        try await bench.database.close()
+    }
+
+    /// Which of two that are over at once comes first nobody knows, so many tries.
+    @Test func whatIsSoAlreadyNeedsNoTime() async throws {
+        let bench = try ConnectedBench()
+        // Opening is no part of the time.
+        try await bench.database.waitForStatus(timeout: 0) { $0.hasSynced == false }
+        try await bench.connect()
+        bench.completeEmptyCheckpoint(try await bench.stream())
+        try await bench.database.waitForFirstSync()
+        for limit in [0.0, -1, -Double.infinity, .nan] {
+            for _ in 0..<100 {
+                try await bench.database.waitForFirstSync(timeout: limit)
+                try await bench.database.waitForFirstSync(priority: BucketPriority(3), timeout: limit)
+                try await bench.database.waitForStatus(timeout: limit) { $0.connected }
+            }
+            #expect(
+                await code { try await bench.database.waitForStatus(timeout: limit) { $0.uploading } }
+                    == .timedOut)
+        }
+        try await bench.database.close()
+        #expect(await code { try await bench.database.waitForFirstSync(timeout: 0) } == .closed)
+    }
+
+    @Test func aLimitOfNothingAsksOnceAndDoesNotWait() async throws {
+        let (asked, waited) = (Lock(0), Lock(0))
+        let late = PowerSyncError(.timedOut)
+        for limit in [0.0, -1, .nan] {
+            let error = await code {
+                try await WaitLimit(limit, late: late, sleep: { _ in }).wait(
+                    unless: {
+                        asked.withLock { $0 += 1 }
+                        return false
+                    },
+                    { waited.withLock { $0 += 1 } })
+            }
+            #expect(error == .timedOut)
+        }
+        #expect(asked.withLock { $0 } == 3 && waited.withLock { $0 } == 0)
+        try await WaitLimit(0, late: late).wait(unless: { true }, {})
+    }
+
+    @Test func whatComesWithTheEndOfTheTimeHasCome() async throws {
+        let (clock, gate) = (SteppedClock(), Gate())
+        let late = PowerSyncError(.timedOut)
+        let waiting = Task {
+            try await WaitLimit(1, late: late, sleep: clock.environment.sleep).wait(unless: { false }) {
+                // As what was there before it could be cancelled.
+                await gate.pass()
+            }
+        }
+        try await wait(for: "it to wait") { gate.arrivals == 1 && !clock.waiting.isEmpty }
+        clock.advance(by: .seconds(1))
+        gate.open()
+        try await wait(forEndOf: waiting)
+    }
+
+    @Test func theTimeOfAWaitIsThatOfTheClock() async throws {
+        let clock = SteppedClock()
+        let bench = try ConnectedBench(environment: clock.environment)
+        let waiting = Task { try await bench.database.waitForFirstSync(timeout: 7) }
+        try await wait(for: "it to wait") { clock.waiting.contains(.seconds(7)) }
+        clock.advance(by: .seconds(7))
+        #expect(await code { try await wait(forEndOf: waiting) } == .timedOut)
         try await bench.database.close()
     }
 
@@ -197,6 +263,67 @@ struct LimitTests {
         #expect(changed == 0)
         // What was given up does not run later: the writer has passed it by now.
         #expect(!ran.withLock { $0 })
+        try await test.database.close()
+    }
+
+    /// Which of two that are over at once comes first nobody knows, so many tries.
+    @Test func aLockThatNobodyHasNeedsNoTime() async throws {
+        for name in ["test.db", ":memory:"] {
+            // The first one opens the database as well.
+            let test = try TestDatabase(name: name)
+            for number in 1...500 {
+                let limit = number % 2 == 0 ? 0.0 : -1
+                try await test.database.writeLock(timeout: limit) { _ in }
+                let one = try await test.database.readLock(timeout: limit) {
+                    try $0.get(sql: "SELECT 1", parameters: []) { try $0.getInt(index: 0) }
+                }
+                #expect(one == 1)
+            }
+            try await test.database.close()
+            #expect(await code { try await test.database.writeLock(timeout: 0) { _ in } } == .closed)
+        }
+    }
+
+    @Test func aLockWithoutTimeWaitsForNobody() async throws {
+        let test = try TestDatabase()
+        let database = test.database
+        _ = try await test.count("users")
+        let (writer, readers) = (BlockingGate(), BlockingGate())
+        let writing = Task { try await database.writeLock { _ in writer.wait() } }
+        let reading = (0..<4).map { _ in Task { try await database.readLock { _ in readers.wait() } } }
+        defer {
+            writer.open()
+            readers.open()
+        }
+        try await wait(for: "all connections to be held") { writer.arrivals == 1 && readers.arrivals == 4 }
+        let ran = Lock(0)
+        let run: @Sendable (any ConnectionContext) throws -> Void = { _ in ran.withLock { $0 += 1 } }
+        #expect(await code { try await database.writeLock(timeout: 0, callback: run) } == .databaseBusy)
+        #expect(await code { try await database.readLock(timeout: 0, callback: run) } == .databaseBusy)
+        readers.open()
+        for task in reading { try await task.value }
+        try await database.readLock(timeout: 0, callback: run)
+        #expect(await code { try await database.writeLock(timeout: .nan, callback: run) } == .databaseBusy)
+        writer.open()
+        try await writing.value
+        try await database.writeLock(timeout: 0, callback: run)
+        #expect(ran.withLock { $0 } == 2)
+        try await test.database.close()
+    }
+
+    /// Its time is that of the connection alone.
+    @Test func openingIsNoPartOfTheTimeOfALock() async throws {
+        let clock = SteppedClock()
+        let folder = try TemporaryDirectory()
+        let other = try SQLiteConnection(path: folder.file())
+        try other.execute("CREATE TABLE plain (id); BEGIN IMMEDIATE; INSERT INTO plain VALUES (1)")
+        let test = try TestDatabase(folder: folder, environment: clock.environment)
+        let writing = Task { try await test.database.writeLock(timeout: 0.001) { _ in } }
+        try await wait(for: "the first failure in the log") { test.log.has("in use") }
+        try await wait(for: "another try to be waited for") { !clock.waiting.isEmpty }
+        other.close()
+        clock.advance(by: .milliseconds(100))
+        try await wait(forEndOf: writing)
         try await test.database.close()
     }
 

@@ -297,6 +297,34 @@ struct BorrowedPoolTests {
         try await bench.database.close()
     }
 
+    /// Nobody can ask such a pool whether it is free.
+    @Test func aLockWithoutTimeWaitsAMomentForAPool() async throws {
+        let (clock, pool) = (SteppedClock(), try OwnPool(path: folder.file()))
+        let bench = ConnectedBench(on: pool, in: folder, environment: clock.environment)
+        let database = bench.database
+        _ = try await bench.users()
+        // The clock stands still: what is free is lent in no time.
+        try await database.writeLock(timeout: 0) { _ in }
+        try await database.readLock(timeout: 0) { _ in }
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let holding = Task { try await pool.write { _ in gate.wait() } }
+        try await wait(for: "the app to hold the connection") { gate.arrivals == 1 }
+        let ran = Lock(false)
+        let writing = Task {
+            try await database.writeLock(timeout: 0) { _ in ran.withLock { $0 = true } }
+        }
+        try await wait(for: "the moment") { !clock.waiting.isEmpty }
+        clock.advance(by: .seconds(1))
+        try await wait(for: "its end") { clock.waiting.isEmpty }
+        gate.open()
+        try await holding.value
+        let error = await #expect(throws: PowerSyncError.self) { try await wait(forEndOf: writing) }
+        #expect(error?.code == .databaseBusy)
+        #expect(!ran.withLock { $0 })
+        try await database.close()
+    }
+
     // MARK: Pools of all kinds
 
     @Test func aPoolOfOneConnectionInMemoryServes() async throws {
