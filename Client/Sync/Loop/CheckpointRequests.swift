@@ -93,7 +93,10 @@ struct CheckpointRequests: Sendable {
         guard try await progress.state.wait(until: { $0.seed != .waiting }).seed == .answered else {
             return nil
         }
-        return try await send(nextOf: clientID, id: database.write { try $0.nextCheckpointRequest() })
+        let id = try await database.write { try $0.nextCheckpointRequest() }
+        let answer = try await send(CheckpointRequestBody(clientID: clientID, id: id))
+        try await takeIn(answer, to: id)
+        return answer
     }
 
     /// Asks for a checkpoint on behalf of the app, and waits as long as the service cannot be reached.
@@ -134,17 +137,11 @@ struct CheckpointRequests: Sendable {
             guard state.session == session else { throw CheckpointRequestError.notConnecting }
             guard state.seed == .answered else { throw CheckpointRequestError.instanceNotSupported }
             do {
-                let known = id
-                let (clientID, next) = try await database.write { store in
-                    // A pool of the app's own may come to it long after it was given up.
-                    if isOver { throw CheckpointRequestError.notConnecting }
-                    return (
-                        try CoreExtension.of(store.connection).clientID(),
-                        try known ?? store.nextCheckpointRequest()
-                    )
-                }
-                id = next
-                return try await send(nextOf: clientID, id: next)
+                let request = try await lasting { try await allocate(id) }
+                id = request.id
+                let answer = try await send(request)
+                try await lasting { try await takeIn(answer, to: request.id) }
+                return answer
             } catch {
                 try Task.checkCancellation()
                 // Whatever fails behind the end of the session fails for that.
@@ -171,18 +168,36 @@ struct CheckpointRequests: Sendable {
     /// As long as it is not, nothing is cleared: asked within a transaction, it tells for all of that.
     private var isOver: Bool { progress.state.current.session != session }
 
-    /// Sends a request with an id that was just allocated; returns the id that the service will show.
-    private func send(nextOf clientID: String, id: Int64) async throws -> Int64 {
-        let answer = try await send(CheckpointRequestBody(clientID: clientID, id: id))
-        if answer > id {
-            // Somebody else counts for this client: later ids must be above what the service has stored.
-            try await database.write { store in
-                if !isOver, try store.currentCheckpointRequest() ?? 0 < answer {
-                    try store.seedCheckpointRequest(answer)
-                }
+    /// Returns a request with the next id, or with one that was allocated for it before.
+    private func allocate(_ known: Int64?) async throws -> CheckpointRequestBody {
+        try await database.write { store in
+            // A pool of the app's own may come to it long after it was given up.
+            if isOver { throw CheckpointRequestError.notConnecting }
+            return CheckpointRequestBody(
+                clientID: try CoreExtension.of(store.connection).clientID(),
+                id: try known ?? store.nextCheckpointRequest())
+        }
+    }
+
+    /// Takes in the answer to a request with an id that was just allocated.
+    private func takeIn(_ answer: Int64, to id: Int64) async throws {
+        guard answer > id else { return }
+        // Somebody else counts for this client: later ids must be above what the service has stored.
+        try await database.write { store in
+            if !isOver, try store.currentCheckpointRequest() ?? 0 < answer {
+                try store.seedCheckpointRequest(answer)
             }
         }
-        return answer
+    }
+
+    /// Does something whose failure no other try mends, and that is to be told at once: an error of the database, also of
+    /// a pool of the app's own, of whatever type.
+    private func lasting<T>(_ body: () async throws -> T) async throws -> T {
+        do {
+            return try await body()
+        } catch {
+            throw Self.shown(error)
+        }
     }
 
     private func send(_ request: CheckpointRequestBody) async throws -> Int64 {
@@ -214,7 +229,7 @@ struct CheckpointRequests: Sendable {
     /// Whether a request that failed is worth another try without anybody doing something about it.
     private static func isTemporary(_ error: any Error) -> Bool {
         switch error {
-        case is CheckpointRequestError, is SQLiteError: false
+        case is CheckpointRequestError: false
         case let error as SyncError:
             // 401: the next try brings new credentials.
             error.status.map { [401, 408, 429].contains($0) || $0 >= 500 } ?? true

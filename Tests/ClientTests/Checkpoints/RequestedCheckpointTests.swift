@@ -428,6 +428,42 @@ struct RequestedCheckpointTests {
         try await bench.close()
     }
 
+    /// Before the request is sent, or when its answer is to be stored.
+    @Test(arguments: [true, false])
+    func anErrorOfTheDatabaseEndsARequest(isBeforeSending: Bool) async throws {
+        let failure = TestError(text: "of the pool")
+        let (folder, clock, count) = (try TemporaryDirectory(), SteppedClock(), Lock(0))
+        let pool = try OwnPool(path: folder.file())
+        let transport = ScriptedTransport(
+            answers: [.checkpointRequest(1), .checkpointRequest(500)],
+            whileSending: {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == 2 { pool.refuse(failure) }
+            })
+        let client = ConnectedBench(
+            on: pool, in: folder, transport: transport, environment: clock.environment)
+        let bench = Bench(client, on: clock)
+        try await bench.connect()
+        try await wait(for: "the connection and the first request") {
+            let progress = bench.database.group.status.progress
+            return client.status.connected && progress.state.current.seed == .answered
+        }
+        if isBeforeSending { pool.refuse(failure) }
+        let thrown = await error(of: Task { try await bench.database.requestCheckpoint() })
+        guard case CheckpointRequestError.operationFailed(_, let cause)? = thrown as? CheckpointRequestError
+        else {
+            Issue.record("\(String(describing: thrown))")
+            return
+        }
+        #expect(cause as? TestError == failure)
+        #expect(try bench.ids == (isBeforeSending ? ["1"] : ["1", "2"]))
+        pool.refuse(nil)
+        try await bench.close()
+    }
+
     // MARK: The end of syncing
 
     /// What a request can wait for.
