@@ -18,7 +18,7 @@ package final class SQLiteConnection {
     private let ownsPointer: Bool
     let hooks = SQLiteHooks()
     private var statements: [ObjectIdentifier: WeakStatement] = [:]
-    private var cache: [String: SQLiteStatement] = [:]
+    private var cache: [StatementKey: SQLiteStatement] = [:]
     private var uses: UInt64 = 0
     private let cacheLimit = 256
     /// How many bytes of SQL `prepare` has handed to SQLite: what tests count instead of time.
@@ -244,9 +244,10 @@ package final class SQLiteConnection {
     func cached(_ sql: String, ignoringRest: Bool = false) throws(SQLiteError) -> SQLiteStatement {
         try checkOpen(sql)
         uses += 1
+        let key = StatementKey(sql)
         // A statement that is running further up the stack is left alone, and what follows the first one of a text
         // is ignored only for those who want that.
-        if let statement = cache[sql], !statement.isInUse, ignoringRest || !statement.hasRest {
+        if let statement = cache[key], !statement.isInUse, ignoringRest || !statement.hasRest {
             statement.isInUse = true
             statement.lastUse = uses
             return statement
@@ -254,7 +255,7 @@ package final class SQLiteConnection {
         let statement = try prepare(sql, ignoringRest: ignoringRest)
         statement.isInUse = true
         statement.lastUse = uses
-        if cache[sql] == nil { cache[sql] = statement }
+        if cache[key] == nil { cache[key] = statement }
         if cache.count > cacheLimit { evict() }
         return statement
     }

@@ -128,6 +128,27 @@ struct SQLiteConnectionTests {
         #expect(try connection.query("SELECT * FROM t") { $0.count } == [2])
     }
 
+    @Test(arguments: [
+        ("\u{e9}", "e\u{301}"), ("K", "\u{212A}"), ("a\u{323}\u{307}", "a\u{307}\u{323}"),
+    ])
+    func textsThatAreOnlySpelledAlikeAreTwoStatements(_ first: String, _ second: String) throws {
+        #expect(first == second, "to Swift they are one")
+        for text in [first, second, first] {
+            let bytes = try connection.one("SELECT hex('\(text)')") { $0.string(0) }
+            #expect(bytes == text.utf8.map { String($0, radix: 16, uppercase: true) }.joined())
+        }
+    }
+
+    @Test(arguments: ["", String(repeating: "é", count: 40)])
+    func aTextIsCompiledOnceWhereverItLies(_ text: String) throws {
+        let bytes = Array("SELECT '\(text)'".utf8)
+        let before = connection.compiledBytes
+        for _ in 0..<3 {
+            #expect(try connection.one(String(decoding: bytes, as: UTF8.self)) { $0.string(0) } == text)
+        }
+        #expect(connection.compiledBytes - before == bytes.count)
+    }
+
     @Test func closingFinalisesStatementsAndEndsTheirUse() throws {
         let database = try TemporaryDatabase()
         let file = try SQLiteConnection(path: database.path)
