@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -32,7 +34,7 @@ enum DatabaseLocation: Sendable {
             self = .memory
         } else if name.isEmpty {
             throw PowerSyncError(.invalidArgument, "A database needs a file name")
-        } else if name.hasPrefix("/") {
+        } else if Self.isAbsolute(name) {
             self = .file(path: name, resolved: Self.resolved(name))
         } else {
             let path = try Self.defaultDirectory(environment) + "/" + name
@@ -42,7 +44,7 @@ enum DatabaseLocation: Sendable {
 
     private static func defaultDirectory(_ environment: [String: String]) throws(PowerSyncError) -> String {
         if let directory = environment[directoryVariable], !directory.isEmpty {
-            guard directory.hasPrefix("/") else {
+            guard isAbsolute(directory) else {
                 throw PowerSyncError(.invalidArgument, "\(directoryVariable) has to be an absolute path")
             }
             return directory
@@ -58,6 +60,9 @@ enum DatabaseLocation: Sendable {
                 .appendingPathComponent("databases").path
         #endif
     }
+
+    /// By bytes: to `Character` a slash and a combining mark behind it are one.
+    private static func isAbsolute(_ path: String) -> Bool { path.utf8.first == UInt8(ascii: "/") }
 
     /// How many symbolic links of a path are followed: those that lead to each other would never end.
     private static let longestChain = 40
@@ -82,7 +87,7 @@ enum DatabaseLocation: Sendable {
                     continue
                 }
                 links += 1
-                if target.utf8.first == UInt8(ascii: "/") { found = [] }
+                if Self.isAbsolute(target) { found = [] }
                 rest += Self.parts(target)
             }
         }
@@ -106,12 +111,21 @@ enum DatabaseLocation: Sendable {
 }
 
 extension DatabaseLocation: Hashable {
-    /// Whether both are the same place, however it is spelled.
+    #if canImport(Darwin)
+        /// A path as the system tells files apart: "é" as one scalar and as two name one file there.
+        private typealias PathKey = String
+    #else
+        /// A path as the system tells files apart: by its bytes.
+        private typealias PathKey = ExactText
+    #endif
+
+    /// Whether both are the same place, however the way there is written.
     static func == (left: DatabaseLocation, right: DatabaseLocation) -> Bool {
         switch (left, right) {
         case (.memory, .memory): true
-        case (.file(_, let left), .file(_, let right)): left == right
-        case (.pool(let left), .pool(let right)): left == right
+        case (.file(_, let left), .file(_, let right)): PathKey(left) == PathKey(right)
+        // An app may name its users so, whom a service tells apart by bytes.
+        case (.pool(let left), .pool(let right)): ExactText(left) == ExactText(right)
         default: false
         }
     }
@@ -119,10 +133,10 @@ extension DatabaseLocation: Hashable {
     func hash(into hasher: inout Hasher) {
         switch self {
         case .memory: hasher.combine(0)
-        case .file(_, let resolved): hasher.combine(resolved)
+        case .file(_, let resolved): hasher.combine(PathKey(resolved))
         case .pool(let identifier):
             hasher.combine(1)
-            hasher.combine(identifier)
+            hasher.combine(ExactText(identifier))
         }
     }
 }

@@ -93,6 +93,37 @@ struct DatabaseLocationTests {
         #expect(try DatabaseLocation(named: folder.file("a/x.db")).resolved?.hasSuffix("/x.db") == true)
     }
 
+    #if !canImport(Darwin)
+        /// So it is for the system; file systems of Apple take two spellings of a character for one.
+        @Test(arguments: [("caf\u{e9}.db", "cafe\u{301}.db"), ("K.db", "\u{212A}.db")])
+        func namesThatAreOnlySpelledAlikeAreTwoFiles(_ first: String, _ second: String) async throws {
+            let folder = try TemporaryDirectory()
+            let locations = try [first, second].map { try DatabaseLocation(named: folder.file($0)) }
+            #expect(Set(locations).count == 2)
+            let a = try TestDatabase(folder: folder, name: first)
+            let b = try TestDatabase(folder: folder, name: second)
+            try await a.insertUser("A")
+            #expect(try await b.count("users") == 0)
+            try await a.database.close()
+            try await b.database.close()
+            for location in locations {
+                let path = try #require(location.files.first)
+                #expect(FileManager.default.fileExists(atPath: path))
+            }
+        }
+    #endif
+
+    @Test func identifiersThatAreOnlySpelledAlikeAreTwoDatabases() {
+        let locations = ["\u{e9}", "e\u{301}", "K", "\u{212A}"].map { DatabaseLocation.pool(identifier: $0) }
+        #expect(Set(locations).count == 4)
+    }
+
+    @Test func aPathIsAbsoluteWhateverComesBehindItsSlash() throws {
+        let environment = ["POWERSYNC_DATA_DIR": "relative"]
+        let location = try DatabaseLocation(named: "/\u{301}x.db", environment: environment)
+        #expect(location.resolved == "/\u{301}x.db")
+    }
+
     @Test func memoryIsNoFile() throws {
         #expect(try DatabaseLocation(named: ":memory:") == .memory)
         #expect(try DatabaseLocation(named: ":memory:").files.isEmpty)
