@@ -52,8 +52,12 @@ final class BorrowedPool: ConnectionPool {
     ) async throws -> T {
         if isCounted { state.withLock { $0.countedWrites += 1 } }
         try checkOpen()
-        return try await pool.write { [self] lease in
-            try use(writer: try BorrowedConnection.of(lease.pointer), body)
+        let turn = BorrowedTurn<T>()
+        return try await turn.run { [self] in
+            try await pool.write { [self] lease in
+                try turn.begin()
+                return try use(writer: try BorrowedConnection.of(lease.pointer), body)
+            }
         }
     }
 
@@ -61,9 +65,13 @@ final class BorrowedPool: ConnectionPool {
         _ body: @escaping @Sendable (SQLiteConnection) throws -> T
     ) async throws -> T {
         try checkOpen()
-        return try await pool.read { lease in
-            let connection = try BorrowedConnection.of(lease.pointer)
-            return try connection.lend { try body(connection) }
+        let turn = BorrowedTurn<T>()
+        return try await turn.run { [pool] in
+            try await pool.read { lease in
+                try turn.begin()
+                let connection = try BorrowedConnection.of(lease.pointer)
+                return try connection.lend { try body(connection) }
+            }
         }
     }
 
@@ -107,9 +115,13 @@ final class BorrowedPool: ConnectionPool {
         _ body: @escaping @Sendable (_ writer: SQLiteConnection, _ readers: [SQLiteConnection]) throws -> T
     ) async throws -> T {
         try checkOpen()
-        return try await pool.withAllConnections { [self] writer, readers in
-            let readers = try readers.map { try BorrowedConnection.of($0.pointer) }
-            return try use(writer: try BorrowedConnection.of(writer.pointer)) { try body($0, readers) }
+        let turn = BorrowedTurn<T>()
+        return try await turn.run { [self] in
+            try await pool.withAllConnections { [self] writer, readers in
+                try turn.begin()
+                let readers = try readers.map { try BorrowedConnection.of($0.pointer) }
+                return try use(writer: try BorrowedConnection.of(writer.pointer)) { try body($0, readers) }
+            }
         }
     }
 

@@ -22,6 +22,9 @@ public protocol SQLiteConnectionPoolProtocol: Sendable {
     var tableUpdates: AsyncStream<Set<String>> { get }
 
     /// Runs a callback with a connection to read from, which sees all that was committed before.
+    ///
+    /// Its task is cancelled when nobody waits for the callback any more. A pool may run it all the same: it throws
+    /// `CancellationError` then. So it is for the other two calls.
     func read<T: Sendable>(
         onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
     ) async throws -> T

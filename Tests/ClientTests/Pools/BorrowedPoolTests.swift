@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PowerSyncSQLite
 import PowerSyncSystem
@@ -323,6 +324,96 @@ struct BorrowedPoolTests {
         #expect(error?.code == .databaseBusy)
         #expect(!ran.withLock { $0 })
         try await database.close()
+    }
+
+    // MARK: Waiting
+
+    /// A pool whose connection that writes is in use until the test lets it go.
+    private final class HeldPool: Sendable {
+        let pool: OwnPool
+        private let release: DispatchSemaphore
+        private let holder: Task<Void, any Error>
+
+        init(_ pool: OwnPool) async throws {
+            let (held, release) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            self.pool = pool
+            self.release = release
+            holder = Task {
+                try await pool.write { _ in
+                    held.signal()
+                    release.wait()
+                }
+            }
+            try await wait(for: "the connection to be held") { held.wait(timeout: .now()) == .success }
+        }
+
+        deinit { release.signal() }
+
+        /// Lets the connection go, and waits until the pool has come to what was asked for before.
+        func letGo() async throws {
+            release.signal()
+            try await holder.value
+            try await pool.own("SELECT 1")
+        }
+    }
+
+    @Test func aLockIsWaitedForNoLongerThanItsTimeWhateverThePoolDoes() async throws {
+        let pool = try OwnPool(path: folder.file())
+        let bench = ConnectedBench(on: pool, in: folder)
+        #expect(try await bench.users() == [])
+        let held = try await HeldPool(pool)
+        let ran = Lock(false)
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await bench.database.writeLock(timeout: 0.01) { _ in ran.withLock { $0 = true } }
+        }
+        #expect(error?.code == .databaseBusy)
+        try await held.letGo()
+        #expect(!ran.withLock { $0 }, "what was given up does not run later")
+        try await bench.database.close()
+    }
+
+    enum Access: CaseIterable { case write, read, all }
+
+    @Test(arguments: Access.allCases)
+    func whoeverWaitsIsCancelledWhateverThePoolDoes(_ access: Access) async throws {
+        let pool = try OwnPool(path: folder.file(), readers: 0)
+        let bench = ConnectedBench(on: pool, in: folder)
+        let borrowed = try await bench.database.pool()
+        let held = try await HeldPool(pool)
+        let ran = Lock(false)
+        let waiting = Task {
+            let run: @Sendable () -> Void = { ran.withLock { $0 = true } }
+            switch access {
+            case .write: try await borrowed.write { _ in run() }
+            case .read: try await borrowed.read { _ in run() }
+            case .all: try await borrowed.all { _, _ in run() }
+            }
+        }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        try await held.letGo()
+        #expect(!ran.withLock { $0 })
+        try await bench.database.close()
+    }
+
+    @Test func whatRunsIsNotCancelled() async throws {
+        let pool = try OwnPool(path: folder.file())
+        let bench = ConnectedBench(on: pool, in: folder)
+        let borrowed = try await bench.database.pool()
+        let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let running = Task {
+            try await borrowed.write { _ in
+                begun.signal()
+                end.wait()
+                return 1
+            }
+        }
+        defer { end.signal() }
+        try await wait(for: "it to begin") { begun.wait(timeout: .now()) == .success }
+        running.cancel()
+        end.signal()
+        #expect(try await running.value == 1)
+        try await bench.database.close()
     }
 
     // MARK: Pools of all kinds
