@@ -3,7 +3,7 @@ import CPowerSyncZstd
 
 /// A stream that cannot be decompressed.
 package enum DecompressionError: Error, Sendable, Equatable {
-    /// The bytes are not of the format, or of a zstd frame with a larger window than ``Decompressor`` allows.
+    /// The bytes are not of the format, or of a zstd frame that ``Decompressor`` does not allow.
     case malformed
     /// The bytes end where the format asks for more.
     case unfinished
@@ -14,7 +14,8 @@ package enum DecompressionError: Error, Sendable, Equatable {
 /// A compressed stream that is being read; one owner, not shared.
 ///
 /// Members of gzip and frames of zstd, one behind the other, are one stream (RFC 1952, 2.2; RFC 8878, 3). What the engine
-/// keeps is bounded: the window of gzip has 32 KiB, that of zstd at most 8 MiB (RFC 9659, 3).
+/// keeps is bounded: the window of gzip has 32 KiB, that of zstd at most 8 MiB (RFC 9659, 3). Frames of the formats
+/// before zstd 0.8, which libzstd may decode without that bound, are refused: RFC 8878 knows none of them.
 package final class Decompressor {
     /// The most bytes that `next` returns.
     package static let pieceSize = 64 << 10
@@ -104,6 +105,12 @@ package final class Decompressor {
     /// - Throws: `DecompressionError`, after which nothing more comes out.
     package func next() throws(DecompressionError) -> [UInt8]? {
         while isFull || position < input.count {
+            if case .zstd = engine, !isInside {
+                let mark = input[position...].prefix(4)
+                guard Self.mayBeginFrame(mark) else { throw .malformed }
+                // It waits until it is whole, so that the library sees no other.
+                if mark.count < 4 { return nil }
+            }
             let step = run()
             let isStuck = step.consumed == 0 && step.produced == 0 && position < input.count
             guard !step.isWrong, !isStuck else { throw .malformed }
@@ -122,6 +129,21 @@ package final class Decompressor {
     /// - Throws: `DecompressionError.unfinished`.
     package func finish() throws(DecompressionError) {
         guard !isInside, position == input.count else { throw .unfinished }
+    }
+
+    /// Whether bytes are the mark of a zstd frame, or of one to skip, or the beginning of one (RFC 8878, 3.1).
+    private static func mayBeginFrame(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let marks: [(mark: UInt32, mask: UInt32)] = [
+            (UInt32(ZSTD_MAGICNUMBER), .max),
+            (UInt32(ZSTD_MAGIC_SKIPPABLE_START), UInt32(ZSTD_MAGIC_SKIPPABLE_MASK)),
+        ]
+        return marks.contains { mark, mask in
+            bytes.enumerated().allSatisfy { index, byte in
+                let shift = UInt32(8 * index)
+                return byte & UInt8(truncatingIfNeeded: mask >> shift)
+                    == UInt8(truncatingIfNeeded: mark >> shift)
+            }
+        }
     }
 
     private func run() -> Step {

@@ -106,10 +106,29 @@ import Testing
         #expect(throws: DecompressionError.malformed) { try decompressed([stream], as: .gzip) }
     }
 
-    @Test func aFrameToSkipIsSkipped() throws {
-        let skippable: [UInt8] = [0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 9, 9, 9]
+    @Test(arguments: [UInt8(0x50), 0x5A, 0x5F])
+    func aFrameToSkipIsSkipped(mark: UInt8) throws {
+        let skippable: [UInt8] = [mark, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 9, 9, 9]
         let stream = skippable + compressed(Self.text, as: .zstd) + skippable
         #expect(try decompressed(stream.map { [$0] }, as: .zstd) == Self.text)
+        #expect(try decompressed([stream], as: .zstd) == Self.text)
+    }
+
+    /// libzstd may know the formats before 0.8, whose decoders look at no limit of the window: 0x88 asks version 0.7
+    /// for 128 MiB.
+    @Test(
+        arguments: [
+            [0x27, 0xB5, 0x2F, 0xFD], [0x26, 0xB5, 0x2F, 0xFD], [0x25, 0xB5, 0x2F, 0xFD],
+            [0x22, 0xB5, 0x2F, 0xFD], [0xFD, 0x2F, 0xB5, 0x1E], [0x28, 0xB5, 0x2F, 0xFC],
+            [0x4F, 0x2A, 0x4D, 0x18], [0x60, 0x2A, 0x4D, 0x18],
+        ] as [[UInt8]])
+    func aFrameOfAnotherFormatIsMalformed(mark: [UInt8]) {
+        let frame = mark + [0x00, 0x88]
+        let behind = compressed(Self.text, as: .zstd) + frame
+        let streams: [[[UInt8]]] = [[frame], frame.map { [$0] }, [behind], behind.map { [$0] }]
+        for chunks in streams {
+            #expect(throws: DecompressionError.malformed) { try decompressed(chunks, as: .zstd) }
+        }
     }
 
     /// RFC 8878, 3.1.1.1.2: an exponent above 10 and eighths of that on top.
