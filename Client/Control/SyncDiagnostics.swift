@@ -70,8 +70,8 @@ extension SyncDiagnosticsEvent.BucketProgress {
 /// What an iteration remembers for its diagnostics.
 struct SyncDiagnostics: Sendable {
     private struct Column: Hashable {
-        var table: String
-        var name: String
+        var table: ExactText
+        var name: ExactText
     }
 
     private var buckets: [ExactText: SyncDiagnosticsEvent.BucketProgress] = [:]
@@ -122,7 +122,7 @@ struct SyncDiagnostics: Sendable {
             else { continue }
             for member in members where member.name != "id" {
                 guard let type = SyncDiagnosticsEvent.ColumnType(member.value) else { continue }
-                let column = Column(table: table, name: member.name)
+                let column = Column(table: ExactText(table), name: ExactText(member.name))
                 guard columns[column] != type, columns[column] != .text else { continue }
                 columns[column] = type
                 events.append(.column(table: table, column: member.name, type: type))

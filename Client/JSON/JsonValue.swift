@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// One JSON value.
 ///
 /// Whole numbers decode to ``int(_:)`` however they are spelled (`1.0` too), numbers beyond `Int` to
@@ -62,11 +64,14 @@ public enum JsonValue: Codable, Sendable, Equatable, Hashable {
 public typealias JsonParam = [String: JsonValue]
 
 extension JsonValue {
-    /// Whether two values mean the same JSON: like `==`, but `1` equals `1.0` (client-api 1.14).
+    /// Whether two values mean the same JSON: like `==`, but `1` equals `1.0`, and texts are compared by their bytes
+    /// (client-api 1.14).
     package func isEquivalent(to other: JsonValue) -> Bool {
         switch (self, other) {
         case (.int(let left), .double(let right)), (.double(let right), .int(let left)):
             Int(exactly: right) == left
+        case (.string(let left), .string(let right)):
+            ExactText(left) == ExactText(right)
         case (.array(let left), .array(let right)):
             left.count == right.count && zip(left, right).allSatisfy { $0.isEquivalent(to: $1) }
         case (.object(let left), .object(let right)):
@@ -81,6 +86,10 @@ extension JsonParam {
     /// Whether both hold the same names with equivalent values.
     package func isEquivalent(to other: JsonParam) -> Bool {
         count == other.count
-            && allSatisfy { name, value in other[name].map { value.isEquivalent(to: $0) } ?? false }
+            && allSatisfy { name, value in
+                guard let place = other.index(forKey: name) else { return false }
+                return ExactText(other[place].key) == ExactText(name)
+                    && value.isEquivalent(to: other[place].value)
+            }
     }
 }

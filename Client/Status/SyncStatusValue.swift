@@ -51,7 +51,8 @@ struct SyncStatusValue: SyncStatusData {
     var syncStreams: [SyncStreamStatus]? { isLoaded ? snapshot.streams.map(status) : nil }
 
     func forStream(stream: any SyncStreamDescription) -> SyncStreamStatus? {
-        snapshot.streams.lazy.filter { $0.name == stream.name }.map(status).first { candidate in
+        let name = ExactText(stream.name)
+        return snapshot.streams.lazy.filter { ExactText($0.name) == name }.map(status).first { candidate in
             switch (candidate.subscription.parameters, stream.parameters) {
             case (nil, nil): true
             case (let left?, let right?): left.isEquivalent(to: right)

@@ -90,6 +90,18 @@ package struct StreamKey: Sendable, Hashable {
 
     /// What the column `local_params` holds.
     package var storedParameters: String { parameters ?? "null" }
+
+    /// Compares bytes, as the table of subscriptions does.
+    package static func == (left: StreamKey, right: StreamKey) -> Bool {
+        ExactText(left.name) == ExactText(right.name)
+            && left.parameters.map(ExactText.init) == right.parameters.map(ExactText.init)
+    }
+
+    /// Hashes the bytes.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(ExactText(name))
+        hasher.combine(parameters.map(ExactText.init))
+    }
 }
 
 /// A subscription as it was put into the request of this stream.
@@ -116,7 +128,8 @@ package struct RequestedSubscription: Sendable, Hashable {
 
     /// Whether the service would be asked for the same.
     func asksForTheSame(as other: RequestedSubscription) -> Bool {
-        name == other.name && parameters == other.parameters && priority == other.priority
+        ExactText(name) == ExactText(other.name) && ExactText(parameters) == ExactText(other.parameters)
+            && priority == other.priority
     }
 }
 

@@ -170,26 +170,26 @@ struct SubscriptionPlan {
     var defaultRows: [Int: Int64] = [:]
 
     init(rows before: [StreamSyncState], streams: [StreamDescription]) {
-        var indexes: [String: Int] = [:]
-        for (index, stream) in streams.enumerated() { indexes[stream.name] = index }
-        var names: Set<String> = []
+        var indexes: [ExactText: Int] = [:]
+        for (index, stream) in streams.enumerated() { indexes[ExactText(stream.name)] = index }
+        var names: Set<ExactText> = []
         for row in before {
             var state = row
-            let index = indexes[state.name]
+            let index = indexes[ExactText(state.name)]
             state.isActive = index != nil
             state.isDefault = index.map { streams[$0].isDefault } ?? false
             guard state.hasExplicitSubscription || state.isActive else {
                 deleted.append(state.id)
                 continue
             }
-            names.insert(state.name)
+            names.insert(ExactText(state.name))
             if state != row { changed.append(state.id) }
             if let index, !state.hasExplicitSubscription { defaultRows[index] = state.id }
             rows.append(state)
         }
-        for (index, stream) in streams.enumerated()
-        where stream.isDefault && !names.contains(stream.name) && indexes[stream.name] == index {
-            added.append(index)
+        for (index, stream) in streams.enumerated() where stream.isDefault {
+            let name = ExactText(stream.name)
+            if !names.contains(name), indexes[name] == index { added.append(index) }
         }
     }
 }

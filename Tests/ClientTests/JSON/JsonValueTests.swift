@@ -66,5 +66,7 @@ struct JsonValueTests {
         #expect(!JsonValue.int(1).isEquivalent(to: .double(1.5)))
         #expect(!left.isEquivalent(to: ["a": .null, "b": .null]))
         #expect(!(["a": .null] as JsonParam).isEquivalent(to: ["b": .null]))
+        #expect(!JsonValue.string("\u{e9}").isEquivalent(to: .string("e\u{301}")))
+        #expect(!(["\u{e9}": .null] as JsonParam).isEquivalent(to: ["e\u{301}": .null]))
     }
 }

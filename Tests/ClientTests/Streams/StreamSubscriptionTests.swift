@@ -115,6 +115,41 @@ struct StreamSubscriptionTests {
         try await bench.database.close()
     }
 
+    /// A service compares bytes, and so does the table of subscriptions.
+    @Test func parametersThatAreOnlySpelledAlikeAreTwoSubscriptions() async throws {
+        let bench = try ConnectedBench()
+        let spellings = ["\u{e9}", "e\u{301}"]
+        let bytes = spellings.map { Array($0.utf8) }
+        var handles: [any SyncStreamSubscription] = []
+        for spelling in spellings {
+            let stream = bench.database.syncStream(name: "a", params: ["n": .string(spelling)])
+            // Without a handle that counts it would be over at once.
+            handles.append(try await stream.subscribe(ttl: 0, priority: nil))
+        }
+        let shown = handles.map { bench.status.forStream(stream: $0)?.subscription.parameters?["n"]?.json }
+        #expect(shown.compactMap { $0?.stringValue }.map { Array($0.utf8) } == bytes)
+        try await bench.connect()
+        let stream = try await bench.stream()
+        let asked = try requested(bench, 0).compactMap { $0["parameters"]?["n"]?.stringValue }
+        #expect(asked.map { Array($0.utf8) } == bytes)
+        stream.send(SyncLines.checkpoint(0, [.init("a", count: 0, subscriptions: #"[{"sub":1}]"#)]))
+        stream.send(SyncLines.complete(0))
+        try await handles[1].waitForFirstSync()
+        try await handles[0].unsubscribe()
+        let held = bench.database.group.streams.active.compactMap(\.parameters)
+        #expect(held.map { Array($0.utf8) } == [Array(#"{"n":""#.utf8) + bytes[1] + Array(#""}"#.utf8)])
+        try await bench.database.close()
+    }
+
+    @Test func aStreamWhoseNameIsOnlySpelledAlikeIsAnother() {
+        let streams = ["\u{e9}", "e\u{301}"].map { StreamDescription(name: $0, isDefault: true) }
+        let row = StreamSyncState(id: 1, name: "\u{e9}", isActive: true, isDefault: true)
+        let plan = SubscriptionPlan(rows: [row], streams: streams)
+        #expect(plan.added == [1] && plan.defaultRows == [0: 1] && plan.changed.isEmpty)
+        let other = SubscriptionPlan(rows: [row], streams: [streams[1]])
+        #expect(other.deleted == [1] && other.added == [0])
+    }
+
     @Test(.behaviour(142)) func subscribingWhileConnectedOpensAStreamThatAsksForIt() async throws {
         let bench = try ConnectedBench()
         try await bench.connect()
