@@ -1,8 +1,8 @@
 /// A text that equals another only if it has the same bytes.
 ///
-/// Swift takes texts for equal that mean the same characters, however they are spelled: "é" as one scalar or as two, "K" and
-/// the sign for kelvin. Postgres, SQLite, tokens and checksums do not. So whatever decides where a row belongs, a bucket's
-/// name, an id, a column, is a key in this form.
+/// Swift takes texts for equal that mean the same characters, however they are spelled: "é" as one scalar or as two,
+/// "K" and the sign for kelvin. Postgres, SQLite, tokens, files and checksums do not. So whatever decides where a row
+/// belongs, a bucket's name, an id, a column, is a key in this form. Comparing and hashing copy nothing.
 package struct ExactText: Hashable, Sendable {
     /// The text.
     package let text: String
@@ -12,7 +12,10 @@ package struct ExactText: Hashable, Sendable {
 
     /// Compares bytes.
     package static func == (left: ExactText, right: ExactText) -> Bool {
-        left.text.utf8.elementsEqual(right.text.utf8)
+        guard left.text.utf8.count == right.text.utf8.count else { return false }
+        var (left, right) = (left.text, right.text)
+        // In the buffers of both: a view of a text asks for each byte where it lies.
+        return left.withUTF8 { left in right.withUTF8 { right in left.elementsEqual(right) } }
     }
 
     /// Hashes the bytes.

@@ -60,10 +60,10 @@ extension JSONScanner {
             return .array(elements)
         case .object:
             var members: [JSONMember] = []
-            var names: Set<String> = []
+            var names: Set<ExactText> = []
             try beginObject()
             while let name = try nextName(isFirst: members.isEmpty) {
-                if limits.refusesDuplicateNames, !names.insert(name).inserted {
+                if limits.refusesDuplicateNames, !names.insert(ExactText(name)).inserted {
                     throw WireError(.malformedJSON, "a name occurs twice in one object")
                 }
                 members.append(JSONMember(name, try value(limits)))

@@ -1,7 +1,8 @@
 /// One JSON value whose numbers keep the spelling they came in, and whose members keep their order.
 ///
 /// Foundation's decoder turns `0.1234567890123456789012345` into a rounded double and `1.10` into `1.1`
-/// (backend 2.4); what passes through this type reaches Postgres and SQLite digit for digit.
+/// (backend 2.4); what passes through this type reaches Postgres and SQLite digit for digit. Values are equal if they
+/// are spelled alike, byte for byte.
 package indirect enum JSON: Sendable, Hashable {
     /// The value `null`.
     case null
@@ -22,7 +23,8 @@ package indirect enum JSON: Sendable, Hashable {
     /// Returns the last member of that name, as most readers would; nil if this is no object or has none.
     package subscript(_ name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
-        return members.last { $0.name == name }?.value
+        let name = ExactText(name)
+        return members.last { ExactText($0.name) == name }?.value
     }
 
     /// The text of a string, nil for every other kind.
@@ -52,7 +54,9 @@ package indirect enum JSON: Sendable, Hashable {
     }
 
     /// Whether this is `null`.
-    package var isNull: Bool { self == .null }
+    package var isNull: Bool {
+        if case .null = self { true } else { false }
+    }
 
     /// The value as compact JSON text, members in order, numbers as spelled.
     package var text: String { String(decoding: utf8, as: UTF8.self) }
@@ -136,6 +140,32 @@ package indirect enum JSON: Sendable, Hashable {
     }
 }
 
+extension JSON {
+    /// Compares texts, names and spellings of numbers by their bytes.
+    package static func == (left: JSON, right: JSON) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)), (.string(let left), .string(let right)):
+            ExactText(left) == ExactText(right)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
+
+    /// Hashes the bytes.
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .bool(let value): hasher.combine(value)
+        case .number(let text), .string(let text): hasher.combine(ExactText(text))
+        case .array(let elements): hasher.combine(elements)
+        case .object(let members): hasher.combine(members)
+        }
+    }
+}
+
 /// One member of a JSON object.
 package struct JSONMember: Sendable, Hashable {
     /// The name, unescaped.
@@ -147,5 +177,16 @@ package struct JSONMember: Sendable, Hashable {
     package init(_ name: String, _ value: JSON) {
         self.name = name
         self.value = value
+    }
+
+    /// Compares names by their bytes.
+    package static func == (left: JSONMember, right: JSONMember) -> Bool {
+        ExactText(left.name) == ExactText(right.name) && left.value == right.value
+    }
+
+    /// Hashes the bytes.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(ExactText(name))
+        hasher.combine(value)
     }
 }

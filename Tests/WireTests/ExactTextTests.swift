@@ -8,5 +8,7 @@ struct ExactTextTests {
         #expect(ExactText(first) != ExactText(second))
         #expect(Set([first, second].map { ExactText($0) }).count == 2)
         #expect(Set([first, first + ""].map { ExactText($0) }).count == 1)
+        // Of one length, which says nothing then.
+        #expect(ExactText(first + second) != ExactText(second + first))
     }
 }

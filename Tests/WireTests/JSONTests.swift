@@ -20,6 +20,18 @@ import Testing
         #expect(try JSON.parse(text) == .string(value))
     }
 
+    @Test func whatIsOnlySpelledAlikeIsTwoNamesAndTwoValues() throws {
+        let (one, two) = ("\u{e9}", "e\u{301}")
+        let text = "{\(JSON.quoted(one)):1,\(JSON.quoted(two)):2}"
+        let json = try JSON.parse(text, limits: JSONLimits(refusesDuplicateNames: true))
+        #expect(json[one] == JSON.integer(1) && json[two] == JSON.integer(2))
+        #expect(JSON.string(one) != .string(two))
+        #expect(JSON.object([JSONMember(one, .null)]) != .object([JSONMember(two, .null)]))
+        let values = [one, two].flatMap { [JSON.string($0), .array([.string($0)])] }
+        #expect(Set(values).count == 4)
+        #expect(Set([json, try JSON.parse(text)]).count == 1)
+    }
+
     @Test func writesControlCharactersAsTheServiceDoes() {
         #expect(
             JSON.quoted("\u{1}\n\t\r\u{8}\u{c}\u{1f}\u{7f}\"\\/")
