@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// A table in which the rows of one schema table are kept (client-core 1.1).
 package struct DataTable: Sendable, Hashable {
@@ -24,6 +25,17 @@ package struct DataTable: Sendable, Hashable {
             return
         }
         return nil
+    }
+
+    /// Compares the bytes of names: the service tells types apart by those.
+    package static func == (left: DataTable, right: DataTable) -> Bool {
+        left.isLocal == right.isLocal && ExactText(left.name) == ExactText(right.name)
+    }
+
+    /// Hashes the bytes.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(isLocal)
+        hasher.combine(ExactText(name))
     }
 
     /// Returns the tables that exist, by name.

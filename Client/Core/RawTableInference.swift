@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// What SQLite knows about a raw table, and the statements that follow from it (client-core 3.3).
 struct RawTableInference: Equatable {
@@ -21,7 +22,8 @@ struct RawTableInference: Equatable {
         if all.isEmpty { throw CoreError.argument("Could not find \(name) in local schema.") }
         guard all.contains("id") else { throw CoreError.argument("Table \(name) has no id column.") }
         tableName = name
-        columns = all.filter { $0 != "id" && (table.syncedColumns?.contains($0) ?? true) }
+        let synced = table.syncedColumns.map { Set($0.map { ExactText($0) }) }
+        columns = all.filter { $0 != "id" && (synced?.contains(ExactText($0)) ?? true) }
         put = Self.upsert(name, columns)
         delete = RawStatement(
             sql: "DELETE FROM \(SQLText.identifier(name)) WHERE id = ?", parameters: [.id])
@@ -43,7 +45,7 @@ struct RawTableInference: Equatable {
 /// Inferred statements, kept until the schema of the database changes.
 struct RawTableInferenceCache {
     private var version: Int64?
-    private var tables: [String: (definition: RawTableDefinition, inference: RawTableInference)] = [:]
+    private var tables: [ExactText: (definition: RawTableDefinition, inference: RawTableInference)] = [:]
 
     mutating func inference(
         for table: RawTableDefinition, on connection: SQLiteConnection
@@ -53,9 +55,16 @@ struct RawTableInferenceCache {
             tables = [:]
             version = current
         }
-        if let known = tables[table.name], known.definition == table { return known.inference }
+        let name = ExactText(table.name)
+        if let known = tables[name], Self.nameTheSame(known.definition, table) { return known.inference }
         let inference = try RawTableInference(table, on: connection)
-        tables[table.name] = (table, inference)
+        tables[name] = (table, inference)
         return inference
+    }
+
+    /// Whether two definitions name the same table and columns, of which the same follows.
+    private static func nameTheSame(_ one: RawTableDefinition, _ other: RawTableDefinition) -> Bool {
+        one.tableName.map(ExactText.init) == other.tableName.map(ExactText.init)
+            && one.syncedColumns?.map(ExactText.init) == other.syncedColumns?.map(ExactText.init)
     }
 }

@@ -92,18 +92,18 @@ package struct RawTableWriter {
     }
 
     private static func rest(_ members: [JSONMember], _ parameters: [RawStatement.Parameter]) -> SQLiteValue {
-        var rest: [String: JSON] = [:]
-        for member in members { rest[member.name] = member.value }
+        var rest: [ExactText: JSON] = [:]
+        for member in members { rest[ExactText(member.name)] = member.value }
         for parameter in parameters {
             switch parameter {
-            case .id: rest["id"] = nil
-            case .column(let name): rest[name] = nil
+            case .id: rest[ExactText("id")] = nil
+            case .column(let name): rest[ExactText(name)] = nil
             case .rest: break
             }
         }
         if rest.isEmpty { return .null }
-        let sorted = rest.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-        return .text(JSON.object(sorted.map { JSONMember($0.key, $0.value) }).text)
+        let sorted = rest.sorted { $0.key.text.utf8.lexicographicallyPrecedes($1.key.text.utf8) }
+        return .text(JSON.object(sorted.map { JSONMember($0.key.text, $0.value) }).text)
     }
 
     private func inContext(_ context: @autoclosure () -> String, _ body: () throws -> Void) throws {

@@ -49,15 +49,18 @@ package enum SchemaApplication {
     private static func applyIndexes(
         _ wanted: [(name: String, sql: String)], _ connection: SQLiteConnection
     ) throws {
-        var existing: [String: String] = [:]
+        var existing: [ExactText: ExactText] = [:]
         try connection.forEach(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND name GLOB 'ps_data_*'"
-        ) { existing[$0.string(0)] = $0.string(1) }
-        let expected = Dictionary(wanted.map { ($0.name, $0.sql) }, uniquingKeysWith: { $1 })
-        for (name, sql) in existing.sorted(by: { $0.key < $1.key }) where expected[name] != sql {
-            try dropIndex(name, connection)
+        ) { existing[ExactText($0.string(0))] = ExactText($0.string(1)) }
+        let expected = Dictionary(
+            wanted.map { (ExactText($0.name), ExactText($0.sql)) }, uniquingKeysWith: { $1 })
+        for (name, sql) in existing.sorted(by: { $0.key.text < $1.key.text }) where expected[name] != sql {
+            try dropIndex(name.text, connection)
         }
-        for index in wanted where existing[index.name] != index.sql { try connection.run(index.sql) }
+        for index in wanted where existing[ExactText(index.name)] != ExactText(index.sql) {
+            try connection.run(index.sql)
+        }
     }
 
     private static func dropIndex(_ name: String, _ connection: SQLiteConnection) throws {
@@ -67,22 +70,22 @@ package enum SchemaApplication {
     private static func applyViews(
         _ tables: [TableDefinition], _ sql: ViewSQL, _ connection: SQLiteConnection
     ) throws {
-        // SQLite's names do not tell upper from lower case.
         var existing = Dictionary(
-            try ManagedView.all(on: connection).map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { $1 })
+            try ManagedView.all(on: connection).map { (SQLText.folded($0.name), $0) },
+            uniquingKeysWith: { $1 })
         for table in tables {
             let triggers = TriggerSQL(table: table)
             let wanted = ManagedView(
                 name: table.viewName, sql: sql.createView(table),
                 delete: triggers.delete, insert: [triggers.insert], update: triggers.update.map { [$0] } ?? []
             )
-            if existing.removeValue(forKey: table.viewName.lowercased()) == wanted { continue }
+            if existing.removeValue(forKey: SQLText.folded(table.viewName)) == wanted { continue }
             try dropView(table.viewName, connection)
             for statement in [wanted.sql] + wanted.delete + wanted.insert + wanted.update {
                 try connection.run(statement)
             }
         }
-        for name in existing.keys.sorted() { try dropView(name, connection) }
+        for name in existing.values.map(\.name).sorted() { try dropView(name, connection) }
     }
 
     private static func dropView(_ name: String, _ connection: SQLiteConnection) throws {

@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// SQL text of the triggers that make a view writable (client-core 2.5).
 struct TriggerSQL {
     let table: TableDefinition
@@ -128,8 +130,12 @@ struct CrudSQL {
         switch options.previousValues {
         case .none: nil
         case .all: columns
-        case .only(let names): columns.filter(names.contains)
+        case .only(let names): kept(Set(names.map { ExactText($0) }))
         }
+    }
+
+    private func kept(_ names: Set<ExactText>) -> [String] {
+        columns.filter { names.contains(ExactText($0)) }
     }
 
     private func insert(op: String, id: String, _ optional: [(name: String, value: String?)]) -> String {

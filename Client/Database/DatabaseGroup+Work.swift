@@ -1,5 +1,6 @@
 import PowerSyncSQLite
 import PowerSyncSystem
+import PowerSyncWire
 
 /// The work of the life cycle that takes its time.
 extension DatabaseGroup {
@@ -150,8 +151,8 @@ extension DatabaseGroup {
 
     /// Runs the statements of an instance that joins open connections, those that have not run there yet.
     private func runFirst(_ statements: [String]) async throws {
-        let known = loop.withLock { $0.connections?.initialStatements ?? [] }
-        for statement in statements where !known.contains(statement) {
+        let known = Set(loop.withLock { $0.connections?.initialStatements ?? [] }.map { ExactText($0) })
+        for statement in statements where !known.contains(ExactText(statement)) {
             try await pool().all { writer, readers in
                 for connection in [writer] + readers {
                     // Whatever comes of it, the connections are also those of others.

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -13,8 +14,10 @@ final class RowCursor: StoredValueCursor, ByteCursor {
     private(set) lazy var columnNames: [String: Int] = Dictionary(
         zip(statement.columnNames, 0...), uniquingKeysWith: { _, last in last })
     private(set) lazy var allColumns = statement.columnNames
-    private(set) lazy var namedColumns = columnNames.map { (name: $0.key, index: $0.value) }
-        .sorted { $0.index < $1.index }
+    // Not of `columnNames`, in which two names that are only spelled alike are one.
+    private(set) lazy var namedColumns: [(name: String, index: Int)] = Dictionary(
+        zip(statement.columnNames.map { ExactText($0) }, 0...), uniquingKeysWith: { _, last in last }
+    ).map { (name: $0.key.text, index: $0.value) }.sorted { $0.index < $1.index }
     // Asked for when there is a row: the first step prepares the statement again if the schema has changed.
     private(set) lazy var columnCount = statement.columnCount
 

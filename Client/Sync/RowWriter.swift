@@ -94,7 +94,7 @@ struct RowWriter {
                 put: try borrow("REPLACE INTO \(table)(id, data) VALUES (?1, ?2)"),
                 delete: try borrow("DELETE FROM \(table) WHERE id = ?1"))
         }
-        if let raw = rawTables.first(where: { $0.name == type }) {
+        if let raw = rawTables.first(where: { ExactText($0.name) == ExactText(type) }) {
             return .raw(try RawTableWriter(raw, on: connection))
         }
         return .untyped(

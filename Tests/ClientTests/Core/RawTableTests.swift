@@ -43,6 +43,22 @@ struct RawTableTests {
         #expect(error?.message == "Cannot update id")
     }
 
+    @Test func membersAndColumnsThatAreOnlySpelledAlikeAreTwo() throws {
+        try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, \u{e9} TEXT, e\u{301} TEXT, rest TEXT)")
+        let users = try writer(
+            #"""
+            {"name":"users","delete":{"sql":"DELETE FROM users WHERE id = ?","params":["Id"]},
+             "put":{"sql":"INSERT INTO users(id, \u00e9, rest) VALUES (?, ?, ?)",
+                    "params":["Id",{"Column":"\u00e9"},"Rest"]}}
+            """#)
+        try users.put(id: "a", data: "{\"\u{e9}\":1,\"e\u{301}\":2}")
+        #expect(try database.rows("SELECT \u{e9}, rest FROM users") == [["1", "{\"e\u{301}\":2}"]])
+        let definition = try RawTableDefinition(
+            JSON.parse(#"{"name":"users","table_name":"users","synced_columns":["e\u0301"]}"#))
+        let inference = try RawTableInference(definition, on: database.connection)
+        #expect(inference.columns.map { Array($0.utf8) } == [Array("e\u{301}".utf8)])
+    }
+
     @Test func anInferredDeleteTakesTheRowAway() throws {
         try database.execute("CREATE TABLE users(id TEXT PRIMARY KEY, name TEXT)")
         let users = try writer(#"{"name":"users","table_name":"users"}"#)

@@ -97,6 +97,46 @@ struct SchemaApplicationTests {
         #expect(try database.rows("SELECT * FROM users") == [["a", "y"]])
     }
 
+    @Test func namesThatAreOnlySpelledAlikeAreOtherNames() throws {
+        let (one, two) = ("\u{e9}", "e\u{301}")
+        let database = try CoreDatabase(tables: CoreDatabase.table(one, ["x"]))
+        try database.execute("INSERT INTO \(one)(id, x) VALUES ('a', 'y')")
+        try database.apply([CoreDatabase.table(two, ["x"])])
+        #expect(try database.column("SELECT id FROM ps_untyped") == ["a"])
+        #expect(try database.rows("SELECT * FROM \(two)").isEmpty)
+        try database.apply([CoreDatabase.table(one, ["x"]), CoreDatabase.table(two, ["x"])])
+        #expect(try database.rows("SELECT * FROM \(one)") == [["a", "y"]])
+        #expect(try database.rows("SELECT * FROM \(two)").isEmpty)
+    }
+
+    @Test func aColumnThatIsOnlySpelledAlikeIsAnother() throws {
+        func table(_ column: String) -> String {
+            CoreDatabase.table(
+                "t", [column],
+                #""indexes":[{"name":"i","columns":[{"name":"\#(column)","ascending":true,"type":"text"}]}]"#)
+        }
+        let database = try CoreDatabase(tables: table("\u{e9}"))
+        try database.apply([table("e\u{301}")])
+        try database.execute("INSERT INTO t(id, e\u{301}) VALUES ('a', 'y')")
+        #expect(try database.column("SELECT json_extract(data, '$.e\u{301}') FROM ps_data__t") == ["y"])
+        #expect(
+            try database.column(
+                "SELECT name FROM sqlite_schema WHERE type = 'index' AND instr(sql, 'e\u{301}') > 0")
+                == ["ps_data__t__i"])
+    }
+
+    /// Unlike Swift, SQLite folds the case of ASCII alone.
+    @Test func viewsWhoseNamesDifferInCaseBeyondASCIIAreTwo() throws {
+        let tables = ["\u{c9}", "\u{e9}"].map { CoreDatabase.table($0, ["x"]) }
+        let database = try CoreDatabase(version: 0)
+        try database.apply(tables)
+        let version = try database.schemaVersion
+        try database.apply(tables)
+        #expect(try database.schemaVersion == version, "the same schema changes nothing")
+        try database.apply([tables[1]])
+        #expect(try database.column("SELECT name FROM sqlite_schema WHERE type = 'view'") == ["\u{e9}"])
+    }
+
     @Test func viewsCanSwapTheirNames() throws {
         func tables(_ first: String, _ second: String) -> [String] {
             [

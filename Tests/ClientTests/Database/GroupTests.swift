@@ -67,6 +67,16 @@ struct GroupTests {
         try await b.database.close()
     }
 
+    @Test func aStatementOfASecondInstanceThatIsOnlySpelledAlikeRunsToo() async throws {
+        let folder = try TemporaryDirectory()
+        let a = try TestDatabase(folder: folder, initialStatements: ["CREATE TEMP TABLE \u{e9} (id)"])
+        let b = try TestDatabase(folder: folder, initialStatements: ["CREATE TEMP TABLE e\u{301} (id)"])
+        #expect(try await a.count("\u{e9}") == 0)
+        #expect(try await b.count("e\u{301}") == 0)
+        try await a.database.close()
+        try await b.database.close()
+    }
+
     @Test(.behaviour(177)) func noWarningOnceTheFirstIsClosed() async throws {
         let folder = try TemporaryDirectory()
         let a = try TestDatabase(folder: folder)

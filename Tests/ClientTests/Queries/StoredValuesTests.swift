@@ -23,6 +23,14 @@ struct StoredValuesTests {
         #expect(beyond == .null)
     }
 
+    @Test func columnsWhoseNamesAreOnlySpelledAlikeAreTwo() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let names = try await test.database.get("SELECT 1 AS \u{e9}, 2 AS e\u{301}") { cursor in
+            try #require(cursor as? any StoredValueCursor).namedColumns.map { Array($0.name.utf8) }
+        }
+        #expect(names == [Array("\u{e9}".utf8), Array("e\u{301}".utf8)])
+    }
+
     @Test func aStatementGivesRowsIfItHasColumnsAndElseTheNumberOfChanges() async throws {
         let test = try TestDatabase(name: ":memory:")
         let outcomes = try await test.database.writeTransaction { transaction in

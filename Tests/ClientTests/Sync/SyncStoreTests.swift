@@ -37,6 +37,22 @@ import Testing
         #expect(try bench.store.bucketRequests().count == 2)
     }
 
+    @Test func rowsOfTablesWhoseNamesAreOnlySpelledAlikeStayInTheirs() throws {
+        let names = ["\u{e9}", "e\u{301}"]
+        let tables = names.map { #"{"name":"\#($0)","columns":[{"name":"col","type":"text"}]}"# }
+        let bench = try SyncBench(schema: #"{"tables":[\#(tables.joined(separator: ","))]}"#)
+        try bench.start()
+        for (index, name) in names.enumerated() {
+            let op = index + 1
+            // Each by itself: the statements of the one before wait to be used again.
+            try bench.line(SyncLines.checkpoint(op, [.init("b", checksum: Int64(op), count: op)]))
+            try bench.line(SyncLines.data("b", SyncLines.put(op, "r\(op)", checksum: 1, type: name)))
+            #expect(try bench.line(SyncLines.complete(op)).names.contains("completed"))
+        }
+        #expect(try bench.rows("SELECT id FROM \(names[0])") == [["r1"]])
+        #expect(try bench.rows("SELECT id FROM \(names[1])") == [["r2"]])
+    }
+
     /// With thousands of buckets a change of one of them rewrote the counters of all.
     @Test func aCompleteCheckpointWritesTheCountersOfChangedBucketsAlone() throws {
         let bench = try SyncBench()
