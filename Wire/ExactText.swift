@@ -24,3 +24,12 @@ package struct ExactText: Hashable, Sendable {
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }
+
+/// The order of the bytes, which is the same everywhere and tells all texts apart.
+extension ExactText: Comparable {
+    /// Whether the bytes of one come before those of the other.
+    package static func < (left: ExactText, right: ExactText) -> Bool {
+        var (left, right) = (left.text, right.text)
+        return left.withUTF8 { left in right.withUTF8 { right in left.lexicographicallyPrecedes(right) } }
+    }
+}

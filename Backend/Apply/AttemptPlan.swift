@@ -58,9 +58,9 @@ struct AttemptPlan: Sendable {
 extension UploadTables {
     /// The tables that operations name, as they were read: in one order for all transactions, which lock them.
     func entries(of operations: some Sequence<UploadOperation>) -> [CatalogEntry] {
-        var entries: [String: CatalogEntry] = [:]
-        for operation in operations where entries[operation.table] == nil {
-            entries[operation.table] = tables[operation.table]?.source ?? missing[operation.table]
+        var entries: [ExactText: CatalogEntry] = [:]
+        for name in operations.lazy.map({ ExactText($0.table) }) where entries[name] == nil {
+            entries[name] = tables[name]?.source ?? missing[name]
         }
         // Each once: two names of the map may be one table.
         var seen: Set<Catalog.Name> = []

@@ -18,8 +18,9 @@ package struct LetterRows: Sendable, Hashable {
         var isKnown = true
         var seen: (ids: Set<ExactText>, names: Set<ExactText>) = ([], [])
         for operation in operations {
-            if seen.names.insert(ExactText(operation.table)).inserted {
-                if let table = known?.tables[operation.table] {
+            let name = ExactText(operation.table)
+            if seen.names.insert(name).inserted {
+                if let table = known?.tables[name] {
                     tables.append(table.quoted)
                 } else {
                     isKnown = false

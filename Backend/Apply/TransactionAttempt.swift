@@ -434,7 +434,7 @@ struct TransactionAttempt {
         // What is still to be done, if the machine wants to count this, is short.
         deadline = .now + times.last
         tools.log.warning("an upload took too long", ["request.id": context.requestID])
-        let tables = Set(transaction.operations.map(\.table))
+        let tables = Set(transaction.operations.map { ExactText($0.table) })
         let refusal = Refusal(
             code: "TIMEOUT_POISON", message: "the write takes longer than the backend allows",
             table: transaction.operations.first?.table)

@@ -54,7 +54,7 @@ package struct UploadPlanner: Sendable {
     }
 
     private func looked(up operation: UploadOperation, _ index: Int) throws(Refusal) -> PlannedOperation {
-        guard let table = tables.tables[operation.table] else {
+        guard let table = tables.tables[ExactText(operation.table)] else {
             throw Refusal(
                 code: "UNKNOWN_TABLE", message: "no such table may be written",
                 unknown: CatalogKnowledge.Name(table: operation.table))
@@ -73,7 +73,7 @@ package struct UploadPlanner: Sendable {
         if let owner = table.owner {
             // Who cannot own rows of the table cannot change them either.
             let value = try ownerValue(owner)
-            if owner.name == table.id.name {
+            if ExactText(owner.name) == ExactText(table.id.name) {
                 guard ExactText(id) == ExactText(value) else {
                     throw Refusal(
                         code: "UNAUTHORIZED", message: "only the row of the token's subject may be written")
@@ -94,11 +94,12 @@ package struct UploadPlanner: Sendable {
     private func assign(
         _ data: [JSONMember], _ id: String, _ table: UploadTable, _ assignments: inout Assignments
     ) throws(Refusal) {
-        var last: [String: JSON] = [:]
-        for member in data { last[member.name] = member.value }
+        let (idName, ownerName) = (ExactText(table.id.name), table.owner.map { ExactText($0.name) })
+        var last: [ExactText: JSON] = [:]
+        for member in data { last[ExactText(member.name)] = member.value }
         for (name, value) in last.sorted(by: { $0.key < $1.key }) {
-            if name == "id" || name == table.id.name {
-                guard try idText(value, table.id) == id else {
+            if name == ExactText("id") || name == idName {
+                guard try idText(value, table.id).map(ExactText.init) == ExactText(id) else {
                     throw Refusal(
                         code: "ID_MISMATCH", message: "the id in the data is not that of the operation")
                 }
@@ -107,9 +108,9 @@ package struct UploadPlanner: Sendable {
             guard let column = table.columns[name] else {
                 throw Refusal(
                     code: "UNKNOWN_COLUMN", message: "no such column may be written",
-                    unknown: CatalogKnowledge.Name(table: table.name, column: name))
+                    unknown: CatalogKnowledge.Name(table: table.name, column: name.text))
             }
-            if column == table.owner {
+            if name == ownerName {
                 // The owner comes from the token; a claim to be somebody else changes nothing.
                 let sent = try? convert(value, column).text  // nil: not even a value of the column's type
                 if sent.map(ExactText.init) != ExactText(try ownerValue(column)) {

@@ -26,11 +26,12 @@ package struct UploadRun: Sendable, Hashable {
     package static func runs(of operations: [PlannedOperation], alone: Set<Int> = []) -> [UploadRun] {
         var runs: [UploadRun] = []
         var current: [PlannedOperation] = []
-        var ids: Set<String> = []
+        var ids: Set<ExactText> = []
         for operation in operations where !operation.isEmpty {
+            let id = ExactText(operation.id)
             if let first = current.first {
                 let isJoined =
-                    current.count < limit && joins(operation, first) && !ids.contains(operation.id)
+                    current.count < limit && joins(operation, first) && !ids.contains(id)
                     && !alone.contains(operation.index) && !alone.contains(first.index)
                 if !isJoined {
                     runs.append(UploadRun(operations: current))
@@ -39,7 +40,7 @@ package struct UploadRun: Sendable, Hashable {
                 }
             }
             current.append(operation)
-            ids.insert(operation.id)
+            ids.insert(id)
         }
         if !current.isEmpty { runs.append(UploadRun(operations: current)) }
         return runs
@@ -47,8 +48,8 @@ package struct UploadRun: Sendable, Hashable {
 
     private static func joins(_ operation: PlannedOperation, _ first: PlannedOperation) -> Bool {
         // Where two spellings may be one id, only Postgres can tell whether an id repeats.
-        first.kind == operation.kind && first.table.name == operation.table.name
+        first.kind == operation.kind && ExactText(first.table.name) == ExactText(operation.table.name)
             && first.table.id.hasCanonicalText
-            && first.columns.map(\.name) == operation.columns.map(\.name)
+            && first.columns.elementsEqual(operation.columns) { ExactText($0.name) == ExactText($1.name) }
     }
 }

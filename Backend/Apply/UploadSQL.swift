@@ -45,10 +45,9 @@ private struct Writer {
         table = first.table
         kind = first.kind
         columns = first.columns
+        let named = Set(first.columns.map { ExactText($0.name) })
         missing =
-            first.kind == .put
-            ? first.table.required.filter { required in !first.columns.contains { $0.name == required.name } }
-            : []
+            first.kind == .put ? first.table.required.filter { !named.contains(ExactText($0.name)) } : []
         // A PUT without columns leaves a row that is there alone, whose ever it is.
         let isOwned = first.table.owner != nil && (first.kind != .put || !first.columns.isEmpty)
         self.owner = isOwned ? owner : nil

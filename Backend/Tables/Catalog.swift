@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// What the backend needs to know of a database: tables, columns with their types, unique keys, the
 /// publication.
 package struct Catalog: Sendable, Hashable {
@@ -38,7 +40,7 @@ package struct Catalog: Sendable, Hashable {
         /// The columns in their order.
         package var columns: [Column] = []
         /// The columns that alone identify a row, by a unique index that upserts can use.
-        package var uniqueColumns: Set<String> = []
+        package var uniqueColumns: Set<ExactText> = []
         /// Whether this is a view, whose keys are those of the tables below it.
         package var isView = false
         /// Whether a PUT can be an upsert: a view must be one that Postgres writes through to its table by itself.
@@ -65,6 +67,18 @@ package struct Catalog: Sendable, Hashable {
         package init(schema: String, table: String) {
             self.schema = schema
             self.table = table
+        }
+
+        /// Compares bytes, as Postgres does.
+        package static func == (left: Name, right: Name) -> Bool {
+            ExactText(left.schema) == ExactText(right.schema)
+                && ExactText(left.table) == ExactText(right.table)
+        }
+
+        /// Hashes the bytes.
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(ExactText(schema))
+            hasher.combine(ExactText(table))
         }
     }
 

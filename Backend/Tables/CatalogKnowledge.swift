@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// What is known of the tables that uploads may write: a value, with the moment it was read.
 ///
 /// It remembers every name that it ever held, because a name that has gone may be a migration on its way, while one that
@@ -14,6 +16,18 @@ package struct CatalogKnowledge: Sendable, Hashable {
         package init(table: String, column: String? = nil) {
             self.table = table
             self.column = column
+        }
+
+        /// Compares bytes, as clients and Postgres do.
+        package static func == (left: Name, right: Name) -> Bool {
+            ExactText(left.table) == ExactText(right.table)
+                && left.column.map(ExactText.init) == right.column.map(ExactText.init)
+        }
+
+        /// Hashes the bytes.
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(ExactText(table))
+            hasher.combine(column.map(ExactText.init))
         }
     }
 
@@ -82,8 +96,8 @@ package struct CatalogKnowledge: Sendable, Hashable {
     private static func names(of tables: UploadTables) -> Set<Name> {
         var names: Set<Name> = []
         for (name, table) in tables.tables {
-            names.insert(Name(table: name))
-            for column in table.columns.keys { names.insert(Name(table: name, column: column)) }
+            names.insert(Name(table: name.text))
+            for column in table.columns.keys { names.insert(Name(table: name.text, column: column.text)) }
         }
         return names
     }

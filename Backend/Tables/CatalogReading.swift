@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncWire
 
 extension Catalog {
     /// Reads the catalog of the connection's database, in four queries of one moment.
@@ -45,7 +46,7 @@ extension Catalog {
                     name: name, type: type, typeOID: oid, modifier: columns[row, 6].flatMap { Int($0) } ?? -1,
                     isGenerated: columns[row, 7] == "t", isRequired: columns[row, 9] == "t",
                     isDeterministic: columns[row, 10] != "f"))
-            if columns[row, 8] == "t" { entry.uniqueColumns.insert(name) }
+            if columns[row, 8] == "t" { entry.uniqueColumns.insert(ExactText(name)) }
             tables[Name(schema: schema, table: table)] = entry
         }
     }

@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncSystem
+import PowerSyncWire
 
 /// Reads the catalog: at the start, when an upload does not fit it, when the database says that it has changed, and from
 /// time to time (backend 8.5).
@@ -27,7 +28,7 @@ package actor CatalogWatch {
     private var waiters: [Int: CheckedContinuation<Outcome, any Error>] = [:]
     private var lastWaiter = 0
     private var drifts = TriggerDrifts()
-    private var commits: [String: ContinuousClock.Instant] = [:]
+    private var commits: [ExactText: ContinuousClock.Instant] = [:]
 
     /// Makes a watch that has read nothing yet.
     ///
@@ -218,7 +219,7 @@ package actor CatalogWatch {
     ///   - tables: the client's names.
     ///   - moment: since when.
     /// - Returns: whether there was one.
-    package func hasCommit(of tables: Set<String>, since moment: ContinuousClock.Instant) -> Bool {
+    package func hasCommit(of tables: Set<ExactText>, since moment: ContinuousClock.Instant) -> Bool {
         tables.contains { table in commits[table].map { $0 > moment } ?? false }
     }
 

@@ -158,8 +158,9 @@ private struct TableMapReader {
             default: throw unknown(key, ["table", "id", "owner", "ops", "columns"])
             }
         }
-        let taken = [table.id.text] + (table.owner.map { [$0.text] } ?? [])
-        for column in table.columns where column.assigned != nil && taken.contains(column.name.text) {
+        let taken = ([table.id] + (table.owner.map { [$0] } ?? [])).map { ExactText($0.text) }
+        for column in table.columns
+        where column.assigned != nil && taken.contains(ExactText(column.name.text)) {
             throw BackendError(
                 .tableMap,
                 "\(source) line \(column.name.line), column \(column.name.column): what the column of the id or the owner "

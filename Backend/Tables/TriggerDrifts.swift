@@ -9,13 +9,13 @@ package struct TriggerDrifts: Sendable {
     /// Operations of one kind on one table: the same triggers run for them.
     package struct Work: Sendable, Hashable {
         /// The client's name of the table.
-        package let table: String
+        package let table: ExactText
         /// What the operations do.
         package let kind: UploadOperationKind
 
         /// Makes it of its parts.
         package init(table: String, kind: UploadOperationKind) {
-            self.table = table
+            self.table = ExactText(table)
             self.kind = kind
         }
     }

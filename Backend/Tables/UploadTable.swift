@@ -45,7 +45,7 @@ package struct UploadTable: Sendable, Hashable {
     /// What clients may do.
     package let operations: Set<UploadOperationKind>
     /// The columns by the client's name, that of the id included.
-    package let columns: [String: UploadColumn]
+    package let columns: [ExactText: UploadColumn]
     /// The columns beside the id that a new row must name, by their names.
     package let required: [UploadColumn]
     /// The columns that the server sets, by their names.
@@ -53,7 +53,7 @@ package struct UploadTable: Sendable, Hashable {
 
     init(
         name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
-        operations: Set<UploadOperationKind>, columns: [String: UploadColumn]
+        operations: Set<UploadOperationKind>, columns: [ExactText: UploadColumn]
     ) {
         self.name = name
         self.quoted = quoted
@@ -62,8 +62,9 @@ package struct UploadTable: Sendable, Hashable {
         self.owner = owner
         self.operations = operations
         self.columns = columns
-        required = columns.values.filter { $0.isRequired && $0.name != id.name }.sorted { $0.name < $1.name }
-        assigned = columns.values.filter { $0.assigned != nil }.sorted { $0.name < $1.name }
+        let sorted = columns.sorted { $0.key < $1.key }
+        required = sorted.filter { $0.value.isRequired && $0.key != ExactText(id.name) }.map(\.value)
+        assigned = sorted.map(\.value).filter { $0.assigned != nil }
     }
 }
 
@@ -87,9 +88,9 @@ package struct CatalogEntry: Sendable, Hashable {
 /// The tables that uploads may write, by the client's name, with what the start should warn about.
 package struct UploadTables: Sendable, Hashable {
     /// The tables.
-    package var tables: [String: UploadTable] = [:]
+    package var tables: [ExactText: UploadTable] = [:]
     /// Tables of the map that the database does not have now, by the client's name.
-    package var missing: [String: CatalogEntry] = [:]
+    package var missing: [ExactText: CatalogEntry] = [:]
     /// What an operator should know.
     package var warnings: [String] = []
 
@@ -113,25 +114,25 @@ package struct UploadTables: Sendable, Hashable {
             do throws(BackendError) {
                 table = try UploadTables.table(of: entry, name, source, catalog, isRunning: isRunning)
             } catch  where isRunning {
-                missing[entry.name.text] = CatalogEntry(
+                missing[ExactText(entry.name.text)] = CatalogEntry(
                     name: name, digest: catalog.tables[name]?.digest, isLockable: false)
                 continue
             }
-            let options = Dictionary(entry.columns.map { ($0.name.text, $0) }) { _, last in last }
-            let columns = table.columns.map { UploadColumn($0, options[$0.name], in: catalog) }
-            let byName = Dictionary(columns.map { ($0.name, $0) }) { _, last in last }
-            guard let id = byName[entry.id.text] else { continue }
+            let options = Dictionary(entry.columns.map { (ExactText($0.name.text), $0) }) { _, last in last }
+            let columns = table.columns.map { UploadColumn($0, options[ExactText($0.name)], in: catalog) }
+            let byName = Dictionary(columns.map { (ExactText($0.name), $0) }) { _, last in last }
+            guard let id = byName[ExactText(entry.id.text)] else { continue }
             for option in entry.columns {
-                guard let column = byName[option.name.text] else { continue }
+                guard let column = byName[ExactText(option.name.text)] else { continue }
                 for member in option.options.useless(for: column.kind) {
                     warnings.append(
                         "\(source) line \(option.name.line), column \(option.name.column): \(member) says nothing "
                             + "about a column of type \(column.type)")
                 }
             }
-            tables[entry.name.text] = UploadTable(
+            tables[ExactText(entry.name.text)] = UploadTable(
                 name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
-                owner: entry.owner.flatMap { byName[$0.text] },
+                owner: entry.owner.flatMap { byName[ExactText($0.text)] },
                 operations: entry.operations, columns: byName)
         }
     }
@@ -146,15 +147,15 @@ package struct UploadTables: Sendable, Hashable {
         guard let table = catalog.tables[name] else {
             throw fail(entry.table, "the database has no table \(name.schema).\(name.table)")
         }
-        let known = Set(table.columns.map(\.name))
+        let known = Set(table.columns.map { ExactText($0.name) })
         let options = isRunning ? [] : entry.columns.map(\.name)
-        for place in [entry.id] + (entry.owner.map { [$0] } ?? []) + options where !known.contains(place.text)
-        {
+        for place in [entry.id] + (entry.owner.map { [$0] } ?? []) + options
+        where !known.contains(ExactText(place.text)) {
             throw fail(place, "\(name.schema).\(name.table) has no column \(place.text)")
         }
         for column in entry.columns {
             guard let value = column.assigned,
-                let found = table.columns.first(where: { $0.name == column.name.text })
+                let found = table.columns.first(where: { ExactText($0.name) == ExactText(column.name.text) })
             else { continue }
             guard !found.isGenerated, value.fits(catalog.kind(of: found)) else {
                 throw fail(
@@ -163,7 +164,7 @@ package struct UploadTables: Sendable, Hashable {
                         + "to \(value.rawValue)")
             }
         }
-        guard table.isView || table.uniqueColumns.contains(entry.id.text) else {
+        guard table.isView || table.uniqueColumns.contains(ExactText(entry.id.text)) else {
             throw fail(entry.id, "\(entry.id.text) needs a primary key or unique index of its own")
         }
         guard isRunning || !table.isLockable || table.mayBeLocked else {
@@ -196,14 +197,14 @@ package struct UploadTables: Sendable, Hashable {
         warnings.append("every published table may be written by every user: set PSB_TABLE_MAP")
         for name in published where name.schema == "public" {
             guard let table = catalog.tables[name] else { continue }
-            guard table.uniqueColumns.contains("id") else {
+            guard table.uniqueColumns.contains(ExactText("id")) else {
                 warnings.append("table \(name.table) is left out: it has no unique column id")
                 continue
             }
             let columns = table.columns.map { UploadColumn($0, nil, in: catalog) }
-            let byName = Dictionary(columns.map { ($0.name, $0) }) { _, last in last }
-            guard let id = byName["id"] else { continue }
-            tables[name.table] = UploadTable(
+            let byName = Dictionary(columns.map { (ExactText($0.name), $0) }) { _, last in last }
+            guard let id = byName[ExactText("id")] else { continue }
+            tables[ExactText(name.table)] = UploadTable(
                 name: name.table, quoted: name.quoted, source: CatalogEntry(name, table), id: id, owner: nil,
                 operations: [.put, .patch, .delete],
                 columns: byName)

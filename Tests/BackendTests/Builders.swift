@@ -55,14 +55,14 @@ enum Build {
             column("sum", 23, "integer", generated: true), column("secret", 25, "text"),
             column("made", 25, "text"),
         ]
-        lists.uniqueColumns = ["id"]
+        lists.uniqueColumns = [ExactText("id")]
         catalog.tables[Catalog.Name(schema: "public", table: "lists")] = lists
         var things = Catalog.Table()
         things.columns = [
             column("thing_id", 2950, "uuid", required: true), column("name", 25, "text"),
             column("title", 25, "text", required: true), column("rank", 23, "integer", required: true),
         ]
-        things.uniqueColumns = ["thing_id"]
+        things.uniqueColumns = [ExactText("thing_id")]
         catalog.tables[Catalog.Name(schema: "app", table: "things")] = things
         var logs = Catalog.Table()
         logs.columns = [column("id", 25, "text")]

@@ -5,12 +5,12 @@ import Testing
 struct TableMapTests {
     @Test func theDefaultsAreThoseOfPublicAndID() throws {
         let tables = try Build.tables("tables:\n  lists:\n").tables
-        let lists = try #require(tables["lists"])
+        let lists = try #require(tables[ExactText("lists")])
         #expect(lists.quoted == #""public"."lists""#)
         #expect(lists.id.name == "id")
         #expect(lists.owner == nil)
         #expect(lists.operations == [.put, .patch, .delete])
-        #expect(lists.columns["name"]?.writer == .client)
+        #expect(lists.columns[ExactText("name")]?.writer == .client)
     }
 
     @Test func everyMemberOfTheMapCounts() throws {
@@ -23,14 +23,14 @@ struct TableMapTests {
                 columns: { made: { write: server }, secret: { write: never }, body: { json_strings: keep } }
             """
         ).tables
-        #expect(tables["things_of_mine"]?.quoted == #""app"."things""#)
-        #expect(tables["things_of_mine"]?.id.name == "thing_id")
-        #expect(tables["things_of_mine"]?.operations == [.put])
-        let lists = try #require(tables["lists"])
+        #expect(tables[ExactText("things_of_mine")]?.quoted == #""app"."things""#)
+        #expect(tables[ExactText("things_of_mine")]?.id.name == "thing_id")
+        #expect(tables[ExactText("things_of_mine")]?.operations == [.put])
+        let lists = try #require(tables[ExactText("lists")])
         #expect(lists.owner?.name == "owner_id")
-        #expect(lists.columns["made"]?.writer == .server)
-        #expect(lists.columns["secret"]?.writer == .never)
-        #expect(lists.columns["body"]?.options.jsonStrings == .keep)
+        #expect(lists.columns[ExactText("made")]?.writer == .server)
+        #expect(lists.columns[ExactText("secret")]?.writer == .never)
+        #expect(lists.columns[ExactText("body")]?.options.jsonStrings == .keep)
     }
 
     @Test(arguments: [
@@ -80,14 +80,14 @@ struct TableMapTests {
             let map = try TableMap(yaml: "tables:\n  v: \(entry)\n", source: "map.yaml")
             return try UploadTables(map: map, source: "map.yaml", catalog: catalog)
         }
-        #expect(try tables("{ ops: [PATCH, DELETE] }").tables["v"] != nil)
+        #expect(try tables("{ ops: [PATCH, DELETE] }").tables[ExactText("v")] != nil)
         let error = try #require(thrown { try tables("{ ops: [PUT] }") } as? BackendError)
         #expect(error.code == .tableMap)
         #expect(error.message.contains("line 2, column 3: public.v is a view that takes no upserts"))
         // A trigger that comes later is no reason to reject what was sent before.
         let map = try TableMap(yaml: "tables: { v: }", source: "map.yaml")
         let running = try UploadTables(map: map, source: "map.yaml", catalog: catalog, isRunning: true)
-        #expect(running.tables["v"] != nil)
+        #expect(running.tables[ExactText("v")] != nil)
     }
 
     @Test func whatTheMapSaysOfValuesIsTold() throws {
@@ -101,14 +101,14 @@ struct TableMapTests {
                   made: { encoding: hex }
                   price: { epoch: s }
             """)
-        let columns = try #require(tables.tables["lists"]).columns
+        let columns = try #require(tables.tables[ExactText("lists")]).columns
         var options = ValueOptions()
         options.hasInfinity = true
         options.epoch = .milliseconds
         options.emptyIsNull = true
-        #expect(columns["at"]?.options == options)
-        #expect(columns["name"]?.options == ValueOptions())
-        #expect(columns["made"]?.options.encoding == .hex)
+        #expect(columns[ExactText("at")]?.options == options)
+        #expect(columns[ExactText("name")]?.options == ValueOptions())
+        #expect(columns[ExactText("made")]?.options.encoding == .hex)
         // They change nothing, and the start says so.
         #expect(tables.warnings.count == 2)
         #expect(tables.warnings.first?.contains("line 6, column 7: encoding says nothing") == true)
@@ -127,11 +127,12 @@ struct TableMapTests {
     }
 
     @Test func typesDecideHowValuesAreRead() throws {
-        let columns = try #require(try Build.tables("tables: { lists: }\n").tables["lists"]).columns
-        #expect(columns["tags"]?.kind == .array(.text(limit: nil)))
-        #expect(columns["price"]?.kind == .numeric(scale: 2))
-        #expect(columns["sum"]?.writer == .never)
-        #expect(columns["doc"]?.writer == .never)
+        let tables = try Build.tables("tables: { lists: }\n").tables
+        let columns = try #require(tables[ExactText("lists")]).columns
+        #expect(columns[ExactText("tags")]?.kind == .array(.text(limit: nil)))
+        #expect(columns[ExactText("price")]?.kind == .numeric(scale: 2))
+        #expect(columns[ExactText("sum")]?.writer == .never)
+        #expect(columns[ExactText("doc")]?.writer == .never)
     }
 
     @Test(arguments: [
@@ -163,7 +164,7 @@ struct TableMapTests {
 
     @Test func theOpenSchemaIsThatOfThePublication() throws {
         let tables = try UploadTables(openSchemaOf: Build.catalog)
-        #expect(tables.tables.keys.sorted() == ["lists"])
+        #expect(tables.tables.keys.map(\.text) == ["lists"])
         #expect(tables.warnings.contains { $0.contains("logs") })
         var without = Build.catalog
         without.published = nil
@@ -185,9 +186,9 @@ struct TableMapTests {
             try UploadTables(map: map, source: "map.yaml", catalog: catalog)
         }
         let tables = try UploadTables(map: map, source: "map.yaml", catalog: catalog, isRunning: true)
-        #expect(tables.tables.keys.sorted() == ["lists"])
-        #expect(tables.tables["lists"]?.columns["made"] == nil)
-        #expect(tables.missing["things"]?.name == Catalog.Name(schema: "app", table: "things"))
+        #expect(tables.tables.keys.map(\.text) == ["lists"])
+        #expect(tables.tables[ExactText("lists")]?.columns[ExactText("made")] == nil)
+        #expect(tables.missing[ExactText("things")]?.name == Catalog.Name(schema: "app", table: "things"))
         catalog.published = nil
         #expect(try UploadTables(openSchemaOf: catalog, isRunning: true).tables.isEmpty)
     }

@@ -44,6 +44,31 @@ struct UploadPlannerTests {
         #expect(try code(Build.operation(.patch, "lists", "a", "{\"\(column)\":1}")) == "UNKNOWN_COLUMN")
     }
 
+    /// To Postgres, and to clients, they are.
+    @Test func namesAndIDsThatAreOnlySpelledAlikeAreTwo() throws {
+        let (one, two) = ("\u{e9}", "e\u{301}")
+        var catalog = Build.catalog
+        for (name, columns) in [(one, [one, two]), (two, [two])] {
+            var table = Catalog.Table()
+            table.columns = (["id"] + columns).map { Catalog.Column(name: $0, type: "text", typeOID: 25) }
+            table.uniqueColumns = [ExactText("id")]
+            catalog.tables[Catalog.Name(schema: "public", table: name)] = table
+        }
+        catalog.published = [one, two].map { Catalog.Name(schema: "public", table: $0) }
+        let planner = UploadPlanner(tables: try UploadTables(openSchemaOf: catalog), subject: subject)
+        func plan(_ table: String, _ data: String) throws -> PlannedOperation {
+            try planner.plan(Build.operation(.patch, table, "a", data), at: 0)
+        }
+        let both = try plan(one, "{\"\(one)\":\"1\",\"\(two)\":\"2\"}")
+        #expect(both.columns.map { Array($0.name.utf8) } == [two, one].map { Array($0.utf8) })
+        #expect(both.values == ["2", "1"])
+        #expect(throws: Refusal.self) { try plan(two, "{\"\(one)\":\"1\"}") }
+        let runs = UploadRun.runs(of: try [one, two].map { try plan($0, "{\"\(two)\":\"3\"}") })
+        #expect(runs.count == 2, "what goes into two tables is two statements")
+        #expect(
+            try code(Build.operation(.put, "lists", one, "{\"id\":\"\(two)\"}")) == "ID_MISMATCH")
+    }
+
     /// Each value alone is printed by Postgres, both together in one row are not sent.
     @Test func aRowThatPostgresPrintsAtLengthIsRefused() throws {
         let numbers = "[" + Array(repeating: "1e399", count: 20_000).joined(separator: ",") + "]"
@@ -174,7 +199,7 @@ struct UploadPlannerTests {
     @Test(arguments: ["7.0", "07", "7e0", "+7", " 7", "7 ", "0.7e1", "-0", "７", ""])
     func aSubjectOwnsOnlyWhatIsPrintedAsItIsSpelled(subject: String) throws {
         let planner = try planner("tables: { lists: { owner: n } }\n", subject: subject)
-        let table = try #require(planner.tables.tables["lists"])
+        let table = try #require(planner.tables.tables[ExactText("lists")])
         let compared = thrown { try planner.owner(of: table) } as? Refusal
         #expect(compared?.code == "UNAUTHORIZED")
         let put = thrown { try planner.plan(Build.operation(.put, "lists", "a", "{}"), at: 0) } as? Refusal

@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncWire
 
 /// A database with a table of every kind of column, as its catalog tells it.
 enum FuzzedTables {
@@ -20,7 +21,7 @@ enum FuzzedTables {
     static var catalog: Catalog {
         var catalog = Catalog()
         var table = Catalog.Table()
-        table.uniqueColumns = ["id"]
+        table.uniqueColumns = [ExactText("id")]
         catalog.types[1] = Catalog.TypeEntry(name: "text")
         table.columns = [
             Catalog.Column(name: "id", type: "text", typeOID: 1),

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncBackend
+import PowerSyncWire
 
 /// The reader of table maps; the first byte chooses what is repeated.
 struct MapTarget: FuzzTarget {
@@ -62,7 +63,7 @@ struct MapTarget: FuzzTarget {
             let tables = try UploadTables(map: map, source: "map", catalog: catalog)
             tally.count("maps of the database")
             for (name, table) in tables.tables {
-                guard table.name == name, table.columns[table.id.name] == table.id,
+                guard ExactText(table.name) == name, table.columns[ExactText(table.id.name)] == table.id,
                     table.operations.count <= 3
                 else {
                     fatalError("a table that is not what its entry says")

@@ -137,7 +137,7 @@ struct UploadTarget: FuzzTarget {
 
     private mutating func check(_ plan: PlannedOperation, _ index: Int) {
         tally.count("operations")
-        let names = plan.columns.map(\.name)
+        let names = plan.columns.map { ExactText($0.name) }
         guard plan.index == index, plan.columns.count == plan.values.count, Set(names).count == names.count,
             names.allSatisfy({ plan.table.columns[$0] != nil })
         else { fatalError("a plan that does not fit its operation") }

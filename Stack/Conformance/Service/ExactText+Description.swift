@@ -1,0 +1,6 @@
+import PowerSyncWire
+
+extension ExactText: CustomStringConvertible {
+    /// The text.
+    package var description: String { text }
+}
