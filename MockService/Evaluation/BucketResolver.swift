@@ -67,7 +67,8 @@ package struct BucketResolver: Sendable {
         let includesDefaults = request.streams?.includeDefaults ?? true
         let subscriptions = Array((request.streams?.subscriptions ?? []).enumerated())
         for stream in config.streams {
-            let explicit = subscriptions.filter { $0.element.stream == stream.name }
+            let name = ExactText(stream.name)
+            let explicit = subscriptions.filter { ExactText($0.element.stream) == name }
             let isDefault = stream.isDefault && includesDefaults
             guard isDefault || !explicit.isEmpty else { continue }
             var description = StreamDescription(name: stream.name, isDefault: stream.isDefault)

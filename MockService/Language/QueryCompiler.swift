@@ -140,7 +140,7 @@ struct QueryCompiler {
     }
 
     private func check(_ qualifier: String, _ offset: Int) throws(QueryError) {
-        guard qualifier == select.source.alias ?? select.source.table else {
+        guard ExactText(qualifier) == ExactText(select.source.alias ?? select.source.table) else {
             throw QueryError(
                 message: "Table '\(qualifier)' has not been added in a FROM clause here.", offset: offset)
         }

@@ -33,17 +33,18 @@ struct RowReselection {
         var conditions: [String] = []
         var values: [String?] = []
         for (index, column) in known.columns.enumerated() where column.isIdentity {
-            guard let operation = current.equality[column.name], let value = row.tuple[index].text else {
-                return .otherIdentity
-            }
+            guard let operation = current.equality[ExactText(column.name)],
+                let value = row.tuple[index].text
+            else { return .otherIdentity }
             values.append(value)
             conditions.append("\(quoteIdentifier(column.name)) \(operation) $\(values.count)")
         }
         guard !conditions.isEmpty else { return .otherIdentity }
-        let identity = Set(known.columns.filter(\.isIdentity).map(\.name))
+        let identity = Set(known.columns.filter(\.isIdentity).map { ExactText($0.name) })
         if let filter = published?.filter { conditions.append("(\(filter))") }
         let columns = (published?.description ?? current.description).columns.map {
-            SourceColumn(name: $0.name, typeOID: $0.typeOID, isIdentity: identity.contains($0.name))
+            SourceColumn(
+                name: $0.name, typeOID: $0.typeOID, isIdentity: identity.contains(ExactText($0.name)))
         }
         // The record of the state keeps its name until the stream tells another.
         let description = TableDescription(

@@ -1,5 +1,6 @@
 import PowerSyncPostgres
 import PowerSyncSystem
+import PowerSyncWire
 
 /// Reads whole tables into the state, in batches of about a megabyte (service 7.3).
 ///
@@ -51,7 +52,8 @@ struct Snapshot {
                     + "are synced only once they change. Give the role BYPASSRLS.")
         }
         let key = columns.count(where: \.isIdentity) == 1 ? columns.first(where: \.isIdentity)?.name : nil
-        var piece = Piece(table: table, key: key == published.key ? key : nil)
+        let isKey = key.map(ExactText.init) == published.key.map(ExactText.init)
+        var piece = Piece(table: table, key: isKey ? key : nil)
         repeat { try await read(&piece, of: published) } while piece.isFull
         var done = piece.table
         done.isSnapshotDone = true
@@ -139,7 +141,9 @@ struct Snapshot {
     private func copy(
         _ piece: inout Piece, of published: SourceCatalog.PublishedTable, _ patience: Duration
     ) async throws {
-        let key = piece.key.flatMap { key in published.description.columns.firstIndex { $0.name == key } }
+        let key = piece.key.flatMap { key in
+            published.description.columns.firstIndex { ExactText($0.name) == ExactText(key) }
+        }
         let read = Lock((count: 0, table: piece.table))
         try await connection.copyOut("COPY (\(piece.select(from: published))) TO STDOUT") {
             [table = piece.table] rows in

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncWire
 
 /// Reads what replication needs to know of the source database.
 struct SourceCatalog {
@@ -342,7 +343,7 @@ struct SourceCatalog {
         /// Name, and the columns that are not generated.
         let description: TableDescription
         /// The operator by which values of a column are compared with `=`, by the column's name.
-        let equality: [String: String]
+        let equality: [ExactText: String]
     }
 
     /// Describes a table by its id; nil if it does not exist any more.
@@ -359,7 +360,7 @@ struct SourceCatalog {
         guard rows.rowCount > 0 else { return nil }
         var description = TableDescription(
             oid: oid, schema: rows[0, 0] ?? "", name: rows[0, 1] ?? "", columns: [])
-        var equality: [String: String] = [:]
+        var equality: [ExactText: String] = [:]
         for row in 0..<rows.rowCount {
             let name = rows[row, 2] ?? ""
             // From version 18 on generated columns can be published, and identify rows.
@@ -367,7 +368,7 @@ struct SourceCatalog {
                 description.columns.append(
                     SourceColumn(name: name, typeOID: Self.oid(rows[row, 3]), isIdentity: false))
             }
-            equality[name] = "OPERATOR(\(rows[row, 4] ?? "pg_catalog").=)"
+            equality[ExactText(name)] = "OPERATOR(\(rows[row, 4] ?? "pg_catalog").=)"
         }
         return CurrentTable(description: description, equality: equality)
     }

@@ -203,7 +203,8 @@ private struct EventParser {
 
     private mutating func mapping(_ end: inout Int) throws(YAMLError) -> [(key: YAMLNode, value: YAMLNode)] {
         var pairs: [(key: YAMLNode, value: YAMLNode)] = []
-        var lines: [String: Int] = [:]
+        // By bytes: what takes the keys for names, such as Postgres, tells "é" as one scalar from "é" as two.
+        var lines: [[UInt8]: Int] = [:]
         while true {
             let event = try next()
             if event.type == YAML_MAPPING_END_EVENT {
@@ -211,7 +212,7 @@ private struct EventParser {
                 return pairs
             }
             let key = try node(event)
-            if let name = key.string, let line = lines.updateValue(key.line, forKey: name) {
+            if let name = key.string, let line = lines.updateValue(key.line, forKey: Array(name.utf8)) {
                 throw key.error("the key \"\(name)\" stands on line \(line) already")
             }
             pairs.append((key, try node(try next())))

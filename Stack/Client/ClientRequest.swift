@@ -229,4 +229,15 @@ package struct ClientStream: Sendable, Hashable {
         guard let members = json.objectMembers else { throw fields.expected("an object", "parameters") }
         parameters = JsonParam(members)
     }
+
+    /// Compares bytes, as the service does.
+    package static func == (left: ClientStream, right: ClientStream) -> Bool {
+        ExactText(left.name) == ExactText(right.name) && left.parameters?.json == right.parameters?.json
+    }
+
+    /// Hashes the bytes.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(ExactText(name))
+        hasher.combine(parameters?.json)
+    }
 }

@@ -32,6 +32,21 @@ struct BucketResolverTests {
         #expect(resolution.streams.allSatisfy { $0.isDefault && $0.errors.isEmpty })
     }
 
+    @Test func aStreamIsFoundByTheBytesOfItsName() throws {
+        let config = try SyncConfigReader.compile(
+            """
+            config: {edition: 3}
+            streams:
+              \u{e9}: {query: "SELECT * FROM lists"}
+              e\u{301}: {query: "SELECT * FROM todos"}
+            """)
+        let subscription = #"{"stream":"e\u0301","parameters":null,"override_priority":null}"#
+        let request = #"{"streams":{"subscriptions":[\#(subscription)]}}"#
+        let resolution = BucketResolver(config: config, streamNumber: 7).resolve(
+            try SyncStreamRequest(json: try JSON.parse(request)), token: try JSON.parse(#"{"sub":"u"}"#))
+        #expect(resolution.buckets.map { Array($0.name.utf8) } == [Array("7#e\u{301}|0[]".utf8)])
+    }
+
     @Test func aGateThatDoesNotHoldGivesNoBucketAndKeepsTheStream() throws {
         let resolution = try resolve(#"{"sub":"u1","role":"user"}"#)
         #expect(resolution.buckets.map(\.name) == ["7#mine|0[\"u1\"]"])

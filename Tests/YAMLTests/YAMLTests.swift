@@ -41,6 +41,11 @@ import Testing
         #expect(root?["b"]?["k"]?.int == 1)
     }
 
+    @Test func keysThatAreOnlySpelledAlikeAreTwo() throws {
+        let pairs = try #require(try YAMLNode.parse("\u{e9}: 1\ne\u{301}: 2\n")?.pairs)
+        #expect(pairs.map { $0.value.int } == [1, 2])
+    }
+
     @Test func readsAnEmptyTextAsNoDocument() throws {
         #expect(try YAMLNode.parse("") == nil)
         #expect(try YAMLNode.parse("# only a comment\n") == nil)

@@ -52,7 +52,7 @@ package struct RecordedAnswer: Sendable {
         for (name, value) in headers.sorted(by: { $0.key < $1.key })
         where !Self.incomparable.contains(name) && (comparesLength || name != "content-length") {
             let other = received.headers[name]
-            guard other != value else { continue }
+            guard other.map(ExactText.init) != ExactText(value) else { continue }
             result.append("header \(name): \(other ?? "none"), recorded \(value)")
         }
         for name in Self.describing where headers[name] == nil {
