@@ -21,6 +21,9 @@ package struct JSONLimits: Sendable {
 
     /// The default limits.
     package static let standard = JSONLimits()
+
+    /// The limits of an answer that has a few members, such as a token, a number or a problem.
+    package static let shortAnswer = JSONLimits(values: 1_000)
 }
 
 /// Reads JSON (RFC 8259) from a buffer, value by value, without building a tree of what nobody asked for.

@@ -16,6 +16,15 @@ struct BackendHTTP: Sendable {
     /// A body that is still on its way has no other limit than silence.
     static let answerTimeout = Duration.seconds(120)
 
+    /// How many values of JSON the results of an upload may have beside those of each operation.
+    ///
+    /// Each takes up to a hundred bytes, however few it was written with.
+    static let resultValues = 100_000
+    /// How many values of JSON the state of an operation may have: those of a backend have five (backend 1.6).
+    static let stateValues = 8
+    /// The most bytes of an answer in which the code of a problem is looked for: those of a backend have a few hundred.
+    static let problemLimit = 16 << 10
+
     /// The base address, without slashes at its end.
     let url: String
     private let carry: Send
@@ -67,7 +76,7 @@ struct BackendHTTP: Sendable {
     /// - Throws: `PowerSyncError` with `protocolViolation`.
     func token(from response: HTTPClientResponse) throws(PowerSyncError) -> TokenResponse {
         do {
-            return try TokenResponse(json: JSON.parse(response.body))
+            return try TokenResponse(json: JSON.parse(response.body, limits: .shortAnswer))
         } catch {
             throw violation("GET", Path.token, error.message)
         }
@@ -83,9 +92,11 @@ struct BackendHTTP: Sendable {
     func results(
         from response: HTTPClientResponse, for transactions: ArraySlice<CrudTransaction>
     ) throws(PowerSyncError) -> [UploadResult] {
+        let operations = transactions.reduce(0) { $0 + $1.crud.count }
+        let limits = JSONLimits(values: Self.resultValues + Self.stateValues * operations)
         let results: [UploadResult]
         do {
-            results = try UploadResponse(json: JSON.parse(response.body)).results
+            results = try UploadResponse(json: JSON.parse(response.body, limits: limits)).results
         } catch {
             throw violation("POST", Path.upload, error.message)
         }
@@ -126,12 +137,17 @@ struct BackendHTTP: Sendable {
         _ response: HTTPClientResponse, _ method: String, _ path: String, _ kind: PowerSyncError.Code?,
         _ message: String?
     ) -> PowerSyncError {
-        // nil: what is no problem of JSON (backend 1.7), such as a proxy's page, has no code to show.
-        let code = (try? JSON.parse(response.body))?["code"]?.stringValue.flatMap(ShownText.code)
+        let code = Self.code(of: response.body).map { " (\($0))" } ?? ""
         return PowerSyncError(
             backendStatus: response.status, code: kind, message,
-            detail: "\(method) \(ShownText.address(url + path)) answered \(response.status)"
-                + (code.map { " (\($0))" } ?? ""))
+            detail: "\(method) \(ShownText.address(url + path)) answered \(response.status)\(code)")
+    }
+
+    /// The code of a problem (backend 1.7), as far as it may be shown.
+    private static func code(of body: [UInt8]) -> String? {
+        guard body.count <= problemLimit else { return nil }
+        // nil: what is no JSON, such as a proxy's page, has no code.
+        return (try? JSON.parse(body, limits: .shortAnswer))?["code"]?.stringValue.flatMap(ShownText.code)
     }
 
     private func violation(_ method: String, _ path: String, _ detail: String) -> PowerSyncError {

@@ -108,9 +108,10 @@ struct SyncHTTP: Sendable {
         }
         let answer: JSON
         do {
-            answer = try JSON.parse(response.body)
+            answer = try JSON.parse(response.body, limits: .shortAnswer)
         } catch {
-            throw SyncError(.unexpectedResponse, "\(failure): the answer is not JSON", cause: error)
+            let what = error.code == .tooLarge ? "is too large" : "is not JSON"
+            throw SyncError(.unexpectedResponse, "\(failure): the answer \(what)", cause: error)
         }
         let value = answer["data"]?[field]
         guard let id = value?.stringValue.flatMap({ Int64($0) }) ?? value?.int64Value else {

@@ -23,7 +23,7 @@ package enum TokenRequest {
                 "\(backend)/api/auth/token answered \(answer.status); a backend answers ?user_id= only with "
                     + "DEV_TOKENS=true")
         }
-        return try TokenResponse(json: JSON.parse(answer.body))
+        return try TokenResponse(json: JSON.parse(answer.body, limits: .shortAnswer))
     }
 
     /// Percent-encodes everything but unreserved characters (RFC 3986, 2.3).

@@ -156,6 +156,47 @@ import Testing
         #expect(rig.verdicts.isEmpty)
     }
 
+    // MARK: Large answers
+
+    /// Each value takes many times the bytes that it is written with.
+    @Test func anAnswerOfFarMoreValuesThanResultsHaveIsRefused() async throws {
+        let more = Array(repeating: "[0]", count: 60_000).joined(separator: ",")
+        let rig = try BackendRig(
+            ScriptedBackend { number, request in
+                number > 1
+                    ? .accepting(request) : .json("{\"results\":[\(Self.success)],\"more\":[\(more)]}")
+            })
+        try await rig.queue(1)
+        let error = try #require(await rig.failure())
+        #expect(error.code == .protocolViolation)
+        #expect(try await rig.queued() == 1)
+        try await rig.upload()
+        #expect(try await rig.queued() == 0)
+    }
+
+    @Test func aTransactionMayHaveAsManyStatesAsChanges() async throws {
+        let states = (0..<50_000).map { #"{"i":\#($0),"op_id":\#($0),"status":"noop","code":"ROW_MISSING"}"# }
+        let result = #"{"status":"success","ops":[\#(states.joined(separator: ","))]}"#
+        let rig = try BackendRig(ScriptedBackend { _, _ in .results(result) })
+        try await rig.queueAtOnce(50_000, inTransactionsOf: 50_000)
+        try await rig.upload()
+        #expect(try await rig.queued() == 0)
+        #expect(rig.verdicts.map(\.operations.count) == [50_000])
+    }
+
+    @Test(arguments: [
+        ("1", true), ("\"\(String(repeating: "x", count: 16 << 10))\"", false),
+        ("[\(Array(repeating: "0", count: 2_000).joined(separator: ","))]", false),
+    ])
+    func theCodeOfAProblemIsLookedForInAShortAnswerAlone(_ more: String, _ isShown: Bool) async throws {
+        let body = #"{"code":"OVERLOADED","more":\#(more)}"#
+        let rig = try BackendRig(ScriptedBackend { _, _ in .json(body, status: 502) })
+        try await rig.queue(1)
+        let error = try #require(await rig.failure())
+        #expect(error.code == .serviceUnavailable)
+        #expect(error.localizedDescription.contains("(OVERLOADED)") == isShown)
+    }
+
     // MARK: Pauses
 
     @Test(arguments: [

@@ -33,6 +33,20 @@ import Testing
         #expect(requests.map { $0.body == nil } == [false, true, false])
     }
 
+    @Test func anAnswerWithANumberIsShort() throws {
+        func answer(_ more: String) -> SyncHTTPResponse {
+            let text = #"{"data":{"write_checkpoint":"7","checkpoint_request_id":"8"},"more":[\#(more)]}"#
+            return SyncHTTPResponse(status: 200, body: Array(text.utf8))
+        }
+        #expect(try SyncHTTP.writeCheckpoint(from: answer("0")) == 7)
+        #expect(try SyncHTTP.checkpointRequest(from: answer("0")) == 8)
+        let long = answer(Array(repeating: "[0]", count: 1_000).joined(separator: ","))
+        for read in [SyncHTTP.writeCheckpoint(from:), SyncHTTP.checkpointRequest(from:)] {
+            let error = #expect(throws: SyncError.self) { try read(long) }
+            #expect(error?.code == .unexpectedResponse)
+        }
+    }
+
     @Test func linesAsTextAloneCanBeAskedFor() {
         let http = SyncHTTP(userAgent: "test", prefersBinaryLines: false)
         let accepted = requests(http).map { request in request.headers.first { $0.name == "Accept" }?.value }
