@@ -52,6 +52,7 @@ final class BackendPause: Sendable {
     /// - Returns: how long to wait, nothing or less for a date of the past; nil for any other text.
     static func delay(_ text: String, now: Int64) -> Duration? {
         if let seconds = Int(text) { return seconds >= 0 ? .seconds(seconds) : nil }
-        return HTTPDate.seconds(text).map { Duration.seconds($0) - Duration.microseconds(now) }
+        let date = HTTPDate.seconds(text, now: Int(now / 1_000_000))
+        return date.map { Duration.seconds($0) - Duration.microseconds(now) }
     }
 }

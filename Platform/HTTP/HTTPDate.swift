@@ -13,18 +13,33 @@ package enum HTTPDate {
         return "\(weekdays[days % 7]), \(twoDigits(day)) \(months[month - 1]) \(year) \(clock) GMT"
     }
 
-    /// Reads a date in the form in which it must be sent, as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Reads a date in any form that a recipient must know: `Sun, 06 Nov 1994 08:49:37 GMT`, which alone is sent, and
+    /// the obsolete `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     ///
-    /// - Parameter text: the date.
-    /// - Returns: seconds since 1970-01-01T00:00:00Z; nil for an earlier one and for any other text.
-    package static func seconds(_ text: some StringProtocol) -> Int? {
+    /// - Parameters:
+    ///   - text: the date.
+    ///   - now: the time in seconds since 1970-01-01T00:00:00Z, which tells the century of a year of two digits.
+    /// - Returns: seconds since 1970-01-01T00:00:00Z; nil for an earlier date and for any other text.
+    package static func seconds(_ text: some StringProtocol, now: Int) -> Int? {
         let words = text.split(separator: " ").map { String($0) }
-        guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: words[2]) else {
-            return nil
+        switch words.count {
+        case 6 where words[5] == "GMT":
+            return seconds(day: words[1], month: words[2], year: Int(words[3]), time: words[4])
+        case 5: return seconds(day: words[2], month: words[1], year: Int(words[4]), time: words[3])
+        case 4 where words[3] == "GMT":
+            let parts = words[1].split(separator: "-", omittingEmptySubsequences: false).map { String($0) }
+            guard parts.count == 3, parts[2].utf8.count == 2, let digits = Int(parts[2]), digits >= 0 else {
+                return nil
+            }
+            return seconds(day: parts[0], month: parts[1], year: year(digits, now: now), time: words[2])
+        default: return nil
         }
-        let numbers =
-            [words[1], words[3]].map { Int($0) }
-            + words[4].split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+    }
+
+    private static func seconds(day: String, month: String, year: Int?, time: String) -> Int? {
+        guard let month = months.firstIndex(of: month) else { return nil }
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+        let numbers = [Int(day), year] + clock
         let ranges = [1...31, 1970...9999, 0...23, 0...59, 0...60]
         guard numbers.count == ranges.count else { return nil }
         var values: [Int] = []
@@ -34,6 +49,14 @@ package enum HTTPDate {
         }
         return days(values[1], month + 1, values[0]) * 86_400
             + values[2] * 3600 + values[3] * 60 + values[4]
+    }
+
+    /// The year that two digits mean: none that is more than fifty years ahead.
+    private static func year(_ digits: Int, now: Int) -> Int {
+        let thisYear = civil(max(0, now) / 86_400).year
+        let year = thisYear / 100 * 100 + digits
+        if year > thisYear + 50 { return year - 100 }
+        return year + 50 <= thisYear ? year + 100 : year
     }
 
     private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

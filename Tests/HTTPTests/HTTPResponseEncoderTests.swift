@@ -98,16 +98,35 @@ struct HTTPDateTests {
     ])
     func momentsHaveTheirDates(seconds: Int, text: String) {
         #expect(HTTPDate.text(seconds) == text)
-        #expect(HTTPDate.seconds(text) == seconds)
+        #expect(HTTPDate.seconds(text, now: 0) == seconds)
+    }
+
+    /// RFC 9110, 5.6.7: they must not be sent, and must be read.
+    @Test(arguments: [
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+        ("Wed Nov 16 08:49:37 1994", 784_975_777), ("Saturday, 01-Mar-25 10:00:09 GMT", 1_740_823_209),
+        // At most fifty years ahead.
+        ("Friday, 01-Mar-75 00:00:00 GMT", 3_318_624_000), ("Monday, 01-Mar-76 00:00:00 GMT", 194_486_400),
+    ])
+    func obsoleteFormsAreReadToo(_ text: String, _ seconds: Int) {
+        #expect(HTTPDate.seconds(text, now: 1_740_823_200) == seconds)
+    }
+
+    @Test func aYearOfTwoDigitsMayBeOneOfTheNextCentury() {
+        // Of 2094-11-06.
+        let now = 3_939_872_400
+        #expect(HTTPDate.seconds("Tuesday, 01-Mar-01 00:00:00 GMT", now: now) == 4_139_078_400)
     }
 
     @Test(arguments: [
-        "", "120", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37",
+        "", "120", "Sun Nov  6 08:49:37", "Sun Nov  6 08:49:37 94", "Sun Foo  6 08:49:37 1994",
+        "Sunday, 06-Nov-1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37", "Sunday, 06-Nov--4 08:49:37 GMT",
+        "Sunday, Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37",
         "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1969 08:49:37 GMT",
         "Sun, 06 Nov 1994 08:-1:37 GMT", "Sun, 06 Nov 1994 08:49:3x GMT",
     ])
     func otherTextsAreNoDates(_ text: String) {
-        #expect(HTTPDate.seconds(text) == nil)
+        #expect(HTTPDate.seconds(text, now: 1_740_823_200) == nil)
     }
 }

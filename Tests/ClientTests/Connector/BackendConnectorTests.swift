@@ -202,6 +202,7 @@ import Testing
     @Test(arguments: [
         (429, "7", 7), (503, "7", 7), (503, "0", 0), (503, "86400", 60),
         (503, "Sat, 01 Mar 2025 10:00:09 GMT", 9), (503, "Sat, 01 Mar 2025 09:00:00 GMT", 0),
+        (503, "Saturday, 01-Mar-25 10:00:09 GMT", 9), (503, "Sat Mar  1 10:00:09 2025", 9),
         (503, "soon", 0), (503, "-7", 0), (500, "7", 0), (200, "7", 0),
     ])
     func aPauseThatTheBackendAsksForIsKept(_ status: Int, _ value: String, _ seconds: Int) async throws {
