@@ -7,6 +7,8 @@ import PowerSyncHTTPClient
 struct HTTPClientTransport: SyncTransport {
     /// How long a connection may be silent: the service says something every 20 seconds or so (client-api 3.8).
     static let idleTimeout = Duration.seconds(30)
+    /// How long the answer to `send` may take once the request has gone out, however little of it comes at a time.
+    static let answerTimeout = Duration.seconds(60)
     /// How many bytes the answer to `send` may have, decompressed; those of the service have less than a hundred.
     static let bodyLimit = 1 << 20
 
@@ -31,20 +33,16 @@ struct HTTPClientTransport: SyncTransport {
     }
 
     func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
-        let stream = try await received(request)
+        let stream = try await received(request, within: Self.answerTimeout)
         defer { stream.cancel() }
-        var response = SyncHTTPResponse(status: stream.status, headers: stream.headers, body: [])
-        do {
-            response.body = try await Self.whole(Self.decoded(stream))
-        } catch let error as SyncError where error.code == .unexpectedResponse && stream.status != 200 {
-            // As above; the body of a refusal is for the log alone.
-        }
-        return response
+        return try await Self.answer(stream) { try Self.decoded(stream) }
     }
 
-    private func received(_ request: SyncHTTPRequest) async throws -> HTTPClientResponseStream {
+    private func received(
+        _ request: SyncHTTPRequest, within limit: Duration? = nil
+    ) async throws -> HTTPClientResponseStream {
         let sent = Self.sent(
-            request, accepting: request.acceptsCompression ? ContentCoding.accepted : nil)
+            request, accepting: request.acceptsCompression ? ContentCoding.accepted : nil, within: limit)
         return try await Self.noticingSilence {
             HTTPClientResponseStream(stream: try await client.open(sent))
         }
@@ -55,14 +53,17 @@ struct HTTPClientTransport: SyncTransport {
     /// - Parameters:
     ///   - request: the request.
     ///   - coding: the compression that is asked for; nil for no word of it.
+    ///   - limit: how long the answer may take; nil for no limit but silence.
     /// - Returns: the request with the client's times.
-    static func sent(_ request: SyncHTTPRequest, accepting coding: String?) -> HTTPClientRequest {
+    static func sent(
+        _ request: SyncHTTPRequest, accepting coding: String?, within limit: Duration? = nil
+    ) -> HTTPClientRequest {
         var fields = HTTPFields()
         for header in request.headers { fields.append(header.name, header.value) }
         if let coding { fields.append("Accept-Encoding", coding) }
         return HTTPClientRequest(
             method: request.method, url: request.url, fields: fields, body: request.body,
-            idleTimeout: idleTimeout)
+            idleTimeout: idleTimeout, answerTimeout: limit)
     }
 
     private static func decoded(_ stream: HTTPClientResponseStream) throws -> any SyncResponseStream {
@@ -70,8 +71,34 @@ struct HTTPClientTransport: SyncTransport {
         return DecodedStream(stream, format: format)
     }
 
+    /// Reads an answer.
+    ///
+    /// Of a refusal the body is for the log alone: what comes first of it has to do, and whatever is wrong with it must
+    /// not hide the status.
+    ///
+    /// - Parameters:
+    ///   - stream: the answer as it arrives.
+    ///   - decoded: the same without its compression.
+    /// - Returns: the answer.
+    /// - Throws: `SyncError` and what the stream throws; of a refusal `CancellationError` alone.
+    static func answer(
+        _ stream: any SyncResponseStream, decoded: () throws -> any SyncResponseStream
+    ) async throws -> SyncHTTPResponse {
+        var response = SyncHTTPResponse(status: stream.status, headers: stream.headers, body: [])
+        guard stream.status != 200 else {
+            response.body = try await whole(decoded())
+            return response
+        }
+        do {
+            response.body = try await decoded().next() ?? []
+        } catch let error where !(error is CancellationError) {
+            // As said: the status is there.
+        }
+        return response
+    }
+
     /// Reads a body to its end.
-    static func whole(_ stream: any SyncResponseStream) async throws -> [UInt8] {
+    private static func whole(_ stream: any SyncResponseStream) async throws -> [UInt8] {
         var body: [UInt8] = []
         while let part = try await stream.next() {
             guard body.count + part.count <= bodyLimit else {

@@ -18,9 +18,7 @@
         func send(_ request: SyncHTTPRequest) async throws -> SyncHTTPResponse {
             let stream = try await received(request)
             defer { stream.cancel() }
-            return SyncHTTPResponse(
-                status: stream.status, headers: stream.headers,
-                body: try await HTTPClientTransport.whole(stream))
+            return try await HTTPClientTransport.answer(stream) { stream }
         }
 
         private func received(_ request: SyncHTTPRequest) async throws -> URLSessionStream {
