@@ -41,7 +41,10 @@ import Testing
         #expect(try SyncHTTP.writeCheckpoint(from: answer("0")) == 7)
         #expect(try SyncHTTP.checkpointRequest(from: answer("0")) == 8)
         let long = answer(Array(repeating: "[0]", count: 1_000).joined(separator: ","))
-        for read in [SyncHTTP.writeCheckpoint(from:), SyncHTTP.checkpointRequest(from:)] {
+        let reads: [(SyncHTTPResponse) throws -> Int64] = [
+            { try SyncHTTP.writeCheckpoint(from: $0) }, { try SyncHTTP.checkpointRequest(from: $0) },
+        ]
+        for read in reads {
             let error = #expect(throws: SyncError.self) { try read(long) }
             #expect(error?.code == .unexpectedResponse)
         }
