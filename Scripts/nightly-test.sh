@@ -8,6 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/Scripts" "$folder/bin"
 cp Scripts/nightly.sh Scripts/tests-ran.sh "$folder/Scripts/"
+# shellcheck disable=SC2016 # the program that is written expands them
 printf '#!/bin/sh\nif [ "$1" = test ]; then cat "$SAID" && exit "$STATUS"; fi\n' >"$folder/bin/swift"
 chmod +x "$folder/bin/swift"
 

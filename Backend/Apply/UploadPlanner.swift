@@ -159,7 +159,8 @@ package struct UploadPlanner: Sendable {
         guard column.assigned == .subject else { return "now" }
         guard let text = ValueConversion.ownerText(subject, as: column.kind) else {
             throw Refusal(
-                code: "UNAUTHORIZED", message: "the token's subject is no value of this column", column: column.name)
+                code: "UNAUTHORIZED", message: "the token's subject is no value of this column",
+                column: column.name)
         }
         return text
     }

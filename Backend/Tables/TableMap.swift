@@ -32,7 +32,8 @@ package enum ServerValue: String, Sendable, Hashable {
     func fits(_ kind: ColumnKind) -> Bool {
         switch (self, kind) {
         case (.now, .instant), (.now, .timestamp), (.now, .date), (.now, .time): true
-        case (.subject, .integer), (.subject, .numeric), (.subject, .uuid), (.subject, .text), (.subject, .name),
+        case (.subject, .integer), (.subject, .numeric), (.subject, .uuid), (.subject, .text),
+            (.subject, .name),
             (.subject, .paddedText), (.subject, .label), (.subject, .textForm):
             true
         default: false
@@ -221,7 +222,8 @@ private struct TableMapReader {
                 column.options.emptyIsNull = try choice(
                     word, value, ["null": true, "keep": false], "null or keep")
             default:
-                throw unknown(key, ["write", "set", "json_strings", "encoding", "infinity", "epoch", "empty"])
+                throw unknown(
+                    key, ["write", "set", "json_strings", "encoding", "infinity", "epoch", "empty"])
             }
         }
         guard column.assigned != nil else { return column }

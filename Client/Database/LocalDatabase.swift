@@ -17,7 +17,9 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// The number under which the group knows this instance.
     let number: Int
     let environment: SyncEnvironment
-    /// Makes the way to the service for one connection: what it has open ends with it. Nil for that over the network.
+    /// Makes the way to the service for one connection: what it has open ends with it.
+    ///
+    /// Nil for that over the network.
     let makeTransport: (@Sendable () throws -> any SyncTransport)?
     private let location: Result<DatabaseLocation, PowerSyncError>
     let initialStatements: [String]
@@ -248,7 +250,8 @@ final class LocalDatabase: PowerSyncDatabaseProtocol {
     /// - Throws: as ``writeLock(timeout:callback:)``.
     private func lock<R>(
         within timeout: TimeInterval, ifFree: () async throws -> Transferred<R>?,
-        waiting: @escaping @Sendable (_ begin: @escaping @Sendable () throws -> Void) async throws ->
+        waiting:
+            @escaping @Sendable (_ begin: @escaping @Sendable () throws -> Void) async throws ->
             Transferred<R>
     ) async throws -> R {
         let limit = LimitedLock(timeout, sleep: environment.sleep)

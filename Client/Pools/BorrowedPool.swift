@@ -105,7 +105,7 @@ final class BorrowedPool: ConnectionPool {
         do {
             let value = try await limit.run(lock)
             return value
-        } catch where limit.isOver {
+        } catch  where limit.isOver {
             // It has not begun, so this is the error of the limit.
             return nil
         }

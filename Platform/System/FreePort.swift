@@ -21,7 +21,8 @@ package enum FreePort {
     package static func find(host: String = "127.0.0.1") throws(SystemError) -> Int {
         for _ in 0..<16 {
             // Nil where it is taken.
-            guard let (descriptor, port) = try? TCPSocket.listen(host: host, port: Int.random(in: named)) else {
+            guard let (descriptor, port) = try? TCPSocket.listen(host: host, port: Int.random(in: named))
+            else {
                 continue
             }
             close(descriptor)

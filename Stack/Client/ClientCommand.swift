@@ -69,7 +69,8 @@ enum ClientCommand {
             Option("--backend", "URL", help: "A development backend, for tokens and uploads."),
             Option("--user", "NAME", help: "The subject of the backend's tokens."),
             Option("--params", "JSON", help: "Client parameters, an object."),
-            Option("--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's."),
+            Option(
+                "--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's."),
             Option("--ca-file", "FILE", help: "The authorities to trust, as PEM, in place of the system's."),
             Option("--client-cert", "FILE", help: "The client's certificate, as PEM."),
             Option("--client-key", "FILE", help: "Its key, if it does not stand beside it."),

@@ -28,12 +28,14 @@ struct ServerValuesTests {
     @Test func theyHaveTheTimeOfTheTransactionAndItsUser() async throws {
         try await TestBackend.with(schema: Self.schema, map: Self.map) { backend in
             let one = try await backend.apply(
-                #"{"op":"PUT","table":"notes","id":"a","data":{"body":"x","at":"1999-01-01"}}"#, user: "alice")
+                #"{"op":"PUT","table":"notes","id":"a","data":{"body":"x","at":"1999-01-01"}}"#, user: "alice"
+            )
             #expect(one == "adjusted")
             let many = ["b", "c", "d"].map {
                 "{\"op\":\"PUT\",\"table\":\"notes\",\"id\":\"\($0)\",\"data\":{\"body\":\"x\"}}"
             }
-            let answer = try await backend.upload("{\"batch\":[\(many.joined(separator: ","))]}", user: "alice")
+            let answer = try await backend.upload(
+                "{\"batch\":[\(many.joined(separator: ","))]}", user: "alice")
             #expect(answer.states == ["applied", "applied", "applied"])
             #expect(
                 try await backend.query(Self.rows)

@@ -54,9 +54,15 @@ struct TableMapTests {
             "tables:\n  lists: { columns: { body: { set: subject } } }\n", "line 2, column 23",
             "of type jsonb and cannot be set to subject"
         ),
-        ("tables:\n  lists: { columns: { sum: { set: subject } } }\n", "line 2, column 23", "sum is generated"),
+        (
+            "tables:\n  lists: { columns: { sum: { set: subject } } }\n", "line 2, column 23",
+            "sum is generated"
+        ),
         ("tables:\n  lists: { columns: { at: { set: noon } } }\n", "line 2, column 34", "now or subject"),
-        ("tables:\n  lists: { columns: { at: { set: now, write: client } } }\n", "line 2, column 23", "not both"),
+        (
+            "tables:\n  lists: { columns: { at: { set: now, write: client } } }\n", "line 2, column 23",
+            "not both"
+        ),
         (
             "tables:\n  lists: { owner: owner_id, columns: { owner_id: { set: subject } } }\n",
             "line 2, column 40", "settled already"

@@ -135,7 +135,8 @@ struct UploadPlannerTests {
     }
 
     @Test func aSubjectThatIsNoValueOfTheColumnIsRefused() throws {
-        let planner = try planner("tables: { lists: { columns: { owner_id: { set: subject } } } }\n", subject: "alice")
+        let planner = try planner(
+            "tables: { lists: { columns: { owner_id: { set: subject } } } }\n", subject: "alice")
         let refusal = try #require(
             thrown { try planner.plan(Build.operation(.put, "lists", "a", "{}"), at: 0) } as? Refusal)
         #expect(refusal.code == "UNAUTHORIZED")

@@ -102,7 +102,8 @@ struct ContainerRoleTests {
         try await Containers.with { containers in
             let backend = try await containers.start("backend", "powersync-backend", ready: "backend")
             let api = try JSONClient(backend)
-            for (origin, isAllowed) in [("http://localhost:5173", true), ("https://evil.example.com", false)] {
+            for (origin, isAllowed) in [("http://localhost:5173", true), ("https://evil.example.com", false)]
+            {
                 let answer = try await api.send(
                     "GET", "/api/auth/token?user_id=dora", fields: ["origin": origin])
                 #expect(answer.status == 200)

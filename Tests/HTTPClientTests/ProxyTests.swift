@@ -184,8 +184,9 @@ struct ProxyTests {
 
     // MARK: The environment
 
-    /// In a process of its own, because the environment is one for all. The proxies answer themselves; without one, an
-    /// address for documentation (RFC 5737) leads nowhere.
+    /// In a process of its own, because the environment is one for all.
+    ///
+    /// The proxies answer themselves; without one, an address for documentation (RFC 5737) leads nowhere.
     @Test func theEnvironmentDecidesWhereNothingIsSaid() async {
         await #expect(processExitsWith: .success) {
             let (named, own) = (try ProxyTests.server(), try ProxyTests.server())

@@ -36,7 +36,8 @@ import Testing
     ) throws -> WALCheckpointer {
         let failures = failures
         let checkpointer = WALCheckpointer(
-            limits: limits, beforeEach: beforeEach, onFailure: { error in failures.withLock { $0.append(error) } })
+            limits: limits, beforeEach: beforeEach,
+            onFailure: { error in failures.withLock { $0.append(error) } })
         try checkpointer.relieve(writer)
         return checkpointer
     }
@@ -117,7 +118,9 @@ import Testing
         async let copied: Void = checkpointer.copyAll()
         gate.open()
         await copied
-        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2), "the first round began before it was asked")
+        #expect(
+            checkpointer.counts == WALCheckpointer.Counts(byThread: 2),
+            "the first round began before it was asked")
         #expect(try log().copied == log().pages)
         checkpointer.copyRest(on: writer)
         #expect(checkpointer.counts.byWriter == 0, "nothing was left")

@@ -1,6 +1,8 @@
 import PowerSync
 
-/// The lists of a user. The column `id` is there without being declared.
+/// The lists of a user.
+///
+/// The column `id` is there without being declared.
 let listTable = Table(
     name: "lists",
     columns: [

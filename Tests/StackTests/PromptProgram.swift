@@ -28,6 +28,7 @@ final class PromptProgram: Sendable {
     ///   - columns: how wide the terminal is.
     ///   - endpoint: the service and the backend.
     ///   - kind: the kind of terminal.
+    /// - Throws: What starting it throws; `StateDidNotCome` without a prompt.
     init(
         in folder: String, columns: Int = 100, endpoint: String = "http://127.0.0.1:1", kind: String = "xterm"
     ) async throws {

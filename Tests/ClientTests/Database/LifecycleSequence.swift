@@ -223,7 +223,8 @@ final class LifecycleSequence: Sendable {
         let task = Task {
             do {
                 _ = try await database.requestCheckpoint()
-            } catch CheckpointRequestError.notConnecting, CheckpointRequestError.checkpointRequestsNotEnabled {
+            } catch CheckpointRequestError.notConnecting, CheckpointRequestError.checkpointRequestsNotEnabled
+            {
                 // As whoever asks too early, too late, or in the other mode.
             } catch let error as PowerSyncError where error.code == .closed {
                 // As every call.

@@ -53,7 +53,8 @@ import Testing
         }
     }
 
-    @Test("R6 The checkpoint that came during the upload is applied when the round ends", .behaviour(118, 119))
+    @Test(
+        "R6 The checkpoint that came during the upload is applied when the round ends", .behaviour(118, 119))
     func theCheckpointThatCameDuringTheUploadIsAppliedWhenTheRoundEnds() async throws {
         let uploading = AsyncFlag()
         let release = AsyncFlag()
@@ -84,7 +85,9 @@ import Testing
         }
     }
 
-    @Test("R1 A failed upload is repeated after the delay, until it succeeds, and its error goes", .behaviour(87, 115))
+    @Test(
+        "R1 A failed upload is repeated after the delay, until it succeeds, and its error goes",
+        .behaviour(87, 115))
     func aFailedUploadIsRepeatedAfterTheDelayAndItsErrorGoes() async throws {
         let rig = try await SyncRig(
             transport: Self.transport(.writeCheckpoint(1)),
@@ -339,7 +342,9 @@ import Testing
         }
     }
 
-    @Test("R3 A write during the request for a write checkpoint makes that useless, and is uploaded", .behaviour(122))
+    @Test(
+        "R3 A write during the request for a write checkpoint makes that useless, and is uploaded",
+        .behaviour(122))
     func aWriteDuringTheRequestMakesTheWriteCheckpointUseless() async throws {
         let pool = Lock<SQLitePool?>(nil)
         let hasWritten = Lock(false)

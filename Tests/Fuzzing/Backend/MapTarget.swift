@@ -7,7 +7,8 @@ struct MapTarget: FuzzTarget {
     static let words = [
         "tables:", "\n  t:", "\n    ", "table: public.t", "id: id", "owner: owner",
         "ops: [PUT, PATCH, DELETE]", "columns:",
-        "{ write: server }", "set: now", "set: subject", "write: never", "write: client", "json_strings: keep", "json_strings: parse",
+        "{ write: server }", "set: now", "set: subject", "write: never", "write: client",
+        "json_strings: keep", "json_strings: parse",
         "encoding: hex",
         "encoding: base64", "infinity: accept", "infinity: refuse", "epoch: ms", "epoch: s", "empty: null",
         "empty: keep",
