@@ -131,8 +131,10 @@ extension ConnectionLease: StatementContext {
         _ mapper: (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
         guard statement.columnCount > 0 else {
+            let before = connection.totalChanges
             while try statement.step() {}
-            return .changes(connection.changes)
+            // After a statement that changes no rows SQLite still has the number of one before it.
+            return .changes(connection.totalChanges == before ? 0 : connection.changes)
         }
         let cursor = RowCursor(statement)
         var rows: [Row] = []

@@ -17,7 +17,7 @@ package protocol StoredValueCursor: SqlCursor {
 package enum StatementOutcome<Row> {
     /// The rows of a statement that returns rows, mapped, also where there are none.
     case rows([Row])
-    /// The number of rows that any other statement changed, as SQLite counts them.
+    /// The number of rows that any other statement changed, as SQLite counts them; 0 for one that changes none.
     case changes(Int64)
 }
 

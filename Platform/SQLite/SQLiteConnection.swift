@@ -225,8 +225,11 @@ package final class SQLiteConnection {
             code: .misuse, message: "a transaction was left open and has been rolled back")
     }
 
-    /// Rows changed by the last statement (`sqlite3_changes64`).
+    /// Rows changed by the last INSERT, UPDATE or DELETE (`sqlite3_changes64`); no other statement changes the number.
     package var changes: Int64 { isClosed ? 0 : sqlite3_changes64(pointer) }
+
+    /// Rows changed since the connection was opened, by triggers, too (`sqlite3_total_changes64`).
+    package var totalChanges: Int64 { isClosed ? 0 : sqlite3_total_changes64(pointer) }
 
     /// Row id of the last insert into a rowid table.
     package var lastInsertRowID: Int64 { isClosed ? 0 : sqlite3_last_insert_rowid(pointer) }

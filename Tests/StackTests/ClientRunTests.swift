@@ -59,6 +59,19 @@ struct ClientRunTests {
         }
     }
 
+    @Test func aStatementThatChangesNoRowsCountsNone() async throws {
+        try await with { client in
+            let answer = try await client.ask(
+                #"""
+                {"id":1,"op":"write","tx":[["CREATE TABLE plain (v)"],["INSERT INTO plain VALUES (1), (2)"],\#
+                ["CREATE TABLE other (v)"],["SAVEPOINT s"],["DELETE FROM plain WHERE v = 7"],["RELEASE s"]]}
+                """#)
+            #expect(answer["results"]?.text == "[0,2,0,0,0,0]")
+            let alone = try await client.ask(#"{"id":2,"op":"write","tx":[["CREATE TABLE third (v)"]]}"#)
+            #expect(alone["results"]?.text == "[0]")
+        }
+    }
+
     @Test func aFailedTransactionLeavesNothing() async throws {
         try await with { client in
             let answer = try await client.ask(

@@ -20,7 +20,7 @@ extension ClientPrompt {
             }
             let rows = TableRows(limit: console.rowLimit)
             let outcome = try await interruptible { try await query(statement, rows) }
-            await show(outcome, of: statement, rows, took: ContinuousClock.now - start)
+            await show(outcome, rows, took: ContinuousClock.now - start)
             return .done
         } catch {
             // The end of the program needs no line.
@@ -55,14 +55,11 @@ extension ClientPrompt {
     }
 
     /// Shows what a statement gave.
-    private func show(
-        _ outcome: StatementOutcome<Void>, of statement: StatementCollector.Statement, _ rows: TableRows,
-        took time: Duration
-    ) async {
+    private func show(_ outcome: StatementOutcome<Void>, _ rows: TableRows, took time: Duration) async {
         let spent = Self.spelled(time)
         switch outcome {
         // Writes to synced tables count as none: they are views (client-api 1.2).
-        case .changes(let count) where count > 0 && statement.mayChangeRows:
+        case .changes(let count) where count > 0:
             await console.show(dim("(\(Self.counted(Int(count), "row")) changed, \(spent))"))
         case .changes: await console.show(dim("(done, \(spent))"))
         case .rows:

@@ -21,9 +21,6 @@ package struct StatementCollector: Sendable {
         /// Whether it may be one that only reads.
         var mayRead: Bool { ["SELECT", "VALUES", "WITH", "EXPLAIN", "PRAGMA"].contains(firstWord) }
 
-        /// Whether it may be one that changes rows; of any other SQLite repeats the number of the one before.
-        var mayChangeRows: Bool { ["INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"].contains(firstWord) }
-
         /// Whether it begins or ends a transaction, or a part of one.
         var isTransactionControl: Bool {
             ["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"].contains(firstWord)

@@ -36,7 +36,9 @@ struct StoredValuesTests {
         let outcomes = try await test.database.writeTransaction { transaction in
             let context = try #require(transaction as? any StatementContext)
             return try [
-                "CREATE TABLE plain (v)", "INSERT INTO plain VALUES (1), (2)",
+                "CREATE TABLE plain (v)", "INSERT INTO plain VALUES (1), (2)", "CREATE TABLE other (v)",
+                "SAVEPOINT s", "CREATE TABLE copy AS SELECT v FROM plain",
+                "UPDATE plain SET v = 9 WHERE v = 8",
                 "UPDATE plain SET v = 3 WHERE v = 1 RETURNING v",
                 "UPDATE plain SET v = 3 WHERE v = 1 RETURNING v", "SELECT v FROM plain ORDER BY v",
                 "DELETE FROM plain", "INSERT INTO users (id, name) VALUES ('u', 'A')",
@@ -50,8 +52,9 @@ struct StoredValuesTests {
             }
         }
         #expect(
-            outcomes.dropFirst() == [
-                "changes 2", "rows [3]", "rows []", "rows [2, 3]", "changes 2", "changes 0",
+            outcomes == [
+                "changes 0", "changes 2", "changes 0", "changes 0", "changes 0", "changes 0", "rows [3]",
+                "rows []", "rows [2, 3]", "changes 2", "changes 0",
             ])
         #expect(try await test.count("users") == 1)
     }
