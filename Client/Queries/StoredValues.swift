@@ -57,3 +57,18 @@ extension StatementContext {
         try outcome(sql: sql, parameters: parameters, unless: nil, mapper: mapper)
     }
 }
+
+/// A database whose watched queries a tool can end in their midst.
+package protocol StatementWatching: PowerSyncDatabaseProtocol {
+    /// Runs a query now and after each change of its tables, as `watch(options:)` does.
+    ///
+    /// - Parameters:
+    ///   - options: the query.
+    ///   - isUnwanted: asked again and again while the query runs, on the thread of the connection; true ends it with an
+    ///   error, and the results with it.
+    /// - Returns: the results, each of them whole.
+    /// - Throws: `PowerSyncError` if the database is closed.
+    func watch<Row>(
+        options: WatchOptions<Row>, unless isUnwanted: @escaping @Sendable () -> Bool
+    ) throws -> AsyncThrowingStream<[Row], any Error>
+}

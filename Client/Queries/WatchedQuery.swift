@@ -9,6 +9,8 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     private let isAsked = Lock(false)
     private weak var database: LocalDatabase?
     private let options: WatchOptions<RowType>
+    /// Says while the query runs that nobody wants it any more; nil for one that runs to its end.
+    private let isUnwanted: (@Sendable () -> Bool)?
     private let mailbox: TableChangeMailbox
     /// Lets changes of other processes be told, too.
     private let observation: ExternalChanges.Observation?
@@ -19,9 +21,13 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     private var isOver = false
 
     /// Starts to take note of changes.
-    init(_ options: WatchOptions<RowType>, of database: LocalDatabase) {
+    init(
+        _ options: WatchOptions<RowType>, of database: LocalDatabase,
+        unless isUnwanted: (@Sendable () -> Bool)? = nil
+    ) {
         self.options = options
         self.database = database
+        self.isUnwanted = isUnwanted
         environment = database.environment
         mailbox = database.changes.mailbox()
         observation = database.group.external?.observe()
@@ -107,12 +113,19 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     private func run(on database: LocalDatabase) async throws -> [RowType] {
         let options = options
         let known = tables
+        let isUnwanted = isUnwanted
         let (found, rows): (Set<String>, [RowType]) = try await database.readLock { connection in
             let tables =
                 try known
                 ?? WatchedTables.resolve(sql: options.sql, parameters: options.parameters, on: connection)
-            let rows = try connection.getAll(
-                sql: options.sql, parameters: options.parameters, mapper: options.mapper)
+            guard let isUnwanted, let context = connection as? any StatementContext else {
+                let rows = try connection.getAll(
+                    sql: options.sql, parameters: options.parameters, mapper: options.mapper)
+                return (tables, rows)
+            }
+            let outcome = try context.outcome(
+                sql: options.sql, parameters: options.parameters, unless: isUnwanted, mapper: options.mapper)
+            guard case .rows(let rows) = outcome else { return (tables, []) }
             return (tables, rows)
         }
         tables = found

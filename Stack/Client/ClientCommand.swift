@@ -27,7 +27,9 @@ enum ClientCommand {
             {"event":"ready"}. From then on each line of standard input is a command, and each gets an answer when it \
             is done: its id, "ok", and what it gives, or "error" and "code". What changes something is done in order of \
             arrival; reads see what was written before them; waits and watches hold up nobody. The command close and \
-            the end of the input close the database.
+            the end of the input close the database. What is in work then has 45 seconds; what is not done then, and \
+            what waits, is answered with the code closed, and a statement that runs is undone. SIGTERM and Ctrl-C end \
+            it without that time.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice --json

@@ -1,4 +1,5 @@
 import PowerSync
+import PowerSyncSQLite
 import PowerSyncSystem
 
 /// What the client of the tool can do, whoever tells it to: a program by lines of JSON, or a person at a prompt.
@@ -48,62 +49,73 @@ package struct ClientOperations: Sendable {
 
     /// Runs statements in one transaction.
     ///
+    /// The end of the task ends them where they are, and undoes all of them.
+    ///
     /// - Parameters:
     ///   - statements: the statements.
-    ///   - isInterruptible: whether the end of the task ends them where they are, and undoes all of them.
     ///   - mapper: makes a value of each row.
     /// - Returns: what each of them gave.
-    /// - Throws: what the SDK throws.
+    /// - Throws: what the SDK throws; `CancellationError`.
     func write<Row>(
-        _ statements: [ClientStatement], isInterruptible: Bool = false,
-        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+        _ statements: [ClientStatement], mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> [StatementOutcome<Row>] {
-        try await whileWanted(isInterruptible) { isUnwanted in
+        try await whileWanted { isUnwanted in
             try await database.writeTransaction { transaction in
-                try statements.map { try Self.outcome(of: $0, on: transaction, unless: isUnwanted, mapper) }
+                try statements.map { statement -> StatementOutcome<Row> in
+                    // Many short ones take as long as one that is long.
+                    if isUnwanted() { throw CancellationError() }
+                    return try Self.outcome(of: statement, on: transaction, unless: isUnwanted, mapper)
+                }
             }
         }
     }
 
-    /// Runs a statement where nothing can be written.
+    /// Runs a statement where nothing can be written, which the end of the task ends where it is.
     ///
     /// - Parameters:
     ///   - statement: the statement.
-    ///   - isInterruptible: whether the end of the task ends it where it is.
     ///   - mapper: makes a value of each row.
     /// - Returns: what it gave.
-    /// - Throws: what the SDK throws.
+    /// - Throws: what the SDK throws; `CancellationError`.
     func read<Row>(
-        _ statement: ClientStatement, isInterruptible: Bool = false,
-        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+        _ statement: ClientStatement, mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> StatementOutcome<Row> {
-        try await whileWanted(isInterruptible) { isUnwanted in
+        try await whileWanted { isUnwanted in
             try await database.readLock {
                 try Self.outcome(of: statement, on: $0, unless: isUnwanted, mapper)
             }
         }
     }
 
-    /// Runs a query now and after each change of its tables.
+    /// Runs a query now and after each change of its tables, until the task ends, or the database is closed.
+    ///
+    /// The end of the task ends the query, too, where it is.
     ///
     /// - Parameters:
     ///   - statement: the query.
     ///   - throttle: the least time between two results, in seconds.
     ///   - mapper: makes a value of each row.
-    /// - Returns: the results, each of them whole.
-    /// - Throws: what the SDK throws.
-    func watch<Row>(
+    ///   - body: gets each result, whole; nothing is asked for while it has one.
+    /// - Throws: what the SDK throws; `CancellationError`.
+    func watch<Row: Sendable>(
         _ statement: ClientStatement, throttle: Double,
-        mapper: @Sendable @escaping (any SqlCursor) throws -> Row
-    ) throws -> AsyncThrowingStream<[Row], any Error> {
-        try database.watch(
-            options: WatchOptions(
-                sql: statement.sql, parameters: statement.arguments, throttle: throttle, mapper: mapper))
+        mapper: @Sendable @escaping (any SqlCursor) throws -> Row, _ body: ([Row]) async -> Void
+    ) async throws {
+        guard let database = database as? any StatementWatching else {
+            throw ClientError("this database does not end a query in its midst", code: .invalidState)
+        }
+        try await whileWanted { isUnwanted in
+            let results = try database.watch(
+                options: WatchOptions(
+                    sql: statement.sql, parameters: statement.arguments, throttle: throttle, mapper: mapper),
+                unless: isUnwanted)
+            for try await rows in results { await body(rows) }
+        }
     }
 
     private static func outcome<Row>(
         of statement: ClientStatement, on connection: any ConnectionContext,
-        unless isUnwanted: (@Sendable () -> Bool)?,
+        unless isUnwanted: @escaping @Sendable () -> Bool,
         _ mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
         guard let context = connection as? any StatementContext else {
@@ -113,16 +125,22 @@ package struct ClientOperations: Sendable {
             sql: statement.sql, parameters: statement.arguments, unless: isUnwanted, mapper: mapper)
     }
 
-    /// Runs a body with a question that is true once the task is cancelled; with none for what is always wanted.
+    /// Runs a body with a question that is true once the task is cancelled.
     private func whileWanted<Value>(
-        _ isInterruptible: Bool, _ body: ((@Sendable () -> Bool)?) async throws -> Value
+        _ body: (@escaping @Sendable () -> Bool) async throws -> Value
     ) async throws -> Value {
-        guard isInterruptible else { return try await body(nil) }
         let isUnwanted = Lock(false)
-        return try await withTaskCancellationHandler {
-            try await body { isUnwanted.withLock { $0 } }
-        } onCancel: {
-            isUnwanted.withLock { $0 = true }
+        do {
+            return try await withTaskCancellationHandler {
+                try await body { isUnwanted.withLock { $0 } }
+            } onCancel: {
+                isUnwanted.withLock { $0 = true }
+            }
+        } catch PowerSyncError.sqliteError(let code, _, _, _, _)
+            where SQLiteError.Code(rawValue: code) == .interrupt
+        {
+            // Nothing but the question interrupts a statement here.
+            throw CancellationError()
         }
     }
 

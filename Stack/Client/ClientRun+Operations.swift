@@ -58,9 +58,9 @@ extension ClientRun {
         var isAnswered = false
         do {
             try await order.wait(for: last)
-            let results = try operations.watch(
-                statement, throttle: throttle, mapper: { try ClientValue.row($0) })
-            for try await rows in results {
+            try await operations.watch(
+                statement, throttle: throttle, mapper: { try ClientValue.row($0) }
+            ) { rows in
                 if !isAnswered { output.put(ClientAnswer.success(id).text) }
                 isAnswered = true
                 output.put(ClientAnswer.watch(id, at: WallClock.microseconds(), rows).text)
@@ -68,6 +68,8 @@ extension ClientRun {
                 await output.room()
             }
             if !isAnswered { throw CancellationError() }
+        } catch is CancellationError where isAnswered {
+            // The end of a watch, also in the midst of its query, is no failure of it.
         } catch {
             output.put(
                 (isAnswered

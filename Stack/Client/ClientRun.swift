@@ -26,11 +26,16 @@ package struct ClientRun: Sendable {
     let output: AnswerOutput
     let order = CommandOrder()
     private let budget: Budget
+    /// How many commands are in work that are waited for at the end.
+    private let inWork = AsyncValue(0)
+    /// How long these may take at the end.
+    private let patience: Duration
     private let open = Lock(0)
 
-    private init(_ operations: ClientOperations, output: AnswerOutput, poller: Poller) {
+    private init(_ operations: ClientOperations, output: AnswerOutput, patience: Duration, poller: Poller) {
         self.operations = operations
         self.output = output
+        self.patience = patience
         budget = Budget(Self.workLimit, poller: poller)
     }
 
@@ -40,12 +45,15 @@ package struct ClientRun: Sendable {
     ///   - options: what the tool is started with.
     ///   - input: the descriptor with the commands; stays the caller's.
     ///   - lineLimit: the largest line in bytes.
+    ///   - patience: how long commands may take that are in work when no more are taken; then they are given up, and a
+    ///   statement that runs is undone.
     ///   - write: writes a line and its end with one call; may block.
     ///   - session: closes what was opened.
     /// - Returns: the exit status.
     /// - Throws: `PowerSyncError` if the database cannot be opened or closed, `CommandError`, `SystemError`.
     package static func run(
         _ options: ClientOptions, input: Int32, lineLimit: Int = ClientRun.lineLimit,
+        finishingWithin patience: Duration = Session.patience,
         write: @escaping @Sendable (String) -> Void, session: Session
     ) async throws -> Int32 {
         let output = AnswerOutput(write)
@@ -55,7 +63,7 @@ package struct ClientRun: Sendable {
         // Trouble that the SDK copes with is of interest, and standard error is the place for it.
         let operations = try await ClientOperations.open(
             options, logger: DefaultLogger(minSeverity: .warning), session: session)
-        let run = ClientRun(operations, output: output, poller: poller)
+        let run = ClientRun(operations, output: output, patience: patience, poller: poller)
         return try await run.serve(CommandInput(input, limit: lineLimit))
     }
 
@@ -69,29 +77,46 @@ package struct ClientRun: Sendable {
             waiting.addTask { await tellCheckpoints(statuses) }
             let end = await withDiscardingTaskGroup { working in
                 var input = input
-                while true {
-                    do {
-                        guard let line = try await input.next() else { return End.inputEnded }
+                var reason = End.inputEnded
+                do {
+                    while let line = try await input.next() {
                         let cost = try await makeRoom(for: line)
                         let request = read(line)
-                        if case .close? = request?.operation { return .close(request?.id) }
+                        if case .close? = request?.operation {
+                            reason = .close(request?.id)
+                            break
+                        }
                         if let request {
                             start(request, cost: cost, &working, &waiting)
                         } else {
                             budget.giveBack(cost)
                         }
                         await output.room()
-                    } catch {
-                        return .failed(error)
                     }
+                } catch {
+                    reason = .failed(error)
                 }
+                await finishWork()
+                working.cancelAll()
+                return reason
             }
-            // All that was asked for is done, and what still waits waits for nothing any more.
+            // All that was asked for is done or given up, and what still waits waits for nothing any more.
             waiting.cancelAll()
             return end
         }
         try Task.checkCancellation()
         return try await close(end)
+    }
+
+    /// Waits until nothing is in work, no longer than that may take.
+    private func finishWork() async {
+        await withTaskGroup(of: Void.self) { group in
+            // Whatever ends either wait, it is the end of both.
+            group.addTask { _ = try? await inWork.wait { $0 == 0 } }
+            group.addTask { _ = try? await ContinuousClock().sleep(for: patience) }
+            _ = await group.next()
+            group.cancelAll()
+        }
     }
 
     /// Waits until there is room for one more command; returns how much it takes, to be given back.
@@ -137,22 +162,20 @@ package struct ClientRun: Sendable {
         switch request.operation {
         case .change(let change):
             let turn = order.take()
-            working.addTask {
+            work(cost, &working) {
                 await answer(request.id) {
                     try await order.wait(for: last)
                     return try await perform(change)
                 } andThen: {
                     order.end(turn)
                 }
-                budget.giveBack(cost)
             }
         case .look(let look):
-            working.addTask {
+            work(cost, &working) {
                 await answer(request.id) {
                     try await order.wait(for: last)
                     return try await perform(look)
                 }
-                budget.giveBack(cost)
             }
         case .watch(let statement, let throttle):
             budget.giveBack(cost)
@@ -171,6 +194,18 @@ package struct ClientRun: Sendable {
                 }
             }
         case .close: preconditionFailure("whoever reads commands ends with this one")
+        }
+    }
+
+    /// Runs what is waited for at the end.
+    private func work(
+        _ cost: Int, _ working: inout DiscardingTaskGroup, _ body: @escaping @Sendable () async -> Void
+    ) {
+        inWork.change { $0 += 1 }
+        working.addTask {
+            await body()
+            budget.giveBack(cost)
+            inWork.change { $0 -= 1 }
         }
     }
 

@@ -253,9 +253,16 @@ struct ClientPromptTests {
         #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
     }
 
-    // MARK: Ctrl-C
+    // MARK: What does not end
 
     private static let numbers = "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c)"
+
+    @Test func aWatchWhoseQueryDoesNotEndHoldsUpNoEnd() async throws {
+        let shown = try await run(".watch \(Self.numbers) SELECT count(*) FROM c\n.quit\n")
+        #expect(shown.status == 0)
+        #expect(shown.errors.isEmpty)
+        #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
+    }
 
     /// Wherever between Enter and the end it comes, it ends what was typed, and what stands behind that on the line.
     @Test(arguments: [

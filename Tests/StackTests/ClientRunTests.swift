@@ -412,6 +412,61 @@ struct ClientRunTests {
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
     }
 
+    private static let numbers = "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c)"
+
+    /// How a driving program ends the tool.
+    enum Ending: CaseIterable {
+        case input, close, signal
+    }
+
+    /// Its command is answered before the end, and so is what waits behind it; what it wrote is undone.
+    @Test(
+        arguments: [
+            #""op":"read","sql":"\#(numbers) SELECT count(*) FROM c""#,
+            #""op":"write","tx":[["CREATE TABLE plain AS \#(numbers) SELECT n FROM c"]]"#,
+            #""op":"watch","sql":"\#(numbers) SELECT count(*) FROM c""#,
+        ], Ending.allCases)
+    func aStatementThatDoesNotEndHoldsUpNoEnd(command: String, ending: Ending) async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let path = folder.path + "/c.db"
+        let client = try DrivenClient(Self.options(path), finishingWithin: .milliseconds(1))
+        _ = try await client.ask(Self.insert(1, 1))
+        client.send(#"{"id":2,\#(command)}"#)
+        switch ending {
+        case .input: #expect(try await client.end() == 0)
+        case .close:
+            client.send(#"{"id":3,"op":"close"}"#)
+            #expect(try await client.endByItself() == 0)
+            #expect(client.all.last?.text == #"{"id":3,"ok":true}"#)
+        case .signal:
+            // Not before it is in work: what is read after a signal is nobody's command.
+            _ = try await client.ask(#"{"id":4,"op":"wait","for":"queue-empty","timeout":0.001}"#)
+            client.signal(15)
+            #expect(try await client.endByItself() == nil)
+        }
+        #expect(
+            client.answer(to: 2)?.text
+                == #"{"id":2,"ok":false,"error":"the client ends before that","code":"closed"}"#)
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+        let next = try DrivenClient(Self.options(path))
+        let left = try await next.ask(
+            #"{"id":1,"op":"read","sql":"SELECT name FROM sqlite_schema WHERE name = 'plain'"}"#)
+        #expect(left["rows"]?.text == "[]")
+        #expect(try await next.end() == 0)
+    }
+
+    /// What is short is done all the same: there is time for it.
+    @Test func whatIsInWorkAtTheEndHasItsTime() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"))
+        client.send(
+            #"""
+            {"id":1,"op":"read","sql":"\#(Self.numbers) SELECT sum(n) AS s FROM (SELECT n FROM c LIMIT 200000)"}
+            """#, #"{"id":2,"op":"close"}"#)
+        #expect(try await client.endByItself() == 0)
+        #expect(client.answer(to: 1)?["rows"]?.text == #"[{"s":20000100000}]"#)
+    }
+
     @Test func aDatabaseThatCannotBeOpenedIsAnErrorBeforeThereIsAnyLine() async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
         let client = try DrivenClient(Self.options(folder.path))

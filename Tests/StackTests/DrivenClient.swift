@@ -20,7 +20,15 @@ final class DrivenClient: Sendable {
     private let run: Task<Int32?, any Error>
 
     /// Starts the tool.
-    init(_ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit) throws {
+    ///
+    /// - Parameters:
+    ///   - options: what it is started with.
+    ///   - lineLimit: the largest line in bytes.
+    ///   - patience: how long commands in work may take at the end.
+    init(
+        _ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit,
+        finishingWithin patience: Duration = TestOptions.deadline
+    ) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { throw SystemError(.file, "cannot make a pipe", errno: errno) }
         // A program that another test starts must not keep the end of the input from coming.
@@ -37,7 +45,7 @@ final class DrivenClient: Sendable {
                 until: stream, closingWithin: TestOptions.deadline, thenWithin: TestOptions.deadline
             ) { session in
                 try await ClientRun.run(
-                    options, input: output, lineLimit: lineLimit,
+                    options, input: output, lineLimit: lineLimit, finishingWithin: patience,
                     write: { line in
                         // What is no JSON is no line of the tool, and no test finds what it waits for.
                         let json = (try? JSON.parse(line)) ?? .string(line)

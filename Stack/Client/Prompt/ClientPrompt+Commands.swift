@@ -206,11 +206,13 @@ extension ClientPrompt {
 
     /// Begins to show a query; what is wrong with it is told like a result.
     private func watch(_ sql: String) async throws {
-        let results = try operations.watch(
-            ClientStatement(sql), throttle: Self.watchThrottle, mapper: { try TableRow($0) })
         let number = watches.begin { number in
             do {
-                for try await rows in results { await showResult(rows, of: number) }
+                try await operations.watch(
+                    ClientStatement(sql), throttle: Self.watchThrottle, mapper: { try TableRow($0) }
+                ) { rows in
+                    await showResult(rows, of: number)
+                }
             } catch {
                 if !Task.isCancelled {
                     await fail("watch \(number): \(PromptFailure.text(of: error))", line: nil)

@@ -34,24 +34,15 @@ extension ClientPrompt {
     private func query(
         _ statement: StatementCollector.Statement, _ rows: TableRows
     ) async throws -> StatementOutcome<Void> {
-        do {
-            let sql = ClientStatement(statement.sql)
-            if statement.mayRead {
-                do {
-                    return try await operations.read(
-                        sql, isInterruptible: true, mapper: { try rows.take($0) })
-                } catch let error as PowerSyncError where error.code == .readOnly {
-                    rows.reset()
-                }
+        let sql = ClientStatement(statement.sql)
+        if statement.mayRead {
+            do {
+                return try await operations.read(sql, mapper: { try rows.take($0) })
+            } catch let error as PowerSyncError where error.code == .readOnly {
+                rows.reset()
             }
-            let outcomes = try await operations.write(
-                [sql], isInterruptible: true, mapper: { try rows.take($0) })
-            return outcomes[0]
-        } catch {
-            // What SQLite says of a statement that was interrupted is a consequence.
-            try Task.checkCancellation()
-            throw error
         }
+        return try await operations.write([sql], mapper: { try rows.take($0) })[0]
     }
 
     /// Shows what a statement gave.

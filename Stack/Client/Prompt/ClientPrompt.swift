@@ -105,10 +105,12 @@ package struct ClientPrompt: Sendable {
 
     private func followQueue() async {
         do {
-            let counts = try operations.watch(
+            try await operations.watch(
                 ClientStatement("SELECT count(*) FROM ps_crud"), throttle: 0.1,
-                mapper: { try $0.getInt(index: 0) })
-            for try await count in counts { board.change { $0.queued = count.first ?? 0 } }
+                mapper: { try $0.getInt(index: 0) }
+            ) { count in
+                board.change { $0.queued = count.first ?? 0 }
+            }
         } catch {
             if !Task.isCancelled {
                 board.tell("the upload queue cannot be followed: \(PromptFailure.text(of: error))")

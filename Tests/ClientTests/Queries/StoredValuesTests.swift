@@ -100,6 +100,38 @@ struct StoredValuesTests {
         #expect(try await test.count("plain") == 1)
     }
 
+    /// The first question is answered with yes; without it there would never be a result.
+    @Test func aWatchedQueryThatNobodyWantsEndsWithItsResults() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let database = try #require(test.database as? any StatementWatching)
+        let endless = """
+            WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c) SELECT count(*) AS n FROM c
+            """
+        let results = try database.watch(
+            options: WatchOptions(sql: endless, throttle: 0, mapper: { try $0.getInt(index: 0) }),
+            unless: { true })
+        let error = await #expect(throws: PowerSyncError.self) { for try await _ in results {} }
+        guard case .sqliteError(let code, _, _, _, _)? = error else {
+            Issue.record("it was \(String(describing: error))")
+            return
+        }
+        #expect(code == SQLiteError.Code.interrupt.rawValue)
+    }
+
+    @Test func aWatchedQueryThatIsWantedHasItsResults() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? any StatementWatching)
+        try await test.insertUser("A")
+        let results = try database.watch(
+            options: WatchOptions(
+                sql: "SELECT name FROM users ORDER BY name", throttle: 0,
+                mapper: { try $0.getString(index: 0) }), unless: { false })
+        var iterator = results.makeAsyncIterator()
+        #expect(try await iterator.next() == ["A"])
+        try await test.insertUser("B")
+        #expect(try await iterator.next() == ["A", "B"])
+    }
+
     @Test func aStatementThatIsWantedIsNotDisturbed() async throws {
         let test = try TestDatabase(name: ":memory:")
         let asked = Lock(0)

@@ -1,0 +1,9 @@
+/// What tools of this package ask of a database beside what an app does.
+extension LocalDatabase: StatementWatching {
+    func watch<Row>(
+        options: WatchOptions<Row>, unless isUnwanted: @escaping @Sendable () -> Bool
+    ) throws -> AsyncThrowingStream<[Row], any Error> {
+        if isClosed { throw PowerSyncError.closed }
+        return WatchedQuery(options, of: self, unless: isUnwanted).results()
+    }
+}
