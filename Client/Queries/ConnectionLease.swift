@@ -81,7 +81,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
     }
 
     private func run<T>(
-        _ sql: String, _ parameters: [(any Sendable)?]?,
+        _ sql: String, _ parameters: [(any Sendable)?]?, ignoringRest: Bool = true,
         _ body: (SQLiteStatement, SQLiteConnection) throws -> T
     ) throws -> T {
         guard pthread_equal(thread, pthread_self()) != 0, let connection else {
@@ -93,23 +93,24 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
             values.append(SQLiteValue(try PowerSyncDataType.converting(parameter)))
         }
         return try PowerSyncError.wrapping(statementOn: connection) {
-            try withStatement(sql, of: connection) { statement in
+            try withStatement(sql, of: connection, ignoringRest: ignoringRest) { statement in
                 try statement.bind(padding: values)
                 return try body(statement, connection)
             }
         }
     }
 
-    /// Runs the first statement of a text; what follows it is ignored (client-api 1.4).
+    /// Runs the first statement of a text; what follows it is ignored for an app (client-api 1.4), and refused for a tool.
     private func withStatement<T>(
-        _ sql: String, of connection: SQLiteConnection, _ body: (SQLiteStatement) throws -> T
+        _ sql: String, of connection: SQLiteConnection, ignoringRest: Bool,
+        _ body: (SQLiteStatement) throws -> T
     ) throws -> T {
         // An EXPLAIN lists its program without running it, and so never notices that the schema has changed: a cached
         // one would tell the root pages of old tables.
         if sql.prefix(7).uppercased() == "EXPLAIN" {
-            return try body(try connection.prepare(sql, ignoringRest: true))
+            return try body(try connection.prepare(sql, ignoringRest: ignoringRest))
         }
-        return try connection.withStatement(sql, ignoringRest: true, body)
+        return try connection.withStatement(sql, ignoringRest: ignoringRest, body)
     }
 }
 
@@ -118,7 +119,7 @@ extension ConnectionLease: StatementContext {
         sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
-        try run(sql, parameters) { statement, connection in
+        try run(sql, parameters, ignoringRest: false) { statement, connection in
             guard let isUnwanted else { return try Self.outcome(of: statement, on: connection, mapper) }
             return try connection.interrupting(when: isUnwanted) {
                 try Self.outcome(of: statement, on: connection, mapper)

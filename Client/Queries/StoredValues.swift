@@ -25,7 +25,7 @@ extension StatementOutcome: Sendable where Row: Sendable {}
 
 /// A connection that tells statements that return rows from those that do not.
 package protocol StatementContext: ConnectionContext {
-    /// Runs one statement to its end.
+    /// Runs one statement to its end; a text that holds several is refused.
     ///
     /// - Parameters:
     ///   - sql: the statement.
@@ -60,7 +60,8 @@ extension StatementContext {
 
 /// A database whose watched queries a tool can end in their midst.
 package protocol StatementWatching: PowerSyncDatabaseProtocol {
-    /// Runs a query now and after each change of its tables, as `watch(options:)` does.
+    /// Runs a query now and after each change of its tables, as `watch(options:)` does; a text that holds several
+    /// statements is refused with the first result.
     ///
     /// - Parameters:
     ///   - options: the query.

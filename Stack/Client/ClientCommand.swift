@@ -56,7 +56,8 @@ enum ClientCommand {
               close                                           ends with status 0
 
             An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied. Bytes are \
-            {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of 64 bits.
+            {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of 64 bits. A text \
+            that holds several statements is refused.
 
             The schema is the JSON that the core of all PowerSync clients takes:
 

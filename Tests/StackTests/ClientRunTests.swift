@@ -87,6 +87,26 @@ struct ClientRunTests {
         }
     }
 
+    @Test(arguments: [
+        #""op":"read","sql":"SELECT 1; SELECT 2""#, #""op":"watch","sql":"SELECT 1; SELECT 2""#,
+        #""op":"write","tx":[["INSERT INTO items (id) VALUES ('a')"],["SELECT 1; DELETE FROM items"]]"#,
+    ])
+    func ofATextWithSeveralStatementsNoneRuns(command: String) async throws {
+        try await with { client in
+            let answer = try await client.ask(#"{"id":1,\#(command)}"#)
+            #expect(
+                answer.text
+                    == #"""
+                    {"id":1,"ok":false,"error":"the text holds more than one statement",\#
+                    "code":"invalidStatement"}
+                    """#)
+            let count = try await client.ask(#"{"id":2,"op":"crud-count"}"#)
+            #expect(count["count"] == .number("0"))
+            let blank = try await client.ask(#"{"id":3,"op":"read","sql":"SELECT 1 AS a; -- no more\n"}"#)
+            #expect(blank["rows"]?.text == #"[{"a":1}]"#)
+        }
+    }
+
     @Test func integersKeepAllDigitsAndRealsStayReals() async throws {
         try await with { client in
             let read = try await client.ask(

@@ -67,6 +67,28 @@ struct StoredValuesTests {
         #expect(names == ["a", "b", "a"])
     }
 
+    @Test func aTextWithSeveralStatementsIsRefusedAndNoneOfThemRuns() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        try await test.database.execute("CREATE TABLE plain (v)")
+        let database = test.database
+        let run: @Sendable (String) async throws -> Void = { sql in
+            try await database.writeLock { connection in
+                let context = try #require(connection as? any StatementContext)
+                _ = try context.outcome(sql: sql, parameters: [], mapper: { _ in })
+            }
+        }
+        for rest in ["INSERT INTO plain VALUES (2)", "nonsense"] {
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await run("INSERT INTO plain VALUES (1); \(rest)")
+            }
+            #expect(error?.code == .invalidStatement)
+            #expect(error.map { "\($0)" }?.contains("the text holds more than one statement") == true)
+        }
+        #expect(try await test.count("plain") == 0)
+        try await run("INSERT INTO plain VALUES (3); -- and no more")
+        #expect(try await test.count("plain") == 1)
+    }
+
     /// The first question is answered with yes; without it the statement would not end.
     @Test(arguments: [false, true])
     func aStatementThatNobodyWantsEndsAndItsTransactionWithIt(isInTransaction: Bool) async throws {
