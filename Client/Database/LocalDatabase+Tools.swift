@@ -7,3 +7,9 @@ extension LocalDatabase: StatementWatching {
         return WatchedQuery(options, of: self, unless: isUnwanted).results()
     }
 }
+
+extension LocalDatabase: StatusObserving {
+    func observeStatus(_ observer: @escaping @Sendable (any SyncStatusData) -> Void) -> StatusObservation {
+        member.status.observe(observer)
+    }
+}

@@ -67,6 +67,31 @@ final class StatusFeed: Sendable {
         return stream
     }
 
+    /// Tells the current status and every later one before whoever changed it goes on.
+    ///
+    /// - Parameter observer: must be quick, and call nothing of the database.
+    /// - Returns: what keeps the telling, until the database is closed.
+    func observe(_ observer: @escaping @Sendable (any SyncStatusData) -> Void) -> StatusObservation {
+        if let last = state.withLock({ $0.last }) {
+            observer(last)
+            return StatusObservation {}
+        }
+        let (id, _) = shared.observe { observer(SyncStatusValue($0)) }
+        let isOpen = state.withLock { state in
+            if state.last == nil { state.followers.insert(id) }
+            return state.last == nil
+        }
+        guard isOpen else {
+            shared.forget(id)
+            return StatusObservation {}
+        }
+        let observation = external?.observe()
+        return StatusObservation { [weak self] in
+            withExtendedLifetime(observation) {}
+            self?.forget(id)
+        }
+    }
+
     /// Waits until a condition holds, at once if it does.
     ///
     /// - Parameter condition: looks at a status; must be quick and call nothing else.

@@ -8,6 +8,8 @@ import PowerSyncSystem
 #endif
 
 /// The one history of a client's states, and whoever waits for what follows from it.
+///
+/// It takes each state before whoever changed it goes on, so what it says is never over already.
 final class CheckpointFeed: Sendable {
     private struct State {
         var history = CheckpointHistory()

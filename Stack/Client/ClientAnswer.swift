@@ -32,9 +32,10 @@ enum ClientAnswer {
         .object(identified(id) + [JSONMember("ok", .bool(false))] + described(error))
     }
 
-    /// The event of a checkpoint that was applied completely.
-    static func checkpoint(at time: Date) -> JSON {
-        event("checkpoint", [JSONMember("at", milliseconds(time))])
+    /// The event of a checkpoint that was applied completely, or of several of which the last one is told.
+    static func checkpoint(_ checkpoint: CheckpointEvents.Event) -> JSON {
+        let count = checkpoint.count > 1 ? [JSONMember("count", .integer(checkpoint.count))] : []
+        return event("checkpoint", [JSONMember("at", milliseconds(checkpoint.time))] + count)
     }
 
     /// The event of a result of a watched query.

@@ -55,7 +55,8 @@ enum ClientCommand {
               crud-count                                      how many entries wait for upload
               close                                           ends with status 0
 
-            An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied. Bytes are \
+            An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied, before or behind what a \
+            wait answers. Where more than 1,024 are not told yet, the last one stands for "count" of them. Bytes are \
             {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of 64 bits. A text \
             that holds several statements is refused.
 

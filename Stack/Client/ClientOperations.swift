@@ -2,6 +2,12 @@ import PowerSync
 import PowerSyncSQLite
 import PowerSyncSystem
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// What the client of the tool can do, whoever tells it to: a program by lines of JSON, or a person at a prompt.
 package struct ClientOperations: Sendable {
     /// The wait after an error unless said otherwise, in seconds.
@@ -10,17 +16,22 @@ package struct ClientOperations: Sendable {
     static let standardUploadThrottle = 0.01
 
     let database: any PowerSyncDatabaseProtocol
-    /// What follows from the states of syncing; whoever follows these hands them on.
-    let checkpoints = CheckpointFeed()
+    /// What follows from the states of syncing.
+    let checkpoints: CheckpointFeed
+    /// Hands the feed each state.
+    private let observation: StatusObservation
     private let connector: any PowerSyncBackendConnectorProtocol
     private let connectOptions: ConnectOptions
     private let streams = HeldStreams()
 
     private init(
-        _ database: any PowerSyncDatabaseProtocol, connector: any PowerSyncBackendConnectorProtocol,
+        _ database: any PowerSyncDatabaseProtocol, checkpoints: CheckpointFeed,
+        observation: StatusObservation, connector: any PowerSyncBackendConnectorProtocol,
         connectOptions: ConnectOptions
     ) {
         self.database = database
+        self.checkpoints = checkpoints
+        self.observation = observation
         self.connector = connector
         self.connectOptions = connectOptions
     }
@@ -31,18 +42,29 @@ package struct ClientOperations: Sendable {
     ///   - options: what the tool is started with.
     ///   - logger: where the database logs.
     ///   - session: closes it.
+    ///   - onCheckpoint: called for each checkpoint that is applied from now on, with its time; must be quick, and call
+    ///   nothing of the database.
     /// - Returns: the operations.
     /// - Throws: `PowerSyncError` if it cannot be opened.
     static func open(
-        _ options: ClientOptions, logger: any LoggerProtocol, session: Session
+        _ options: ClientOptions, logger: any LoggerProtocol, session: Session,
+        onCheckpoint: @escaping @Sendable (Date) -> Void = { _ in }
     ) async throws -> ClientOperations {
         let database = PowerSyncDatabase(
             schema: options.schema, dbFilename: options.database, logger: logger)
         session.onEnd { try await database.close() }
         // The first use opens the file: what is wrong with it is told before there are commands.
         _ = try await database.getPowerSyncVersion()
+        guard let observed = database as? any StatusObserving else {
+            throw ClientError("this database does not tell its states in time", code: .invalidState)
+        }
+        let checkpoints = CheckpointFeed()
+        let observation = observed.observeStatus { status in
+            if let time = checkpoints.take(status) { onCheckpoint(time) }
+        }
         return ClientOperations(
-            database, connector: ClientConnector.make(options), connectOptions: options.connectOptions)
+            database, checkpoints: checkpoints, observation: observation,
+            connector: ClientConnector.make(options), connectOptions: options.connectOptions)
     }
 
     // MARK: SQL

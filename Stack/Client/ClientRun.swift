@@ -25,6 +25,7 @@ package struct ClientRun: Sendable {
     let operations: ClientOperations
     let output: AnswerOutput
     let order = CommandOrder()
+    private let events: CheckpointEvents
     private let budget: Budget
     /// How many commands are in work that are waited for at the end.
     private let inWork = AsyncValue(0)
@@ -32,8 +33,12 @@ package struct ClientRun: Sendable {
     private let patience: Duration
     private let open = Lock(0)
 
-    private init(_ operations: ClientOperations, output: AnswerOutput, patience: Duration, poller: Poller) {
+    private init(
+        _ operations: ClientOperations, events: CheckpointEvents, output: AnswerOutput, patience: Duration,
+        poller: Poller
+    ) {
         self.operations = operations
+        self.events = events
         self.output = output
         self.patience = patience
         budget = Budget(Self.workLimit, poller: poller)
@@ -60,21 +65,22 @@ package struct ClientRun: Sendable {
         session.onEnd { await output.flush() }
         session.onHurry { output.abandon() }
         let poller = try session.poller()
+        let events = CheckpointEvents()
         // Trouble that the SDK copes with is of interest, and standard error is the place for it.
         let operations = try await ClientOperations.open(
-            options, logger: DefaultLogger(minSeverity: .warning), session: session)
-        let run = ClientRun(operations, output: output, patience: patience, poller: poller)
+            options, logger: DefaultLogger(minSeverity: .warning), session: session,
+            onCheckpoint: { events.add($0) })
+        let run = ClientRun(
+            operations, events: events, output: output, patience: patience, poller: poller)
         return try await run.serve(CommandInput(input, limit: lineLimit))
     }
 
     // MARK: Taking commands
 
     private func serve(_ input: CommandInput) async throws -> Int32 {
-        // Followed from before the first command on, so that no checkpoint is missed.
-        let statuses = operations.database.currentStatus.asFlow()
         output.put(ClientAnswer.ready.text)
         let end = await withDiscardingTaskGroup { waiting in
-            waiting.addTask { await tellCheckpoints(statuses) }
+            waiting.addTask { await tellCheckpoints() }
             let end = await withDiscardingTaskGroup { working in
                 var input = input
                 var reason = End.inputEnded
@@ -104,6 +110,7 @@ package struct ClientRun: Sendable {
             waiting.cancelAll()
             return end
         }
+        while let event = events.take() { output.put(ClientAnswer.checkpoint(event).text) }
         try Task.checkCancellation()
         return try await close(end)
     }
@@ -251,12 +258,11 @@ package struct ClientRun: Sendable {
     }
 
     /// Tells of each applied checkpoint, until the task is cancelled.
-    ///
-    /// The states come from a buffer of 1,024, of which the oldest go when the driving program does not read for long.
-    private func tellCheckpoints(_ statuses: AsyncStream<any SyncStatusData>) async {
-        for await status in statuses {
-            guard let time = operations.checkpoints.take(status) else { continue }
-            output.put(ClientAnswer.checkpoint(at: time).text)
+    private func tellCheckpoints() async {
+        while true {
+            // The end of the task is what ends it.
+            guard let event = try? await events.next() else { return }
+            output.put(ClientAnswer.checkpoint(event).text)
             await output.room()
         }
     }

@@ -14,6 +14,7 @@ struct ClientRunSyncTests {
     /// Lets `body` drive a client of a peer, and ends it by the end of its input.
     private func with(
         login: ((ScriptedPeer) -> ClientOptions.Login)? = nil, usesCheckpointRequests: Bool = false,
+        reading read: @escaping @Sendable (String) -> Void = { _ in },
         _ body: (DrivenClient, ScriptedPeer) async throws -> Void
     ) async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
@@ -24,7 +25,7 @@ struct ClientRunSyncTests {
             login: login?(peer) ?? .user("u", backend: peer.url))
         options.parameters = ["list": .int(5)]
         options.usesCheckpointRequests = usesCheckpointRequests
-        let client = try DrivenClient(options)
+        let client = try DrivenClient(options, reading: read)
         try await body(client, peer)
         #expect(try await client.end() == 0)
         folder.remove()
@@ -287,6 +288,60 @@ struct ClientRunSyncTests {
             #expect(try await client.ask(gone)["rows"]?.text == #"[{"n":0}]"#)
             let cleared = try await client.ask(#"{"id":10,"op":"status"}"#)
             #expect(cleared["hasSynced"] == .bool(false) && cleared["lastSyncedAt"]?.isNull == true)
+        }
+    }
+
+    // MARK: A driving program that does not read
+
+    /// Reads small lines; one that is large, and all behind it, when the gate is open.
+    private static func read(_ line: String, at gate: BlockingGate) {
+        if line.utf8.count > 1 << 20 { gate.wait() }
+    }
+
+    private static let large = #"{"id":999,"op":"read","sql":"SELECT hex(zeroblob(1048576)) AS x"}"#
+
+    @Test func upToDateIsNotAnsweredFromAStateThatIsOver() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        try await with(reading: { Self.read($0, at: gate) }) { client, peer in
+            _ = try await client.ask(Self.connect)
+            let first = try await peer.stream()
+            first.say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            _ = try await client.ask(#"{"id":1,"op":"wait","for":"up-to-date"}"#)
+            client.send(Self.large)
+            try await wait(for: "a line that is not read") { gate.arrivals == 1 }
+            // An event for which there is no room, and then there is no stream any more.
+            first.say(ScriptedPeer.checkpoint(1), ScriptedPeer.row(1), ScriptedPeer.complete(1))
+            first.end()
+            let second = try await peer.stream(2)
+            client.send(#"{"id":2,"op":"wait","for":"up-to-date"}"#)
+            gate.open()
+            try await status(client, "the second stream") { $0["connected"] == .bool(true) }
+            let early = try await client.ask(#"{"id":3,"op":"wait","for":"up-to-date","timeout":0.05}"#)
+            #expect(early["code"] == .string("timedOut"))
+            #expect(client.answer(to: 2) == nil)
+            second.say(ScriptedPeer.checkpoint(1), ScriptedPeer.complete(1))
+            #expect(try await client.answered(2)["ok"] == .bool(true))
+        }
+    }
+
+    @Test func checkpointsThatAreReadLateAreEventsAllTheSame() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        try await with(reading: { Self.read($0, at: gate) }) { client, peer in
+            _ = try await client.ask(Self.connect)
+            let stream = try await peer.stream()
+            client.send(Self.large)
+            try await wait(for: "a line that is not read") { gate.arrivals == 1 }
+            for rows in 1...3 {
+                stream.say(
+                    ScriptedPeer.checkpoint(rows), ScriptedPeer.row(rows), ScriptedPeer.complete(rows))
+            }
+            gate.open()
+            try await wait(for: "the events") { client.events("checkpoint").count == 3 }
+            let times = client.events("checkpoint").compactMap { $0["at"]?.int64Value }
+            #expect(times.count == 3 && times == times.sorted())
+            #expect(client.events("checkpoint").allSatisfy { $0["count"] == nil })
         }
     }
 }

@@ -25,9 +25,11 @@ final class DrivenClient: Sendable {
     ///   - options: what it is started with.
     ///   - lineLimit: the largest line in bytes.
     ///   - patience: how long commands in work may take at the end.
+    ///   - read: gets each line before it counts as read, and may block, as a program does that is slow to read.
     init(
         _ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit,
-        finishingWithin patience: Duration = TestOptions.deadline
+        finishingWithin patience: Duration = TestOptions.deadline,
+        reading read: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { throw SystemError(.file, "cannot make a pipe", errno: errno) }
@@ -47,6 +49,7 @@ final class DrivenClient: Sendable {
                 try await ClientRun.run(
                     options, input: output, lineLimit: lineLimit, finishingWithin: patience,
                     write: { line in
+                        read(line)
                         // What is no JSON is no line of the tool, and no test finds what it waits for.
                         let json = (try? JSON.parse(line)) ?? .string(line)
                         lines.withLock { $0.append(json) }

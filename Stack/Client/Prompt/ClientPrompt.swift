@@ -58,7 +58,7 @@ package struct ClientPrompt: Sendable {
     }
 
     private func serve() async throws -> Int32 {
-        // Followed from before the first command on, so that no checkpoint is missed.
+        // Followed from before the first command on, so that no news is missed.
         let statuses = operations.database.currentStatus.asFlow()
         if console.isInteractive { await welcome() }
         signals.onRenewal { console.renew() }
@@ -97,8 +97,6 @@ package struct ClientPrompt: Sendable {
 
     private func followStatus(_ statuses: AsyncStream<any SyncStatusData>) async {
         for await status in statuses {
-            // Whoever waits until the client is up to date learns of it by this.
-            _ = operations.checkpoints.take(status)
             board.change { $0.take(status) }
         }
     }

@@ -61,6 +61,47 @@ struct SyncStatusTests {
         #expect(count == StatusFeed.bufferLimit)
     }
 
+    /// Whoever has changed the status finds that everybody knows, however many changes nobody has looked at.
+    @Test func anObserverKnowsEachStatusBeforeItsChangeIsOver() throws {
+        let shared = SharedStatus()
+        let feed = StatusFeed(of: shared)
+        shared.tell(snapshot { $0.iteration.connecting = true })
+        let seen = Lock<[Int64?]>([])
+        do {
+            let observation = feed.observe { status in
+                let id = (status as? SyncStatusValue)?.snapshot.iteration.appliedCheckpointRequestID
+                seen.withLock { $0.append(id) }
+            }
+            try withExtendedLifetime(observation) {
+                try #require(seen.withLock { $0 } == [nil])
+                for index in 0..<Int64(StatusFeed.bufferLimit + 100) {
+                    shared.tell(snapshot { $0.iteration.appliedCheckpointRequestID = index })
+                    #expect(seen.withLock { $0.last } == index)
+                }
+            }
+        }
+        let count = seen.withLock { $0.count }
+        #expect(count == StatusFeed.bufferLimit + 101)
+        shared.tell(snapshot { $0.uploading = true })
+        #expect(seen.withLock { $0.count } == count)
+    }
+
+    @Test func anObserverIsToldNothingOnceTheDatabaseIsClosed() {
+        let shared = SharedStatus()
+        let feed = StatusFeed(of: shared)
+        let seen = Lock<[Bool]>([])
+        let first = feed.observe { status in seen.withLock { $0.append(status.connected) } }
+        shared.tell(snapshot { $0.iteration.connected = true })
+        feed.close()
+        shared.tell(snapshot { $0.iteration.connected = false })
+        #expect(seen.withLock { $0 } == [false, true])
+        // What was last is all there is to know then.
+        let second = feed.observe { status in seen.withLock { $0.append(status.connected) } }
+        #expect(seen.withLock { $0 } == [false, true, true])
+        withExtendedLifetime(first) {}
+        withExtendedLifetime(second) {}
+    }
+
     @Test func waitingEndsWithTheConditionWithCancellationOrWithTheDatabase() async throws {
         let status = SharedStatus()
         let feed = StatusFeed(of: status)
