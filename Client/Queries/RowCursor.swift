@@ -62,6 +62,7 @@ final class RowCursor: StoredValueCursor, ByteCursor {
 
     func bytes(index: Int) -> Data? { value(index) { $0.withBlob(index) { Data($0) } } }
     func storedValue(index: Int) -> SQLiteValue { value(index) { $0[index] } ?? .null }
+    func byteCount(index: Int) -> Int { value(index) { $0.byteCount(index) } ?? 0 }
 
     private func value<T>(_ index: Int, _ read: (SQLiteRow) -> T) -> T? {
         guard let row else { preconditionFailure("A cursor must not be used after its mapper has returned") }

@@ -11,6 +11,10 @@ package protocol StoredValueCursor: SqlCursor {
 
     /// Returns the value with the storage class that it has; NULL where the index is out of range.
     func storedValue(index: Int) -> SQLiteValue
+
+    /// Returns how many bytes a text or a blob has, without copying them; 0 for any other value, and where the index is
+    /// out of range.
+    func byteCount(index: Int) -> Int
 }
 
 /// What one statement gave.
@@ -58,7 +62,7 @@ extension StatementContext {
     }
 }
 
-/// A database whose watched queries a tool can end in their midst.
+/// A database whose watched queries a tool can hold back, and end in their midst.
 package protocol StatementWatching: PowerSyncDatabaseProtocol {
     /// Runs a query now and after each change of its tables, as `watch(options:)` does; a text that holds several
     /// statements is refused with the first result.
@@ -67,9 +71,12 @@ package protocol StatementWatching: PowerSyncDatabaseProtocol {
     ///   - options: the query.
     ///   - isUnwanted: asked again and again while the query runs, on the thread of the connection; true ends it with an
     ///   error, and the results with it.
+    ///   - prepare: called each time before the query runs, by the task that asks for results; may wait, and ends the results
+    ///   if it throws. What has changed meanwhile is in the result.
     /// - Returns: the results, each of them whole.
     /// - Throws: `PowerSyncError` if the database is closed.
     func watch<Row>(
-        options: WatchOptions<Row>, unless isUnwanted: @escaping @Sendable () -> Bool
+        options: WatchOptions<Row>, unless isUnwanted: @escaping @Sendable () -> Bool,
+        before prepare: @escaping @Sendable () async throws -> Void
     ) throws -> AsyncThrowingStream<[Row], any Error>
 }

@@ -11,6 +11,8 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     private let options: WatchOptions<RowType>
     /// Says while the query runs that nobody wants it any more; nil for one that runs to its end.
     private let isUnwanted: (@Sendable () -> Bool)?
+    /// Called each time before the query runs.
+    private let prepare: (@Sendable () async throws -> Void)?
     private let mailbox: TableChangeMailbox
     /// Lets changes of other processes be told, too.
     private let observation: ExternalChanges.Observation?
@@ -23,11 +25,13 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
     /// Starts to take note of changes.
     init(
         _ options: WatchOptions<RowType>, of database: LocalDatabase,
-        unless isUnwanted: (@Sendable () -> Bool)? = nil
+        unless isUnwanted: (@Sendable () -> Bool)? = nil,
+        before prepare: (@Sendable () async throws -> Void)? = nil
     ) {
         self.options = options
         self.database = database
         self.isUnwanted = isUnwanted
+        self.prepare = prepare
         environment = database.environment
         mailbox = database.changes.mailbox()
         observation = database.group.external?.observe()
@@ -55,6 +59,11 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
         do {
             if lastResult != nil {
                 guard try await waitForChange() else { return finish() }
+            }
+            if let prepare {
+                try await prepare()
+                // Taken before the query runs, as above.
+                _ = isRelevant(mailbox.drain())
             }
             guard let database else { return finish() }
             if lastResult == nil {

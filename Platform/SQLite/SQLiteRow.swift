@@ -61,6 +61,14 @@ package struct SQLiteRow {
         return try body(UnsafeRawBufferPointer(start: start, count: count))
     }
 
+    /// Returns how many bytes a text or a blob has, without making or copying them; 0 for any other value.
+    package func byteCount(_ column: Int) -> Int {
+        switch sqlite3_column_type(statement, Int32(column)) {
+        case SQLITE_TEXT, SQLITE_BLOB: Int(sqlite3_column_bytes(statement, Int32(column)))
+        default: 0
+        }
+    }
+
     /// Returns the name of a column as the query spells it.
     package func name(_ column: Int) -> String {
         sqlite3_column_name(statement, Int32(column)).map { String(cString: $0) } ?? ""

@@ -3,8 +3,9 @@ import PowerSyncSystem
 /// The lines for a driving program, one after the other, each written by one call.
 ///
 /// A thread that may block writes them, so that a program that does not read holds up neither syncing nor the other
-/// commands. Whoever has added a line waits while more than a limit is not written yet: the queue holds no more than that
-/// and one line for each command.
+/// commands. Whoever has added a line waits while more than a limit is not written yet, and whoever makes a line that may be
+/// large has waited before: the queue holds no more than that, one small line for each command, and what an
+/// ``AnswerPlace`` lets be made at a time.
 package final class AnswerOutput: Sendable {
     private struct Waiter {
         /// How many bytes may be left.
@@ -38,6 +39,9 @@ package final class AnswerOutput: Sendable {
     ///
     /// - Parameter write: writes a line and its end with one call; may block.
     package init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+    /// How many tasks wait for room, or until everything is written.
+    package var waiting: Int { state.withLock { $0.waiters.count } }
 
     /// Adds a line; it is written soon.
     package func put(_ line: String) {

@@ -12,14 +12,26 @@ enum ClientAnswer {
     /// The first line: the database is open.
     static let ready = event("ready")
 
+    /// What a command gives.
+    enum Content {
+        /// Members.
+        case members([JSONMember])
+        /// One member by its name, and its value, which is spelled already.
+        case spelled(String, [UInt8])
+    }
+
     /// The answer to a command that was done.
     ///
     /// - Parameters:
     ///   - id: the command's id.
-    ///   - members: what the command gives.
+    ///   - content: what the command gives.
     /// - Returns: the line.
-    static func success(_ id: JSON?, _ members: [JSONMember] = []) -> JSON {
-        .object(identified(id) + [JSONMember("ok", .bool(true))] + members)
+    static func success(_ id: JSON?, _ content: Content = .members([])) -> String {
+        let head = identified(id) + [JSONMember("ok", .bool(true))]
+        switch content {
+        case .members(let members): return JSON.object(head + members).text
+        case .spelled(let name, let json): return text(head, name, json)
+        }
     }
 
     /// The answer to a command that was not done.
@@ -43,10 +55,10 @@ enum ClientAnswer {
     /// - Parameters:
     ///   - id: the id of the command that watches.
     ///   - time: microseconds since 1970.
-    ///   - rows: the whole result.
+    ///   - rows: the whole result, as an array that is spelled already.
     /// - Returns: the line.
-    static func watch(_ id: JSON?, at time: Int64, _ rows: [JSON]) -> JSON {
-        event("watch", identified(id) + [at(time), JSONMember("rows", .array(rows))])
+    static func watch(_ id: JSON?, at time: Int64, _ rows: [UInt8]) -> String {
+        text([JSONMember("event", .string("watch"))] + identified(id) + [at(time)], "rows", rows)
     }
 
     /// The event of a watched query that has failed and gives no more results.
@@ -70,6 +82,18 @@ enum ClientAnswer {
     }
 
     // MARK: Parts
+
+    /// Spells members, and one more whose value is spelled already.
+    private static func text(_ members: [JSONMember], _ name: String, _ json: [UInt8]) -> String {
+        var bytes = JSON.object(members).utf8
+        bytes.removeLast()
+        bytes.append(UInt8(ascii: ","))
+        JSON.appendQuoted(name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        bytes += json
+        bytes.append(UInt8(ascii: "}"))
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     private static func event(_ name: String, _ members: [JSONMember] = []) -> JSON {
         .object([JSONMember("event", .string(name))] + members)

@@ -58,7 +58,9 @@ enum ClientCommand {
             An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied, before or behind what a \
             wait answers. Where more than 1,024 are not told yet, the last one stands for "count" of them. Bytes are \
             {"$base64":"…"}; a number with a point or an exponent is a real, any other an integer of 64 bits. A text \
-            that holds several statements is refused.
+            that holds several statements is refused. A command may have 64 MiB, and so may what it gives: more is an \
+            error with the code answerTooLarge. 1,024 watches and waits may be open at a time, whose commands have 64 \
+            MiB together.
 
             The schema is the JSON that the core of all PowerSync clients takes:
 

@@ -16,3 +16,8 @@ package struct ClientError: Error, Sendable, CustomStringConvertible {
     /// The message.
     package var description: String { message }
 }
+
+extension PowerSyncError.Code {
+    /// An answer has more bytes than one may have: fewer rows have to be asked for at a time, or less of a value.
+    static let answerTooLarge = PowerSyncError.Code(rawValue: "answerTooLarge")
+}

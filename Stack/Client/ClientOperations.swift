@@ -116,11 +116,13 @@ package struct ClientOperations: Sendable {
     /// - Parameters:
     ///   - statement: the query.
     ///   - throttle: the least time between two results, in seconds.
+    ///   - prepare: called each time before the query runs, and may wait.
     ///   - mapper: makes a value of each row.
     ///   - body: gets each result, whole; nothing is asked for while it has one.
     /// - Throws: what the SDK throws; `CancellationError`.
     func watch<Row: Sendable>(
         _ statement: ClientStatement, throttle: Double,
+        before prepare: @escaping @Sendable () async throws -> Void = {},
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row, _ body: ([Row]) async -> Void
     ) async throws {
         guard let database = database as? any StatementWatching else {
@@ -130,7 +132,7 @@ package struct ClientOperations: Sendable {
             let results = try database.watch(
                 options: WatchOptions(
                     sql: statement.sql, parameters: statement.arguments, throttle: throttle, mapper: mapper),
-                unless: isUnwanted)
+                unless: isUnwanted, before: prepare)
             for try await rows in results { await body(rows) }
         }
     }

@@ -8,11 +8,14 @@ extension ClientRun {
     ///
     /// - Returns: what the answer says.
     /// - Throws: what the SDK throws.
-    func perform(_ change: ClientRequest.Change) async throws -> [JSONMember] {
+    func perform(_ change: ClientRequest.Change) async throws -> ClientAnswer.Content {
         switch change {
         case .write(let statements):
-            let outcomes = try await operations.write(statements, mapper: { try ClientValue.row($0) })
-            return [JSONMember("results", .array(outcomes.map(Self.result)))]
+            // There is one at a time, by its turn.
+            await output.room()
+            let rows = AnswerRows(limit: answerLimit)
+            let outcomes = try await operations.write(statements, mapper: { try rows.take($0) })
+            return .spelled("results", rows.results(of: outcomes))
         case .connect(let retry, let throttle):
             try await operations.connect(retry: retry, throttle: throttle)
         case .disconnect: try await operations.disconnect()
@@ -27,23 +30,27 @@ extension ClientRun {
                     code: .invalidState)
             }
         }
-        return []
+        return .members([])
     }
 
     /// Looks at something.
     ///
+    /// - Parameters:
+    ///   - look: at what.
+    ///   - place: is taken for what may be large, and is left when the answer is on its way.
     /// - Returns: what the answer says.
     /// - Throws: what the SDK throws.
-    func perform(_ look: ClientRequest.Look) async throws -> [JSONMember] {
+    func perform(_ look: ClientRequest.Look, at place: AnswerPlace) async throws -> ClientAnswer.Content {
         switch look {
         case .read(let statement):
-            let outcome = try await operations.read(statement, mapper: { try ClientValue.row($0) })
-            guard case .rows(let rows) = outcome else { return [JSONMember("rows", .array([]))] }
-            return [JSONMember("rows", .array(rows))]
-        case .status: return ClientAnswer.status(try await operations.status())
+            try await place.take()
+            let rows = AnswerRows(limit: answerLimit)
+            _ = try await operations.read(statement, mapper: { _ = try rows.take($0) })
+            return .spelled("rows", rows.takeArray())
+        case .status: return .members(ClientAnswer.status(try await operations.status()))
         case .crudCount:
             let stats = try await operations.database.getUploadQueueStats()
-            return [JSONMember("count", .integer(stats.count))]
+            return .members([JSONMember("count", .integer(stats.count))])
         }
     }
 
@@ -56,16 +63,23 @@ extension ClientRun {
     ///   - last: the turn that must be over before the first result.
     func watch(_ id: JSON?, _ statement: ClientStatement, throttle: Double, after last: Int) async {
         var isAnswered = false
+        let rows = AnswerRows(limit: answerLimit)
+        let place = AnswerPlace(among: places, output)
+        defer { place.leave() }
         do {
             try await order.wait(for: last)
             try await operations.watch(
-                statement, throttle: throttle, mapper: { try ClientValue.row($0) }
-            ) { rows in
-                if !isAnswered { output.put(ClientAnswer.success(id).text) }
+                statement, throttle: throttle,
+                before: {
+                    // A program that does not read gets the newest result later.
+                    try await place.take()
+                    rows.reset()
+                }, mapper: { _ = try rows.take($0) }
+            ) { _ in
+                if !isAnswered { output.put(ClientAnswer.success(id)) }
                 isAnswered = true
-                output.put(ClientAnswer.watch(id, at: WallClock.microseconds(), rows).text)
-                // Nothing is asked for meanwhile, so a program that does not read gets the newest result later.
-                await output.room()
+                output.put(ClientAnswer.watch(id, at: WallClock.microseconds(), rows.takeArray()))
+                place.leave()
             }
             if !isAnswered { throw CancellationError() }
         } catch is CancellationError where isAnswered {
@@ -75,13 +89,6 @@ extension ClientRun {
                 (isAnswered
                     ? ClientAnswer.watch(id, at: WallClock.microseconds(), failed: error)
                     : ClientAnswer.failure(id, error)).text)
-        }
-    }
-
-    private static func result(_ outcome: StatementOutcome<JSON>) -> JSON {
-        switch outcome {
-        case .rows(let rows): .array(rows)
-        case .changes(let count): .integer(count)
         }
     }
 }

@@ -13,6 +13,10 @@ package struct ClientRun: Sendable {
 
     /// The largest line in bytes.
     package static let lineLimit = 64 << 20
+    /// The most bytes that the rows of one answer may have.
+    package static let answerLimit = 64 << 20
+    /// How many reads and watches make answers at a time: as many as the SDK has connections that read.
+    private static let placeCount = 4
     /// How many values a command may have: each takes up to a hundred bytes.
     private static let valueLimit = 2_000_000
     /// How many bytes of commands are in work at a time; what comes beyond is read later.
@@ -22,25 +26,39 @@ package struct ClientRun: Sendable {
     /// How many watches and waits may be open at a time; one more is refused.
     private static let openLimit = 1024
 
+    /// The watches and waits that are open.
+    private struct Open {
+        var count = 0
+        var bytes = 0
+    }
+
     let operations: ClientOperations
     let output: AnswerOutput
     let order = CommandOrder()
+    /// Where answers that may be large are made.
+    let places: Budget
+    let answerLimit: Int
+    /// The largest command in bytes, and how many those of all open watches and waits may have.
+    private let lineLimit: Int
     private let events: CheckpointEvents
     private let budget: Budget
     /// How many commands are in work that are waited for at the end.
     private let inWork = AsyncValue(0)
     /// How long these may take at the end.
     private let patience: Duration
-    private let open = Lock(0)
+    private let open = Lock(Open())
 
     private init(
-        _ operations: ClientOperations, events: CheckpointEvents, output: AnswerOutput, patience: Duration,
-        poller: Poller
+        _ operations: ClientOperations, events: CheckpointEvents, output: AnswerOutput, lineLimit: Int,
+        answerLimit: Int, patience: Duration, poller: Poller
     ) {
         self.operations = operations
         self.events = events
         self.output = output
+        self.lineLimit = lineLimit
+        self.answerLimit = answerLimit
         self.patience = patience
+        places = Budget(Self.placeCount, poller: poller)
         budget = Budget(Self.workLimit, poller: poller)
     }
 
@@ -49,7 +67,8 @@ package struct ClientRun: Sendable {
     /// - Parameters:
     ///   - options: what the tool is started with.
     ///   - input: the descriptor with the commands; stays the caller's.
-    ///   - lineLimit: the largest line in bytes.
+    ///   - lineLimit: the largest line in bytes, and how many the commands of all open watches and waits may have.
+    ///   - answerLimit: the most bytes that the rows of one answer may have.
     ///   - patience: how long commands may take that are in work when no more are taken; then they are given up, and a
     ///   statement that runs is undone.
     ///   - write: writes a line and its end with one call; may block.
@@ -58,7 +77,7 @@ package struct ClientRun: Sendable {
     /// - Throws: `PowerSyncError` if the database cannot be opened or closed, `CommandError`, `SystemError`.
     package static func run(
         _ options: ClientOptions, input: Int32, lineLimit: Int = ClientRun.lineLimit,
-        finishingWithin patience: Duration = Session.patience,
+        answerLimit: Int = ClientRun.answerLimit, finishingWithin patience: Duration = Session.patience,
         write: @escaping @Sendable (String) -> Void, session: Session
     ) async throws -> Int32 {
         let output = AnswerOutput(write)
@@ -71,7 +90,8 @@ package struct ClientRun: Sendable {
             options, logger: DefaultLogger(minSeverity: .warning), session: session,
             onCheckpoint: { events.add($0) })
         let run = ClientRun(
-            operations, events: events, output: output, patience: patience, poller: poller)
+            operations, events: events, output: output, lineLimit: lineLimit, answerLimit: answerLimit,
+            patience: patience, poller: poller)
         return try await run.serve(CommandInput(input, limit: lineLimit))
     }
 
@@ -178,26 +198,28 @@ package struct ClientRun: Sendable {
                 }
             }
         case .look(let look):
+            let place = AnswerPlace(among: places, output)
             work(cost, &working) {
                 await answer(request.id) {
                     try await order.wait(for: last)
-                    return try await perform(look)
+                    return try await perform(look, at: place)
+                } andThen: {
+                    place.leave()
                 }
             }
         case .watch(let statement, let throttle):
             budget.giveBack(cost)
-            stayOpen(request.id, &waiting) {
+            stayOpen(request.id, cost, &waiting) {
                 await watch(request.id, statement, throttle: throttle, after: last)
             }
         case .wait(let condition, let timeout):
             budget.giveBack(cost)
-            stayOpen(request.id, &waiting) {
+            stayOpen(request.id, cost, &waiting) {
                 await answer(request.id) {
                     try await operations.wait(
                         for: condition, timeout: timeout, after: { try await order.wait(for: last) })
-                    return [
-                        JSONMember("ms", .integer(Int((ContinuousClock.now - arrival) / .milliseconds(1))))
-                    ]
+                    let waited = Int((ContinuousClock.now - arrival) / .milliseconds(1))
+                    return .members([JSONMember("ms", .integer(waited))])
                 }
             }
         case .close: preconditionFailure("whoever reads commands ends with this one")
@@ -218,20 +240,30 @@ package struct ClientRun: Sendable {
 
     /// Runs what may stay open for ever, unless there is too much of that.
     private func stayOpen(
-        _ id: JSON?, _ waiting: inout DiscardingTaskGroup, _ body: @escaping @Sendable () async -> Void
+        _ id: JSON?, _ cost: Int, _ waiting: inout DiscardingTaskGroup,
+        _ body: @escaping @Sendable () async -> Void
     ) {
-        let isAllowed = open.withLock { open in
-            guard open < Self.openLimit else { return false }
-            open += 1
-            return true
+        // What a command counts beside its bytes is for work.
+        let bytes = cost - Self.commandCost
+        let refusal = open.withLock { open -> String? in
+            if open.count == Self.openLimit { return "\(Self.openLimit) watches and waits are open" }
+            if open.bytes + bytes > lineLimit {
+                return "the open watches and waits have commands of \(open.bytes) bytes, and no room for more"
+            }
+            open.count += 1
+            open.bytes += bytes
+            return nil
         }
-        guard isAllowed else {
-            let error = ClientError("\(Self.openLimit) watches and waits are open", code: .invalidState)
+        if let refusal {
+            let error = ClientError(refusal, code: .invalidState)
             return output.put(ClientAnswer.failure(id, error).text)
         }
         waiting.addTask {
             await body()
-            open.withLock { $0 -= 1 }
+            open.withLock { open in
+                open.count -= 1
+                open.bytes -= bytes
+            }
         }
     }
 
@@ -244,15 +276,15 @@ package struct ClientRun: Sendable {
     ///   - body: does it and returns what the answer says.
     ///   - next: called when the answer is on its way, before there is room for it.
     func answer(
-        _ id: JSON?, _ body: () async throws -> [JSONMember], andThen next: () -> Void = {}
+        _ id: JSON?, _ body: () async throws -> ClientAnswer.Content, andThen next: () -> Void = {}
     ) async {
-        let line: JSON
+        let line: String
         do {
             line = ClientAnswer.success(id, try await body())
         } catch {
-            line = ClientAnswer.failure(id, error)
+            line = ClientAnswer.failure(id, error).text
         }
-        output.put(line.text)
+        output.put(line)
         next()
         await output.room()
     }
@@ -282,7 +314,7 @@ package struct ClientRun: Sendable {
                 output.put(ClientAnswer.failure(id, error).text)
                 return 1
             }
-            output.put(ClientAnswer.success(id).text)
+            output.put(ClientAnswer.success(id))
             return 0
         }
     }

@@ -49,17 +49,36 @@ package enum ClientValue {
         return integer
     }
 
-    /// Returns a row as an object by column name; where names repeat, the last column counts.
+    /// Appends a row as an object by column name; where names repeat, the last column counts.
     ///
-    /// - Parameter cursor: the row, of a database of the SDK.
-    /// - Returns: the object.
-    /// - Throws: `ClientError` for a cursor that does not tell which values SQLite has.
-    package static func row(_ cursor: any SqlCursor) throws -> JSON {
-        guard let cursor = cursor as? any StoredValueCursor else {
-            throw ClientError("this database does not tell the types of its values", code: .invalidState)
+    /// - Parameters:
+    ///   - cursor: the row.
+    ///   - bytes: gets the object.
+    ///   - limit: how many bytes there may be in all.
+    /// - Throws: `ClientError` with `.answerTooLarge`; some of the row has been appended then.
+    static func append(
+        _ cursor: any StoredValueCursor, to bytes: inout [UInt8], limit: Int
+    ) throws(ClientError) {
+        bytes.append(UInt8(ascii: "{"))
+        var isFirst = true
+        for column in cursor.namedColumns {
+            // Asked before it is copied: a single value may have a gigabyte.
+            try check(bytes.count + cursor.byteCount(index: column.index), limit)
+            if !isFirst { bytes.append(UInt8(ascii: ",")) }
+            isFirst = false
+            JSON.appendQuoted(column.name, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            json(cursor.storedValue(index: column.index)).append(to: &bytes)
         }
-        return .object(
-            cursor.namedColumns.map { JSONMember($0.name, json(cursor.storedValue(index: $0.index))) })
+        bytes.append(UInt8(ascii: "}"))
+        try check(bytes.count, limit)
+    }
+
+    private static func check(_ count: Int, _ limit: Int) throws(ClientError) {
+        guard count > limit else { return }
+        throw ClientError(
+            "the answer has more than \(limit) bytes; ask for fewer rows (LIMIT), or for less of a value (substr)",
+            code: .answerTooLarge)
     }
 
     /// Returns the spelling of a value.

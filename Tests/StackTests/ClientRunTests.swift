@@ -14,10 +14,12 @@ struct ClientRunTests {
 
     /// Lets `body` drive a client with a file of its own, and ends it by the end of its input.
     private func with(
-        lineLimit: Int = ClientRun.lineLimit, _ body: (DrivenClient) async throws -> Void
+        lineLimit: Int = ClientRun.lineLimit, answerLimit: Int = ClientRun.answerLimit,
+        _ body: (DrivenClient) async throws -> Void
     ) async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
-        let client = try DrivenClient(Self.options(folder.path + "/c.db"), lineLimit: lineLimit)
+        let client = try DrivenClient(
+            Self.options(folder.path + "/c.db"), lineLimit: lineLimit, answerLimit: answerLimit)
         try await body(client)
         #expect(try await client.end() == 0)
         folder.remove()
@@ -250,6 +252,55 @@ struct ClientRunTests {
                     == #"{"ok":false,"error":"the command is longer than a command may be","code":"invalidArgument"}"#
             )
         }
+    }
+
+    /// Neither rows without end nor a value that is too large are ever there as a whole.
+    @Test(arguments: [
+        #""op":"read","sql":"\#(numbers) SELECT n FROM c""#,
+        #""op":"read","sql":"SELECT zeroblob(100000000) AS b""#,
+        #""op":"watch","sql":"\#(numbers) SELECT n FROM c""#,
+        #""op":"write","tx":[["INSERT INTO items (id) VALUES ('a')"],["\#(numbers) SELECT n FROM c"]]"#,
+    ])
+    func anAnswerOverTheLimitIsAnErrorThatSaysWhatToDo(command: String) async throws {
+        try await with(answerLimit: 1000) { client in
+            let answer = try await client.ask(#"{"id":1,\#(command)}"#)
+            #expect(
+                answer.text
+                    == #"""
+                    {"id":1,"ok":false,"error":"the answer has more than 1000 bytes; ask for fewer rows (LIMIT), \#
+                    or for less of a value (substr)","code":"answerTooLarge"}
+                    """#)
+            let count = try await client.ask(#"{"id":2,"op":"crud-count"}"#)
+            #expect(count["count"] == .number("0"))
+        }
+    }
+
+    @Test func anAnswerMayHaveAsManyBytesAsTheLimit() async throws {
+        try await with(answerLimit: 1000) { client in
+            // {"a":"…"}
+            for (id, isAllowed) in [(1, true), (2, false)] {
+                let text = String(repeating: "x", count: 991 + id)
+                let answer = try await client.ask(
+                    #"{"id":\#(id),"op":"read","sql":"SELECT ? AS a","args":["\#(text)"]}"#)
+                #expect(answer["ok"] == .bool(isAllowed))
+            }
+        }
+    }
+
+    /// They are kept as long as the watch or the wait is open.
+    @Test func theCommandsOfOpenWatchesAndWaitsHaveALimit() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"), lineLimit: 1000)
+        let large = String(repeating: " ", count: 600)
+        client.send(#"{"id":1,"op":"wait",\#(large)"for":"first-sync"}"#)
+        client.send(#"{"id":2,"op":"wait",\#(large)"for":"first-sync"}"#)
+        let refused = try await client.answered(2)
+        #expect(refused["code"] == .string("invalidState"))
+        #expect(refused["error"]?.stringValue?.hasPrefix("the open watches and waits have commands of ") == true)
+        let small = try await client.ask(#"{"id":3,"op":"wait","for":"queue-empty"}"#)
+        #expect(small["ok"] == .bool(true))
+        #expect(client.answer(to: 1) == nil)
+        #expect(try await client.end() == 0)
     }
 
     // MARK: Order

@@ -24,10 +24,12 @@ final class DrivenClient: Sendable {
     /// - Parameters:
     ///   - options: what it is started with.
     ///   - lineLimit: the largest line in bytes.
+    ///   - answerLimit: the most bytes that the rows of one answer may have.
     ///   - patience: how long commands in work may take at the end.
     ///   - read: gets each line before it counts as read, and may block, as a program does that is slow to read.
     init(
         _ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit,
+        answerLimit: Int = ClientRun.answerLimit,
         finishingWithin patience: Duration = TestOptions.deadline,
         reading read: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
@@ -47,7 +49,8 @@ final class DrivenClient: Sendable {
                 until: stream, closingWithin: TestOptions.deadline, thenWithin: TestOptions.deadline
             ) { session in
                 try await ClientRun.run(
-                    options, input: output, lineLimit: lineLimit, finishingWithin: patience,
+                    options, input: output, lineLimit: lineLimit, answerLimit: answerLimit,
+                    finishingWithin: patience,
                     write: { line in
                         read(line)
                         // What is no JSON is no line of the tool, and no test finds what it waits for.

@@ -59,6 +59,17 @@ struct StoredValuesTests {
         #expect(try await test.count("users") == 1)
     }
 
+    @Test func textsAndBlobsTellTheirBytes() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let counts = try await test.database.get(
+            "SELECT 1, 2.5, 'é', x'0011', NULL, zeroblob(1000000), ''"
+        ) { cursor in
+            let stored = try #require(cursor as? any StoredValueCursor)
+            return (0...7).map { stored.byteCount(index: $0) }
+        }
+        #expect(counts == [0, 0, 2, 2, 0, 1_000_000, 0, 0])
+    }
+
     @Test func allColumnsAreNamedInTheirOrder() async throws {
         let test = try TestDatabase(name: ":memory:")
         let names = try await test.database.get("SELECT 1 AS a, 2 AS b, 3 AS a") { cursor in
@@ -131,7 +142,7 @@ struct StoredValuesTests {
             """
         let results = try database.watch(
             options: WatchOptions(sql: endless, throttle: 0, mapper: { try $0.getInt(index: 0) }),
-            unless: { true })
+            unless: { true }, before: {})
         let error = await #expect(throws: PowerSyncError.self) { for try await _ in results {} }
         guard case .sqliteError(let code, _, _, _, _)? = error else {
             Issue.record("it was \(String(describing: error))")
@@ -147,11 +158,48 @@ struct StoredValuesTests {
         let results = try database.watch(
             options: WatchOptions(
                 sql: "SELECT name FROM users ORDER BY name", throttle: 0,
-                mapper: { try $0.getString(index: 0) }), unless: { false })
+                mapper: { try $0.getString(index: 0) }), unless: { false }, before: {})
         var iterator = results.makeAsyncIterator()
         #expect(try await iterator.next() == ["A"])
         try await test.insertUser("B")
         #expect(try await iterator.next() == ["A", "B"])
+    }
+
+    @Test func aWatchedQueryCanBeHeldBackAndThenHasWhatChangedMeanwhile() async throws {
+        let test = try TestDatabase()
+        let database = try #require(test.database as? any StatementWatching)
+        let gates = [Gate(), Gate()]
+        let runs = Lock(0)
+        let results = try database.watch(
+            options: WatchOptions(
+                sql: "SELECT name FROM users ORDER BY name", throttle: 0,
+                mapper: { try $0.getString(index: 0) }), unless: { false },
+            before: {
+                let run = runs.withLock { runs in
+                    runs += 1
+                    return runs
+                }
+                if run <= gates.count { await gates[run - 1].pass() }
+            })
+        let seen = Lock<[[String]]>([])
+        let watching = Task {
+            for try await names in results { seen.withLock { $0.append(names) } }
+        }
+        try await wait(for: "the query to be held back") { gates[0].arrivals == 1 }
+        try await test.insertUser("A")
+        gates[0].open()
+        try await wait(for: "the first result") { seen.withLock { $0 } == [["A"]] }
+        try await test.insertUser("B")
+        try await wait(for: "the query to be held back again") { gates[1].arrivals == 1 }
+        for name in ["C", "D"] { try await test.insertUser(name) }
+        gates[1].open()
+        try await wait(for: "the second result") { seen.withLock { $0.count } > 1 }
+        // What came meanwhile is in it, and makes no further one.
+        try await test.insertUser("E")
+        try await wait(for: "the third result") { seen.withLock { $0.count } > 2 }
+        #expect(seen.withLock { $0.map(\.count) } == [1, 4, 5])
+        watching.cancel()
+        try await wait(forEndOf: watching)
     }
 
     @Test func aStatementThatIsWantedIsNotDisturbed() async throws {
