@@ -51,7 +51,8 @@ enum ClientCommand {
               stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
               unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
               status                                          connected, hasSynced, downloading, progress, …
-              wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name)
+              wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name);
+                                                              a timeout of 0 asks once
               crud-count                                      how many entries wait for upload
               close                                           ends with status 0
 

@@ -13,61 +13,66 @@ extension ClientOperations {
             <= ifnull(
                 (SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'last_applied_checkpoint_request_id'), 0)
         """
-
     private static let isQueueEmpty = "SELECT NOT EXISTS (SELECT 1 FROM ps_crud)"
 
     /// Waits for a state.
     ///
     /// - Parameters:
     ///   - condition: the state.
-    ///   - timeout: how long at most, in seconds; nil for ever, 0 to look once.
+    ///   - timeout: how long at most, in seconds; nil for ever, and 0 for a question that is asked once, however long the
+    ///   answer takes.
     ///   - begin: waits for what must be over before anything is looked at; that counts as waiting, too.
     /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `CancellationError`.
     func wait(
         for condition: ClientRequest.Condition, timeout: Double?,
         after begin: @escaping @Sendable () async throws -> Void = {}
     ) async throws {
-        let asksOnce = timeout == 0
-        let isSo: @Sendable () async throws -> Bool = {
-            guard asksOnce else { return false }
-            // As all that looks: behind the changes that came before.
+        if timeout == 0 {
             try await begin()
-            return try await self.isSo(condition)
+            guard try await holds(condition) else {
+                throw ClientError("The time is over: \(condition.name) is not so yet", code: .timedOut)
+            }
+            return
         }
-        try await database.limited(to: timeout, waitingFor: condition.name, unless: isSo) {
+        try await database.limited(to: timeout, waitingFor: condition.name) {
             try await begin()
             try await wait(for: condition)
         }
     }
 
-    private func isSo(_ condition: ClientRequest.Condition) async throws -> Bool {
+    /// Returns whether a state has come, without waiting for it.
+    private func holds(_ condition: ClientRequest.Condition) async throws -> Bool {
         switch condition {
-        case .firstSync: hasSynced(nil, in: database.currentStatus)
-        case .stream(let stream): hasSynced(stream, in: database.currentStatus)
-        case .queueEmpty: try await database.get(Self.isQueueEmpty) { try $0.getBoolean(index: 0) }
-        case .upToDate: try await isUpToDate()
+        case .firstSync: return hasSynced(try await status())
+        case .stream(let stream): return hasSynced(stream, try await status())
+        case .queueEmpty: return try await isTrue(Self.isQueueEmpty)
+        case .upToDate: return try await isUpToDate()
         }
-    }
-
-    /// Whether the data of a stream was complete once; all data for nil.
-    private func hasSynced(_ stream: ClientStream?, in status: any SyncStatusData) -> Bool {
-        guard let stream else { return status.hasSynced == true }
-        let reference = self.reference(stream)
-        return status.forStream(stream: reference)?.subscription.hasSynced == true
     }
 
     private func wait(for condition: ClientRequest.Condition) async throws {
         switch condition {
-        case .firstSync: try await waitForStatus { hasSynced(nil, in: $0) }
-        case .stream(let stream): try await waitForStatus { hasSynced(stream, in: $0) }
+        case .firstSync: try await waitForStatus { hasSynced($0) }
+        case .stream(let stream): try await waitForStatus { hasSynced(stream, $0) }
         case .queueEmpty: try await waitForQuery(Self.isQueueEmpty)
         case .upToDate: try await waitUntilUpToDate()
         }
     }
 
+    private func hasSynced(_ status: any SyncStatusData) -> Bool { status.hasSynced == true }
+
+    private func hasSynced(_ stream: ClientStream, _ status: any SyncStatusData) -> Bool {
+        status.forStream(stream: reference(stream))?.subscription.hasSynced == true
+    }
+
     private func waitForStatus(_ condition: (any SyncStatusData) -> Bool) async throws {
         for await status in database.currentStatus.asFlow() where condition(status) { return }
         throw CancellationError()
+    }
+
+    /// Returns what a query of one truth value yields.
+    private func isTrue(_ sql: String) async throws -> Bool {
+        try await database.get(sql) { try $0.getBoolean(index: 0) }
     }
 
     /// Waits until a query yields true.
@@ -82,19 +87,10 @@ extension ClientOperations {
             options: WatchOptions(sql: sql, throttle: 0, mapper: { try $0.getBoolean(index: 0) }))
     }
 
-    /// Whether nothing is left to upload, the open stream has brought a checkpoint, and all that it announced is applied.
-    private func isUpToDate() async throws -> Bool {
-        guard checkpoints.isCurrent else { return false }
-        let isUploaded = try await database.get(Self.isUploaded) { try $0.getBoolean(index: 0) }
-        return isUploaded && checkpoints.isCurrent
-    }
-
     /// Waits until nothing is left to upload, the open stream has brought a checkpoint, and all that it announced is
     /// applied, what was written here included.
     ///
-    /// Looked at after each state of syncing and each change of the queue or the target. The stream is asked about before
-    /// and after the database: a checkpoint that is announced in between is not missed. What the service knows and has not
-    /// announced nobody here can know.
+    /// Looked at after each state of syncing and each change of the queue or the target.
     private func waitUntilUpToDate() async throws {
         let (signs, sign) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -115,5 +111,15 @@ extension ClientOperations {
             try await group.waitForAll()
             throw CancellationError()
         }
+    }
+
+    /// Returns whether nothing is missing at this moment.
+    ///
+    /// The stream is asked about before and after the database: a checkpoint that is announced in between is not missed.
+    /// What the service knows and has not announced nobody here can know.
+    private func isUpToDate() async throws -> Bool {
+        guard checkpoints.isCurrent else { return false }
+        let isUploaded = try await isTrue(Self.isUploaded)
+        return isUploaded && checkpoints.isCurrent
     }
 }

@@ -160,6 +160,21 @@ struct ClientRunSyncTests {
         }
     }
 
+    @Test func aTimeOf0AsksOnceAndAnswersByTheState() async throws {
+        try await with { client, peer in
+            _ = try await client.ask(#"{"id":1,"op":"stream","name":"lists"}"#)
+            _ = try await client.ask(Self.connect)
+            try await peer.stream().say(ScriptedPeer.checkpoint(0), ScriptedPeer.complete(0))
+            _ = try await client.ask(#"{"id":2,"op":"wait","for":"up-to-date"}"#)
+            let states = [#""first-sync""#, #""stream","name":"lists""#, #""up-to-date""#, #""queue-empty""#]
+            for id in 100..<300 {
+                let answer = try await client.ask(
+                    #"{"id":\#(id),"op":"wait","for":\#(states[id % states.count]),"timeout":0}"#)
+                #expect(answer["ok"] == .bool(true))
+            }
+        }
+    }
+
     /// It takes the place of the one before, which was up to date, without a disconnection in between.
     @Test func aStreamThatIsSubscribedToIsUpToDateWhenItHasCome() async throws {
         try await with { client, peer in

@@ -431,6 +431,29 @@ struct ClientRunTests {
         }
     }
 
+    /// A question has the answer that is true, every time.
+    @Test func aTimeOf0AsksOnceAndAnswersByTheState() async throws {
+        try await with { client in
+            for id in 1...200 {
+                let answer = try await client.ask(
+                    #"{"id":\#(id),"op":"wait","for":"queue-empty","timeout":0}"#)
+                #expect(answer["ok"] == .bool(true))
+            }
+            // Behind what was written before it.
+            client.send(Self.insert(201, 1))
+            let full = try await client.ask(#"{"id":202,"op":"wait","for":"queue-empty","timeout":0}"#)
+            #expect(
+                full.text
+                    == #"""
+                    {"id":202,"ok":false,"error":"The time is over: queue-empty is not so yet","code":"timedOut"}
+                    """#)
+            for (id, state) in [(203, #""first-sync""#), (204, #""up-to-date""#), (205, #""stream","name":"s""#)] {
+                let answer = try await client.ask(#"{"id":\#(id),"op":"wait","for":\#(state),"timeout":0}"#)
+                #expect(answer["code"] == .string("timedOut"))
+            }
+        }
+    }
+
     @Test func soManyWaitsAreOpenAndNoMore() async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
         let client = try DrivenClient(Self.options(folder.path + "/c.db"))
