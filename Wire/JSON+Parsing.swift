@@ -23,6 +23,27 @@ extension JSON {
         try parse(Array(text.utf8), limits: limits)
     }
 
+    /// Returns a member of the object that a text begins with, also where what follows the member cannot be read.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the member, of which the first one counts.
+    ///   - bytes: the text, or its beginning.
+    ///   - limits: what is refused although it is JSON.
+    /// - Returns: the member; nil if the text does not begin with an object, or cannot be read to the end of the member.
+    package static func leadingMember(
+        _ name: String, of bytes: [UInt8], limits: JSONLimits = .standard
+    ) -> JSON? {
+        bytes.withUnsafeBufferPointer { buffer -> JSON? in
+            var scanner = JSONScanner(buffer, limits: limits)
+            do throws(WireError) {
+                return try scanner.leadingMember(name, limits)
+            } catch {
+                // What cannot be read has no member that could be told.
+                return nil
+            }
+        }
+    }
+
     /// Gives a scanner over the bytes to `body` and requires that it reads them to their end.
     static func reading<Value>(
         _ bytes: [UInt8], limits: JSONLimits,
@@ -43,6 +64,27 @@ extension JSON {
 }
 
 extension JSONScanner {
+    /// Reads the object that is next as far as its member of a name; nil if it has none.
+    fileprivate mutating func leadingMember(
+        _ name: String, _ limits: JSONLimits
+    ) throws(WireError) -> JSON? {
+        guard try peek() == .object else { return nil }
+        try beginObject()
+        var isFirst = true
+        while let found = try nextName(isFirst: isFirst) {
+            isFirst = false
+            guard found == name else {
+                try skip()
+                continue
+            }
+            let member = try value(limits)
+            skipSpace()
+            // Where the bytes end a number may go on.
+            return current == nil ? nil : member
+        }
+        return nil
+    }
+
     /// Reads the next value, whatever it is, as a tree.
     mutating func value(_ limits: JSONLimits) throws(WireError) -> JSON {
         try countValue()

@@ -44,6 +44,9 @@ enum ClientAnswer {
         .object(identified(id) + [JSONMember("ok", .bool(false))] + described(error))
     }
 
+    /// The event of a line that is no command, and has no id by which it could be answered.
+    static func unreadable(_ error: ClientError) -> JSON { event("error", described(error)) }
+
     /// The event of a checkpoint that was applied completely, or of several of which the last one is told.
     static func checkpoint(_ checkpoint: CheckpointEvents.Event) -> JSON {
         let count = checkpoint.count > 1 ? [JSONMember("count", .integer(checkpoint.count))] : []

@@ -40,6 +40,9 @@ enum ClientCommand {
               {"id":5,"op":"wait","for":"up-to-date"}
               {"op":"close"}
 
+            A line that cannot be read is answered by the id that stands at its beginning; where there is none, an \
+            event {"event":"error","error":…,"code":…} tells of it.
+
             Commands, with the members that they may have; times in milliseconds but for timeout and ttl, in seconds:
 
               write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed

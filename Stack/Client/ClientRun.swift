@@ -17,8 +17,8 @@ package struct ClientRun: Sendable {
     package static let answerLimit = 64 << 20
     /// How many reads and watches make answers at a time: as many as the SDK has connections that read.
     private static let placeCount = 4
-    /// How many values a command may have: each takes up to a hundred bytes.
-    private static let valueLimit = 2_000_000
+    /// How many values a command may have: each takes up to a hundred bytes. Of two members of a name one would be lost.
+    private static let jsonLimits = JSONLimits(values: 2_000_000, refusesDuplicateNames: true)
     /// How many bytes of commands are in work at a time; what comes beyond is read later.
     private static let workLimit = 128 << 20
     /// What a command counts beside its bytes, so that there are 2,000 at a time at most.
@@ -156,21 +156,34 @@ package struct ClientRun: Sendable {
 
     /// Reads a command; one that makes no sense is answered at once.
     private func read(_ line: CommandLines.Line) -> ClientRequest? {
-        var id: JSON?
-        do {
-            guard case .text(let bytes) = line else {
-                throw ClientError("the command is longer than a command may be")
+        let json: JSON
+        switch line {
+        case .tooLong(let beginning):
+            refuse(beginning, ClientError("the command is longer than a command may be"))
+            return nil
+        case .text(let bytes):
+            do throws(WireError) {
+                json = try JSON.parse(bytes, limits: Self.jsonLimits)
+            } catch {
+                refuse(bytes, ClientError("wrong JSON: \(error.message)"))
+                return nil
             }
-            let json = try JSON.parse(
-                bytes, limits: JSONLimits(values: Self.valueLimit, refusesDuplicateNames: true))
-            id = json["id"]
-            return try ClientRequest(json)
-        } catch let error as WireError {
-            output.put(ClientAnswer.failure(id, ClientError("wrong JSON: \(error.message)")).text)
-        } catch {
-            output.put(ClientAnswer.failure(id, error).text)
         }
-        return nil
+        do throws(ClientError) {
+            return try ClientRequest(json)
+        } catch {
+            output.put(
+                (json.objectMembers == nil
+                    ? ClientAnswer.unreadable(error) : ClientAnswer.failure(json["id"], error)).text)
+            return nil
+        }
+    }
+
+    /// Answers a line that cannot be read by the id that stands at its beginning; where there is none it is an event.
+    private func refuse(_ beginning: [UInt8], _ error: ClientError) {
+        let id = JSON.leadingMember("id", of: beginning, limits: Self.jsonLimits)
+        let line = id.map { ClientAnswer.failure($0, error) } ?? ClientAnswer.unreadable(error)
+        output.put(line.text)
     }
 
     /// Starts what a command asks for.

@@ -7,9 +7,12 @@ package struct CommandLines: Sendable {
     package enum Line: Sendable, Equatable {
         /// The bytes of a line.
         case text([UInt8])
-        /// A line that was over the limit and is not kept.
-        case tooLong
+        /// A line that was over the limit, of which only the beginning is kept.
+        case tooLong([UInt8])
     }
+
+    /// How many bytes are kept of a line that is over the limit.
+    private static let beginningSize = 4096
 
     private let limit: Int
     private let keepsBlankLines: Bool
@@ -62,14 +65,15 @@ package struct CommandLines: Sendable {
             partial += part
         } else {
             isTooLong = true
-            partial = []
+            let beginning = partial.prefix(Self.beginningSize)
+            partial = Array(beginning + part.prefix(Self.beginningSize - beginning.count))
         }
     }
 
     private mutating func endLine() {
         if partial.last == 0x0D { partial.removeLast() }
         if isTooLong || partial.count > limit {
-            lines.append(.tooLong)
+            lines.append(.tooLong(Array(partial.prefix(Self.beginningSize))))
         } else if keepsBlankLines || partial.contains(where: { $0 != 0x20 && $0 != 0x09 }) {
             lines.append(.text(partial))
         }

@@ -176,17 +176,32 @@ struct ClientRunTests {
         }
     }
 
-    @Test func whatIsNoJSONIsAnAnswerAndTheNextCommandIsDone() async throws {
+    @Test(arguments: [
+        #"{"id":1,"#, #"{"id":1,"op":"crud-count""#, #"{"id":1,"id":2,"op":"status"}"#,
+        #"{"id":1,"op":"status","op":"status"}"#, #"{"id":1,"op":"read","sql":"\ud800"}"#,
+        #"{"op":"read","args":[{"a":"}"}],"id":1,"sql":}"#,
+    ])
+    func whatIsNoJSONIsAnsweredByTheIdAtItsBeginning(line: String) async throws {
         try await with { client in
-            for line in ["nonsense", "{\"id\":1,", #"{"id":1,"id":2,"op":"status"}"#, "[]", "7"] {
-                let before = client.all.count
-                client.send(line)
-                try await wait(for: "an answer to \(line)") { client.all.count > max(before, 1) }
-                let answer = try #require(client.all.last)
-                #expect(answer["ok"] == .bool(false) && answer["id"] == nil)
-                #expect(answer["code"] == .string("invalidArgument"))
-                #expect(answer["error"]?.stringValue?.isEmpty == false)
-            }
+            client.send(line)
+            let answer = try await client.answered(1)
+            #expect(answer["ok"] == .bool(false) && answer["code"] == .string("invalidArgument"))
+            #expect(answer["error"]?.stringValue?.hasPrefix("wrong JSON: ") == true)
+            let count = try await client.ask(#"{"id":3,"op":"crud-count"}"#)
+            #expect(count["ok"] == .bool(true))
+        }
+    }
+
+    /// Nor is half a number an id: it would be somebody else's.
+    @Test(arguments: ["nonsense", "{", #"{"op":"status""#, #"{"id":12"#, #"{"id":"a"#, "[]", "7", #"[{"id":1}]"#])
+    func whatIsNoCommandAndHasNoIdIsAnEvent(line: String) async throws {
+        try await with { client in
+            client.send(line)
+            try await wait(for: "the event") { client.events("error").count == 1 }
+            let event = client.events("error")[0]
+            #expect(event["id"] == nil && event["ok"] == nil)
+            #expect(event["code"] == .string("invalidArgument"))
+            #expect(event["error"]?.stringValue?.isEmpty == false)
             let count = try await client.ask(#"{"id":3,"op":"crud-count"}"#)
             #expect(count["ok"] == .bool(true))
         }
@@ -249,8 +264,10 @@ struct ClientRunTests {
             #expect(count["ok"] == .bool(true))
             #expect(
                 client.all.dropFirst().first?.text
-                    == #"{"ok":false,"error":"the command is longer than a command may be","code":"invalidArgument"}"#
-            )
+                    == #"""
+                    {"id":1,"ok":false,"error":"the command is longer than a command may be",\#
+                    "code":"invalidArgument"}
+                    """#)
         }
     }
 

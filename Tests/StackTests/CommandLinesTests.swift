@@ -25,14 +25,28 @@ struct CommandLinesTests {
         }
         #expect(
             Self.lines(pieces) == [
-                Self.text("one"), Self.text("two é"), .tooLong, Self.text("1234567890"), Self.text("last"),
+                Self.text("one"), Self.text("two é"), .tooLong(Array("something too long".utf8)),
+                Self.text("1234567890"), Self.text("last"),
             ])
     }
 
     @Test func oneByteMoreThanTheLimitIsTooLong() {
         #expect(Self.lines([Array("1234567890\n".utf8)]) == [Self.text("1234567890")])
-        #expect(Self.lines([Array("12345678901\n".utf8)]) == [.tooLong])
-        #expect(Self.lines([Array("12345678901".utf8)]) == [.tooLong])
+        let long = Array("12345678901".utf8)
+        #expect(Self.lines([long + [0x0A]]) == [.tooLong(long)])
+        #expect(Self.lines([long]) == [.tooLong(long)])
+    }
+
+    /// Whatever the pieces are, and however long the line is.
+    @Test(arguments: [1, 7, 4095, 4096, 4097, 10_000])
+    func ofALineThatIsTooLongTheBeginningIsKept(size: Int) {
+        let line = (0..<10_000).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+        let pieces = stride(from: 0, to: line.count, by: size).map {
+            Array(line[$0..<min($0 + size, line.count)])
+        }
+        for limit in [10, 4096, 9_998] {
+            #expect(Self.lines(pieces + [[0x0A]], limit: limit) == [.tooLong(Array(line[..<4096]))])
+        }
     }
 
     @Test func nothingIsNoLine() {
