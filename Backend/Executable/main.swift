@@ -9,4 +9,6 @@ import PowerSyncCommandLine
     import Darwin
 #endif
 
+// Here, because what runs tasks opens descriptors, too.
+StandardStreams.replaceClosed()
 exit(await BackendCommand.named("powersync-backend").main(Array(CommandLine.arguments.dropFirst())))

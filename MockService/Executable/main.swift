@@ -9,4 +9,6 @@ import PowerSyncMockService
     import Darwin
 #endif
 
+// Here, because what runs tasks opens descriptors, too.
+StandardStreams.replaceClosed()
 exit(await MockServiceCommand.command.main(Array(CommandLine.arguments.dropFirst())))

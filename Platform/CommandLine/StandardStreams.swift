@@ -6,6 +6,20 @@
     import Darwin
 #endif
 
+/// The three standard streams of this program.
+package enum StandardStreams {
+    /// Lets those lead nowhere that are closed; to be called before anything is opened.
+    ///
+    /// What is opened gets the lowest number that is free. With `<&-` that is the number of standard input, and whatever it
+    /// is would be read as if it were that.
+    package static func replaceClosed() {
+        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+            // The lowest number that is free is this one. A stream that cannot be replaced stays closed.
+            _ = open("/dev/null", O_RDWR)
+        }
+    }
+}
+
 /// Standard output without a buffer: whoever waits for a line gets it at once.
 package enum StandardOutput {
     /// Writes a text and the end of a line.

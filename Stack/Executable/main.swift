@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncStack
 
 #if canImport(Glibc)
@@ -8,4 +9,6 @@ import PowerSyncStack
     import Darwin
 #endif
 
+// Here, because what runs tasks opens descriptors, too.
+StandardStreams.replaceClosed()
 exit(await StackCommand.main(Array(CommandLine.arguments.dropFirst())))

@@ -47,6 +47,19 @@ struct StandardStreamsTests {
         }
     }
 
+    @Test func aStreamThatIsClosedLeadsNowhere() async {
+        await #expect(processExitsWith: .success) {
+            close(0)
+            StandardStreams.replaceClosed()
+            var byte: UInt8 = 0
+            #expect(read(0, &byte, 1) == 0)
+            // What is opened now is something else.
+            var ends: [Int32] = [0, 0]
+            #expect(pipe(&ends) == 0)
+            #expect(ends[0] > 2 && ends[1] > 2)
+        }
+    }
+
     #if os(Linux)
         /// As node makes the pipes of its children; a thread that tried again and again would never sleep.
         @Test func aFullPipeThatDoesNotBlockIsWaitedForAndGetsAllOfTheText() async throws {

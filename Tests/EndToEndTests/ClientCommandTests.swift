@@ -80,6 +80,24 @@ struct ClientCommandTests {
         }
     }
 
+    /// What it opens first must not be taken for a stream that is closed.
+    @Test(arguments: [("<&-", 0), (">&-", 1), ("2>&-", 1), ("<&- >&- 2>&-", 0)])
+    func aClosedStreamIsAnEmptyOne(redirection: String, rows: Int) async throws {
+        try await withFolder { folder in
+            let result = try await ChildProcess.run(
+                "/bin/sh",
+                ["-c", "exec \"$0\" client \"$@\" \(redirection)", EndToEnd.executable] + Self.options(folder),
+                input: #"{"id":1,"op":"write","tx":[["INSERT INTO lists (id) VALUES ('a')"]]}"#,
+                timeout: TestOptions.deadline)
+            #expect(result.status == .exited(0))
+            let after = try await ChildProcess.run(
+                EndToEnd.executable, ["client"] + Self.options(folder),
+                input: #"{"id":1,"op":"read","sql":"SELECT count(*) AS n FROM lists"}"#,
+                timeout: TestOptions.deadline)
+            #expect(after.output.contains(#"{"id":1,"ok":true,"rows":[{"n":\#(rows)}]}"#))
+        }
+    }
+
     @Test func aDatabaseThatCannotBeOpenedIsStatus1AndNoLine() async throws {
         try await withFolder { folder in
             let result = try await ChildProcess.run(
