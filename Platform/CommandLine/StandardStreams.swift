@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -25,6 +27,15 @@ package enum StandardOutput {
     /// Writes a text and the end of a line.
     package static func print(_ text: String) { Descriptor.write(text + "\n", to: 1) }
 
+    /// Writes a text and the end of a line, for whoever must know if that fails.
+    ///
+    /// - Parameter text: the text.
+    /// - Throws: `SystemError` if there is no room for it, or nobody reads any more; a part of it may have been written.
+    package static func put(_ text: String) throws(SystemError) {
+        guard let errno = Descriptor.write(text + "\n", to: 1) else { return }
+        throw SystemError(.file, "cannot write to standard output", errno: errno)
+    }
+
     /// Writes a text as it is, for a line that is written over by the next.
     package static func write(_ text: String) { Descriptor.write(text, to: 1) }
 }
@@ -39,9 +50,12 @@ enum Descriptor {
     /// Writes all of a text; one call of the system for a line of usual length, so that lines do not mix.
     ///
     /// Waits for room where somebody made the descriptor non-blocking.
-    static func write(_ text: String, to descriptor: Int32) {
+    ///
+    /// - Returns: why something was not written, an error number of the system; nil if everything was.
+    @discardableResult
+    static func write(_ text: String, to descriptor: Int32) -> Int32? {
         var text = text
-        text.withUTF8 { bytes in
+        return text.withUTF8 { bytes -> Int32? in
             var rest = UnsafeRawBufferPointer(bytes)
             while let start = rest.baseAddress, !rest.isEmpty {
                 let count = systemWrite(descriptor, start, rest.count)
@@ -50,10 +64,10 @@ enum Descriptor {
                     waitForRoom(descriptor)
                     continue
                 }
-                // Nobody reads any more; there is nobody to tell either.
-                guard count > 0 else { return }
+                guard count > 0 else { return count < 0 ? errno : EIO }
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
+            return nil
         }
     }
 

@@ -1,3 +1,4 @@
+import PowerSync
 import PowerSyncSystem
 
 /// The lines for a driving program, one after the other, each written by one call.
@@ -33,12 +34,22 @@ package final class AnswerOutput: Sendable {
     private static let limit = 1 << 20
 
     private let state = Lock(State())
-    private let write: @Sendable (String) -> Void
+    private let write: @Sendable (String) throws -> Void
+    /// Why nothing is written any more.
+    private let failed = AsyncValue<(any Error)?>(nil)
 
     /// Makes an output with nothing in it.
     ///
-    /// - Parameter write: writes a line and its end with one call; may block.
-    package init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
+    /// - Parameter write: writes a line and its end with one call; may block. What it throws is the end of the output.
+    package init(_ write: @escaping @Sendable (String) throws -> Void) { self.write = write }
+
+    /// Why lines are not written any more; nil as long as they are.
+    package var failure: (any Error)? { failed.current }
+
+    /// Waits until a line cannot be written.
+    ///
+    /// - Throws: `CancellationError`.
+    package func waitForFailure() async throws { _ = try await failed.wait { $0 != nil } }
 
     /// How many tasks wait for room, or until everything is written.
     package var waiting: Int { state.withLock { $0.waiters.count } }
@@ -66,7 +77,7 @@ package final class AnswerOutput: Sendable {
     /// Waits until everything is written; not any longer once the task is cancelled.
     package func flush() async { await wait(forRest: 0) }
 
-    /// Lets everybody go who waits: what is not written yet stays so.
+    /// Lets everybody go who waits: what is not written yet stays so, and what is added, too.
     package func abandon() {
         let waiters = state.withLock { state in
             state.isAbandoned = true
@@ -81,13 +92,22 @@ package final class AnswerOutput: Sendable {
     private func drain() {
         while let lines = takeLines() {
             for line in lines {
-                if !state.withLock({ $0.isAbandoned }) { write(line) }
+                if !state.withLock({ $0.isAbandoned }) { writeOrFail(line) }
                 let waiters = state.withLock { state in
                     state.bytes -= Self.size(of: line)
                     return state.takeWaiters()
                 }
                 for waiter in waiters { waiter.resume() }
             }
+        }
+    }
+
+    private func writeOrFail(_ line: String) {
+        do {
+            try write(line)
+        } catch {
+            failed.change { $0 = error }
+            abandon()
         }
     }
 

@@ -29,7 +29,9 @@ enum ClientCommand {
             arrival; reads see what was written before them; waits and watches hold up nobody. The command close and \
             the end of the input close the database. What is in work then has 45 seconds; what is not done then, and \
             what waits, is answered with the code closed, and a statement that runs is undone. SIGTERM and Ctrl-C end \
-            it without that time.
+            it without that time. The status is 0; it is 1 where the database cannot be opened or closed, and where \
+            answers cannot be written any more, for a full disk or since nobody reads them; 64 where the command line \
+            makes no sense.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice --json
@@ -97,7 +99,7 @@ enum ClientCommand {
         let options = try ClientOptions(arguments)
         guard arguments.flag("--json") else { return try await PromptCommand.run(options) }
         let status = try await Session.run(until: StopSignal.stream()) { session in
-            try await ClientRun.run(options, input: 0, write: { StandardOutput.print($0) }, session: session)
+            try await ClientRun.run(options, input: 0, write: { try StandardOutput.put($0) }, session: session)
         }
         // A signal is a way to end it like any other.
         return status ?? 0

@@ -71,17 +71,21 @@ package struct ClientRun: Sendable {
     ///   - answerLimit: the most bytes that the rows of one answer may have.
     ///   - patience: how long commands may take that are in work when no more are taken; then they are given up, and a
     ///   statement that runs is undone.
-    ///   - write: writes a line and its end with one call; may block.
+    ///   - write: writes a line and its end with one call; may block. What it throws ends the run, as the status of the
+    ///   session's end.
     ///   - session: closes what was opened.
     /// - Returns: the exit status.
     /// - Throws: `PowerSyncError` if the database cannot be opened or closed, `CommandError`, `SystemError`.
     package static func run(
         _ options: ClientOptions, input: Int32, lineLimit: Int = ClientRun.lineLimit,
         answerLimit: Int = ClientRun.answerLimit, finishingWithin patience: Duration = Session.patience,
-        write: @escaping @Sendable (String) -> Void, session: Session
+        write: @escaping @Sendable (String) throws -> Void, session: Session
     ) async throws -> Int32 {
         let output = AnswerOutput(write)
-        session.onEnd { await output.flush() }
+        session.onEnd {
+            await output.flush()
+            if let failure = output.failure { throw failure }
+        }
         session.onHurry { output.abandon() }
         let poller = try session.poller()
         let events = CheckpointEvents()
@@ -92,7 +96,16 @@ package struct ClientRun: Sendable {
         let run = ClientRun(
             operations, events: events, output: output, lineLimit: lineLimit, answerLimit: answerLimit,
             patience: patience, poller: poller)
-        return try await run.serve(CommandInput(input, limit: lineLimit))
+        return try await withThrowingTaskGroup(of: Int32.self) { group in
+            group.addTask { try await run.serve(CommandInput(input, limit: lineLimit)) }
+            group.addTask {
+                // Nobody learns any more what becomes of commands. The session tells why.
+                try await output.waitForFailure()
+                return 1
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? 1
+        }
     }
 
     // MARK: Taking commands

@@ -93,6 +93,22 @@ struct StandardStreamsTests {
         }
     #endif
 
+    @Test func whoeverMustKnowLearnsThatNobodyReads() async {
+        await #expect(processExitsWith: .success) {
+            var ends: [Int32] = [0, 0]
+            try #require(pipe(&ends) == 0)
+            try #require(dup2(ends[1], 1) == 1)
+            signal(SIGPIPE, SIG_IGN)
+            try StandardOutput.put("read")
+            var bytes = [UInt8](repeating: 0, count: 100)
+            #expect(read(ends[0], &bytes, bytes.count) == 5)
+            close(ends[0])
+            let error = #expect(throws: SystemError.self) { try StandardOutput.put("nobody reads this") }
+            #expect(error?.errno == EPIPE)
+            #expect(error?.message == "cannot write to standard output")
+        }
+    }
+
     @Test func aReaderThatLeavesWhileItsPipeIsFullEndsTheWriting() async {
         await #expect(processExitsWith: .success) {
             var ends: [Int32] = [0, 0]

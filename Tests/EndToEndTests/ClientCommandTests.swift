@@ -98,6 +98,33 @@ struct ClientCommandTests {
         }
     }
 
+    #if os(Linux)
+        @Test func aFullDiskIsStatus1AndALine() async throws {
+            try await withFolder { folder in
+                let result = try await ChildProcess.run(
+                    "/bin/sh",
+                    ["-c", "exec \"$0\" client \"$@\" >/dev/full", EndToEnd.executable]
+                        + Self.options(folder),
+                    input: "", timeout: TestOptions.deadline)
+                #expect(result.status == .exited(1))
+                #expect(
+                    result.error == "error: cannot write to standard output: No space left on device\n")
+            }
+        }
+    #endif
+
+    /// It waits neither for a command nor for the end of them.
+    @Test func aReaderThatLeavesIsStatus1WhileTheInputIsOpen() async throws {
+        try await withFolder { folder in
+            let client = try ChildProcess.spawn(
+                EndToEnd.executable, ["client"] + Self.options(folder), input: .pipe, output: .pipe)
+            let input = try #require(client.input)
+            defer { close(input) }
+            close(try #require(client.output))
+            #expect(try await wait(forEndOf: client, called: "the client") == .exited(1))
+        }
+    }
+
     @Test func aDatabaseThatCannotBeOpenedIsStatus1AndNoLine() async throws {
         try await withFolder { folder in
             let result = try await ChildProcess.run(

@@ -46,6 +46,24 @@ struct AnswerOutputTests {
         #expect(written.withLock { $0 } == 5 + 2 << 20)
     }
 
+    @Test func aLineThatCannotBeWrittenIsTheLast() async throws {
+        let written = Lock<[String]>([])
+        let output = AnswerOutput { line in
+            if line == "third" { throw SystemError(.file, "the disk is full", errno: 28) }
+            written.withLock { $0.append(line) }
+        }
+        #expect(output.failure == nil)
+        let failing = Task { try await output.waitForFailure() }
+        for line in ["first", "second", "third", "fourth", String(repeating: "x", count: 2 << 20)] {
+            output.put(line)
+        }
+        await output.room()
+        await output.flush()
+        try await wait(forEndOf: failing)
+        #expect((output.failure as? SystemError)?.message == "the disk is full")
+        #expect(written.withLock { $0 } == ["first", "second"])
+    }
+
     @Test func whatIsAbandonedHoldsUpNobody() async throws {
         let gate = BlockingGate()
         let written = Lock<[String]>([])

@@ -578,6 +578,30 @@ struct ClientRunTests {
         #expect(client.answer(to: 1)?["rows"]?.text == #"[{"s":20000100000}]"#)
     }
 
+    /// Whether it waits for commands, has some in work or comes to its end: nobody would learn what becomes of them.
+    @Test(arguments: [
+        [#"{"id":2,"op":"crud-count"}"#],
+        [
+            #"{"id":3,"op":"read","sql":"\#(numbers) SELECT count(*) FROM c"}"#,
+            #"{"id":2,"op":"crud-count"}"#,
+        ], [#"{"id":2,"op":"close"}"#],
+    ])
+    func whereNobodyReadsIsTheEnd(commands: [String]) async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let path = folder.path + "/c.db"
+        let client = try DrivenClient(
+            Self.options(path),
+            reading: { line in
+                if line.hasPrefix(#"{"id":2"#) { throw SystemError(.file, "the disk is full", errno: 28) }
+            })
+        _ = try await client.ask(Self.insert(1, 1))
+        for command in commands { client.send(command) }
+        let error = await #expect(throws: StackError.self) { try await client.endByItself() }
+        #expect(error?.message.hasPrefix("the disk is full: ") == true)
+        #expect(client.answer(to: 2) == nil)
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
     @Test func aDatabaseThatCannotBeOpenedIsAnErrorBeforeThereIsAnyLine() async throws {
         let folder = try TemporaryDirectory(prefix: "client-")
         let client = try DrivenClient(Self.options(folder.path))

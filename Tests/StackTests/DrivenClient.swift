@@ -26,12 +26,13 @@ final class DrivenClient: Sendable {
     ///   - lineLimit: the largest line in bytes.
     ///   - answerLimit: the most bytes that the rows of one answer may have.
     ///   - patience: how long commands in work may take at the end.
-    ///   - read: gets each line before it counts as read, and may block, as a program does that is slow to read.
+    ///   - read: gets each line before it counts as read; may block, as a program does that is slow to read, and throw, as
+    ///   if nobody reads any more.
     init(
         _ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit,
         answerLimit: Int = ClientRun.answerLimit,
         finishingWithin patience: Duration = TestOptions.deadline,
-        reading read: @escaping @Sendable (String) -> Void = { _ in }
+        reading read: @escaping @Sendable (String) throws -> Void = { _ in }
     ) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { throw SystemError(.file, "cannot make a pipe", errno: errno) }
@@ -52,7 +53,7 @@ final class DrivenClient: Sendable {
                     options, input: output, lineLimit: lineLimit, answerLimit: answerLimit,
                     finishingWithin: patience,
                     write: { line in
-                        read(line)
+                        try read(line)
                         // What is no JSON is no line of the tool, and no test finds what it waits for.
                         let json = (try? JSON.parse(line)) ?? .string(line)
                         lines.withLock { $0.append(json) }

@@ -67,8 +67,11 @@ enum PromptCommand {
     /// A script that a signal ends has not done what it was to do.
     private static func script(_ options: ClientOptions) async throws -> Int32 {
         let status = try await Session.run(until: StopSignal.stream()) { session in
-            let output = AnswerOutput { StandardOutput.print($0) }
-            session.onEnd { await output.flush() }
+            let output = AnswerOutput { try StandardOutput.put($0) }
+            session.onEnd {
+                await output.flush()
+                if let failure = output.failure { throw failure }
+            }
             session.onHurry { output.abandon() }
             let console = ScriptConsole(
                 input: 0, output: output, errors: { StandardError.print($0) })
