@@ -1,6 +1,12 @@
 import PowerSyncCommandLine
 import PowerSyncSystem
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The sub-command `client`.
 enum ClientCommand {
     static let command = Command(
@@ -77,7 +83,10 @@ enum ClientCommand {
             Option("--schema", "FILE", help: "The tables, as JSON."),
             Option("--endpoint", "URL", help: "The sync service."),
             Option(
-                "--token", "TOKEN", help: "A token that the service takes. Uploads need --backend instead."),
+                "--token", "TOKEN",
+                help: "A token that the service takes. Uploads need --backend instead. It shows in the list of "
+                    + "processes, as do passwords in a URL."),
+            Option("--token-file", "FILE", help: "A file with such a token, which shows nowhere."),
             Option("--backend", "URL", help: "A development backend, for tokens and uploads."),
             Option("--user", "NAME", help: "The subject of the backend's tokens."),
             Option("--params", "JSON", help: "Client parameters, an object."),
@@ -92,11 +101,13 @@ enum ClientCommand {
             Option("--json", help: "Take commands as lines of JSON, and answer in lines of JSON."),
         ],
         variables: [
+            Variable(
+                ClientOptions.tokenVariable, help: "Such a token, where no option names a token or a user."),
             Variable("NO_COLOR", help: "If set, nothing at the prompt stands out by a colour."),
             Variable("XDG_STATE_HOME", help: "Below it lies the history of the prompt."),
         ]
     ) { arguments in
-        let options = try ClientOptions(arguments)
+        let options = try ClientOptions(arguments, environment: ProcessInfo.processInfo.environment)
         guard arguments.flag("--json") else { return try await PromptCommand.run(options) }
         let status = try await Session.run(until: StopSignal.stream()) { session in
             try await ClientRun.run(options, input: 0, write: { try StandardOutput.put($0) }, session: session)

@@ -27,6 +27,9 @@ package struct ClientOptions: Sendable {
     /// Proxy and certificates of all requests; nil for those of the system.
     package var transport: TransportOptions?
 
+    /// The variable with a token, where no option names a user.
+    static let tokenVariable = "POWERSYNC_TOKEN"
+
     /// Makes options of their parts.
     package init(database: String, schema: Schema, endpoint: String, login: Login) {
         self.database = database
@@ -35,15 +38,17 @@ package struct ClientOptions: Sendable {
         self.login = login
     }
 
-    /// Reads a command line, and the file of the schema.
+    /// Reads a command line, and the files of the schema and the token.
     ///
-    /// - Parameter arguments: the command line.
-    /// - Throws: `CommandError` for a line that makes no sense, `StackError` for the file.
-    init(_ arguments: ParsedArguments) throws {
+    /// - Parameters:
+    ///   - arguments: the command line.
+    ///   - environment: may have a token.
+    /// - Throws: `CommandError` for a line that makes no sense, `StackError` for a file.
+    init(_ arguments: ParsedArguments, environment: [String: String]) throws {
         let path = try Self.required("--db", "FILE", arguments)
         let schema = try Self.required("--schema", "FILE", arguments)
         let endpoint = try Self.required("--endpoint", "URL", arguments)
-        let login = try Self.login(arguments)
+        let login = try Self.login(arguments, environment)
         let parameters = try arguments.value("--params").map(Self.parameters)
         self.init(
             // The SDK looks for other paths in the folder of an app.
@@ -63,14 +68,32 @@ package struct ClientOptions: Sendable {
         return text
     }
 
-    private static func login(_ arguments: ParsedArguments) throws(CommandError) -> Login {
-        switch (arguments.value("--token"), arguments.value("--backend"), arguments.value("--user")) {
-        case (let token?, nil, nil): return .token(token)
-        case (nil, var backend?, let user?):
+    private static func login(
+        _ arguments: ParsedArguments, _ environment: [String: String]
+    ) throws -> Login {
+        let (backend, user) = (arguments.value("--backend"), arguments.value("--user"))
+        switch (arguments.value("--token"), arguments.value("--token-file"), backend, user) {
+        case (let token?, nil, nil, nil): return .token(token)
+        case (nil, let file?, nil, nil): return .token(try token(in: file))
+        case (nil, nil, var backend?, let user?):
             while backend.hasSuffix("/") { backend.removeLast() }
             return .user(user, backend: backend)
-        default: throw usage("give either --token TOKEN, or --backend URL and --user NAME")
+        case (nil, nil, nil, nil):
+            if let token = environment[tokenVariable], !token.isEmpty { return .token(token) }
+        default: break
         }
+        throw usage(
+            "give either --token TOKEN, or --backend URL and --user NAME; a token may also stand in "
+                + "--token-file FILE or in \(tokenVariable)")
+    }
+
+    /// Reads a file that has a token and at most white space beside it.
+    private static func token(in file: String) throws(StackError) -> String {
+        let words = try TextFile.read(file).split(whereSeparator: \.isWhitespace)
+        guard words.count == 1 else {
+            throw StackError(.file, "\(file) has \(words.count) words, a token is one")
+        }
+        return String(words[0])
     }
 
     private static func parameters(_ text: String) throws(CommandError) -> JsonParam {

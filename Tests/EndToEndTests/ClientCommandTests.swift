@@ -98,6 +98,34 @@ struct ClientCommandTests {
         }
     }
 
+    /// Neither shows in the list of processes.
+    @Test(arguments: [true, false])
+    func aTokenMayStandInAFileOrInTheEnvironment(isFile: Bool) async throws {
+        let requests = Lock<[String]>([])
+        let service = try RawServer { connection in
+            guard let request = connection.request() else { return }
+            requests.withLock { $0.append(request) }
+        }
+        try await withFolder { folder in
+            try "secret\n".write(toFile: folder + "/token", atomically: true, encoding: .utf8)
+            var environment = ProcessInfo.processInfo.environment
+            environment["POWERSYNC_TOKEN"] = isFile ? nil : "secret"
+            let client = try DrivenProcess(
+                Self.options(
+                    folder, endpoint: service.url(""), login: isFile ? ["--token-file", folder + "/token"] : []),
+                environment: environment)
+            _ = try await client.ask(#"{"id":1,"op":"connect"}"#)
+            try await wait(
+                for: "the token at the service", read: { requests.withLock { $0 } },
+                until: { $0.contains { $0.contains("Token secret\r\n") } })
+            #if os(Linux)
+                #expect(try Processes.naming(folder).allSatisfy { !$0.contains("secret") })
+            #endif
+            try client.send(#"{"op":"close"}"#)
+            #expect(try await client.end() == .exited(0))
+        }
+    }
+
     #if os(Linux)
         @Test func aFullDiskIsStatus1AndALine() async throws {
             try await withFolder { folder in

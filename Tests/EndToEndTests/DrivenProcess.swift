@@ -19,11 +19,14 @@ final class DrivenProcess: Sendable {
 
     /// Starts the client.
     ///
-    /// - Parameter arguments: its options.
+    /// - Parameters:
+    ///   - arguments: its options.
+    ///   - environment: all of its environment; nil hands on that of the tests.
     /// - Throws: `SystemError`.
-    init(_ arguments: [String]) throws {
+    init(_ arguments: [String], environment: [String: String]? = nil) throws {
         process = try ChildProcess.spawn(
-            EndToEnd.executable, ["client"] + arguments, input: .pipe, output: .pipe)
+            EndToEnd.executable, ["client"] + arguments, environment: environment, input: .pipe,
+            output: .pipe)
         let output = try #require(process.output)
         let (lines, hasEnded) = (lines, hasEnded)
         try DetachedThread.start {
