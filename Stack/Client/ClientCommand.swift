@@ -56,6 +56,7 @@ enum ClientCommand {
               write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed
               read        sql, args                           rows
               watch       sql, args, throttle (1)             events with rows, at first and at each change
+              unwatch     watch (id)                          ends the watch whose command had this id
               connect     retry (500), throttle (10)          starts syncing, or starts it again
               disconnect                                      stops syncing
               clear       soft (false)                        stops syncing and removes the data

@@ -11,6 +11,8 @@ package struct ClientRequest: Sendable {
         case look(Look)
         /// A query whose rows are told at first and at each change, and the least time between two results in seconds.
         case watch(ClientStatement, throttle: Double)
+        /// Ends what watches; the id is that of the command that began it.
+        case unwatch(JSON)
         /// Waits for a state, as many seconds as are given.
         case wait(Condition, timeout: Double?)
         /// Ends the program.
@@ -99,6 +101,12 @@ package struct ClientRequest: Sendable {
             return .watch(
                 try ClientStatement(fields),
                 throttle: try seconds(fields, "throttle", standard: standardWatchThrottle))
+        case "unwatch":
+            let fields = try fields(json, "watch")
+            guard let id = fields.member("watch") ?? json["id"] else {
+                throw fields.expected("the id of a watch", "watch")
+            }
+            return .unwatch(id)
         case "connect":
             let fields = try fields(json, "retry", "throttle")
             return .change(

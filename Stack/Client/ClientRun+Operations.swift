@@ -54,14 +54,18 @@ extension ClientRun {
         }
     }
 
-    /// Watches a query until the task is cancelled; the answer comes with the first result, or with what is wrong.
+    /// Tells the results of a query until the task is cancelled; the answer comes with the first one, or with what is
+    /// wrong.
     ///
     /// - Parameters:
-    ///   - id: the command's id.
+    ///   - watch: the watch that the results are of.
     ///   - statement: the query.
     ///   - throttle: the least time between two results, in seconds.
     ///   - last: the turn that must be over before the first result.
-    func watch(_ id: JSON?, _ statement: ClientStatement, throttle: Double, after last: Int) async {
+    func follow(
+        _ watch: OpenWatch, _ statement: ClientStatement, throttle: Double, after last: Int
+    ) async {
+        let id = watch.id
         var isAnswered = false
         let rows = AnswerRows(limit: answerLimit)
         let place = AnswerPlace(among: places, output)
@@ -84,6 +88,9 @@ extension ClientRun {
             if !isAnswered { throw CancellationError() }
         } catch is CancellationError where isAnswered {
             // The end of a watch, also in the midst of its query, is no failure of it.
+        } catch is CancellationError where watch.isUnwanted {
+            let error = ClientError("unwatch has ended it before its first result", code: .closed)
+            output.put(ClientAnswer.failure(id, error).text)
         } catch {
             output.put(
                 (isAnswered

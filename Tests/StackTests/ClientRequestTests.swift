@@ -34,6 +34,23 @@ struct ClientRequestTests {
     }
 
     @Test(arguments: [
+        (#"{"op":"unwatch","id":3}"#, "3"), (#"{"op":"unwatch","id":9,"watch":3}"#, "3"),
+        (#"{"op":"unwatch","watch":"a"}"#, #""a""#), (#"{"op":"unwatch","id":3,"watch":null}"#, "3"),
+    ])
+    func unwatchNamesAWatchByItsId(_ text: String, _ id: String) throws {
+        guard case .unwatch(let seen) = try operation(text) else {
+            Issue.record("another command")
+            return
+        }
+        #expect(seen.text == id)
+    }
+
+    @Test func unwatchWithoutAnIdIsAMistake() {
+        let error = #expect(throws: ClientError.self) { try operation(#"{"op":"unwatch"}"#) }
+        #expect(error?.message == "watch: expected the id of a watch")
+    }
+
+    @Test(arguments: [
         (#"{"op":"clear"}"#, false), (#"{"op":"clear","soft":true}"#, true),
         (#"{"op":"clear","soft":false}"#, false),
     ])

@@ -227,6 +227,7 @@ struct ClientRunTests {
             "args[0].$base64: expected a text in Base64"
         ),
         (#"{"id":1,"op":"watch","sql":"SELECT 1","throttle":-1}"#, "throttle: expected a number from 0"),
+        (#"{"id":1,"op":"unwatch","of":1}"#, "of: unknown key"),
         (#"{"id":1,"op":"connect","retry":"soon"}"#, "retry: expected a number from 0"),
         (#"{"id":1,"op":"clear","soft":1}"#, "soft: expected true or false"),
         (#"{"id":1,"op":"stream","name":"s","parameters":[]}"#, "parameters: expected an object"),
@@ -396,6 +397,63 @@ struct ClientRunTests {
                 for: "the failure", read: { client.events("watch").last },
                 until: { $0?["code"] == .string("invalidStatement") && $0?["id"] == .number("2") })
         }
+    }
+
+    /// Nothing of it comes behind the answer, and the others go on.
+    @Test(arguments: [#""id":1"#, #""id":9,"watch":1"#])
+    func unwatchEndsAWatch(id: String) async throws {
+        try await with { client in
+            for id in 1...2 {
+                _ = try await client.ask(
+                    #"{"id":\#(id),"op":"watch","sql":"SELECT count(*) AS n FROM items"}"#)
+            }
+            func successes(_ id: String) -> Int {
+                client.all.filter { $0["id"] == .number(id) }.filter { $0["ok"] == .bool(true) }.count
+            }
+            client.send(#"{\#(id),"op":"unwatch"}"#)
+            try await wait(for: "the answer") { successes("9") == 1 || successes("1") == 2 }
+            func results(_ id: String) -> [JSON] { client.events("watch").filter { $0["id"] == .number(id) } }
+            let before = results("1")
+            _ = try await client.ask(Self.insert(3, 1))
+            try await wait(for: "the other watch") { results("2").last?["rows"]?.text == #"[{"n":1}]"# }
+            #expect(results("1") == before)
+            let again = try await client.ask(#"{"id":4,"op":"unwatch","watch":1}"#)
+            #expect(again["ok"] == .bool(false) && again["code"] == .string("invalidState"))
+            #expect(again["error"] == .string("no watch with this id is open"))
+        }
+    }
+
+    /// Also one whose query would not end, and before there is a result.
+    @Test func unwatchEndsAQueryInItsMidst() async throws {
+        try await with { client in
+            client.send(
+                #"{"id":1,"op":"watch","sql":"\#(Self.numbers) SELECT count(*) FROM c"}"#,
+                #"{"id":2,"op":"unwatch","watch":1}"#)
+            #expect(try await client.answered(2)["ok"] == .bool(true))
+            let answer = try await client.answered(1)
+            #expect(answer["ok"] == .bool(false) && answer["code"] == .string("closed"))
+            #expect(answer["error"] == .string("unwatch has ended it before its first result"))
+            #expect(client.events("watch").isEmpty)
+        }
+    }
+
+    /// There is room for others then.
+    @Test func whatIsUnwatchedDoesNotCountAsOpen() async throws {
+        let folder = try TemporaryDirectory(prefix: "client-")
+        let client = try DrivenClient(Self.options(folder.path + "/c.db"))
+        for id in 1...1024 { client.send(#"{"id":\#(id),"op":"watch","sql":"SELECT 1 AS a"}"#) }
+        _ = try await client.answered(1024)
+        let refused = try await client.ask(#"{"id":2000,"op":"watch","sql":"SELECT 1 AS a"}"#)
+        #expect(refused["code"] == .string("invalidState"))
+        _ = try await client.ask(#"{"id":2001,"op":"unwatch","watch":1024}"#)
+        var id = 3000
+        try await wait(
+            for: "room",
+            read: {
+                id += 1
+                return try await client.ask(#"{"id":\#(id),"op":"watch","sql":"SELECT 1 AS a"}"#)
+            }, until: { $0["ok"] == .bool(true) })
+        #expect(try await client.end() == 0)
     }
 
     @Test func aWaitHoldsUpNobodyAndTheEndOfTheInputEndsIt() async throws {
