@@ -53,16 +53,21 @@ enum ClientCommand {
 
             Commands, with the members that they may have; times in milliseconds but for timeout and ttl, in seconds:
 
-              write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed
+              write       tx: [[sql, [argument, …]], …]       one transaction; results: rows, or how many changed,
+                                                              which is 0 through a view
               read        sql, args                           rows
-              watch       sql, args, throttle (1)             events with rows, at first and at each change
+              watch       sql, args, throttle (1)             events with rows, at first and at each change of a
+                                                              table, also to rows that are equal
               unwatch     watch (id)                          ends the watch whose command had this id
               connect     retry (500), throttle (10)          starts syncing, or starts it again
               disconnect                                      stops syncing
-              clear       soft (false)                        stops syncing and removes the data
+              clear       soft (false)                        stops syncing and removes the data; a stream that is held
+                                                              is asked for again by the next connect
               stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
               unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
-              status                                          connected, hasSynced, downloading, progress, …
+              status                                          connected, connecting, hasSynced, lastSyncedAt,
+                                                              downloading, uploading, downloadError, uploadError,
+                                                              progress (downloaded, total)
               wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name);
                                                               a timeout of 0 asks once
               crud-count                                      how many entries wait for upload
@@ -80,7 +85,7 @@ enum ClientCommand {
               {"tables":[{"name":"lists","columns":[{"name":"name","type":"text"}]}]}
             """,
         options: [
-            Option("--db", "FILE", help: "The database; made if it is not there."),
+            Option("--db", "FILE", help: "The database; made if it is not there. ':memory:' leaves none."),
             Option("--schema", "FILE", help: "The tables, as JSON."),
             Option("--endpoint", "URL", help: "The sync service."),
             Option(

@@ -284,6 +284,24 @@ struct ClientRunSyncTests {
         }
     }
 
+    @Test func clearKeepsWhatIsHeldUntilItIsGivenUp() async throws {
+        try await with { client, peer in
+            _ = try await client.ask(#"{"id":1,"op":"stream","name":"lists","ttl":3600}"#)
+            _ = try await client.ask(Self.connect)
+            #expect(try await peer.stream(1).request.contains(#""stream":"lists""#))
+            _ = try await client.ask(#"{"id":2,"op":"clear"}"#)
+            _ = try await client.ask(#"{"id":3,"op":"connect"}"#)
+            #expect(try await peer.stream(2).request.contains(#""stream":"lists""#))
+            // Given up while there is no stream that this would replace.
+            _ = try await client.ask(#"{"id":4,"op":"disconnect"}"#)
+            _ = try await client.ask(#"{"id":5,"op":"unstream","name":"lists"}"#)
+            _ = try await client.ask(#"{"id":6,"op":"clear"}"#)
+            _ = try await client.ask(#"{"id":7,"op":"connect"}"#)
+            let third = try await peer.stream(3)
+            #expect(!third.request.contains(#""stream":"lists""#))
+        }
+    }
+
     @Test func disconnectEndsTheStreamAndClearRemovesTheData() async throws {
         try await with { client, peer in
             _ = try await client.ask(Self.connect)
