@@ -29,7 +29,7 @@ extension JSON {
     ///   - name: the name of the member, of which the first one counts.
     ///   - bytes: the text, or its beginning.
     ///   - limits: what is refused although it is JSON.
-    /// - Returns: the member; nil if the text does not begin with an object, or cannot be read to the end of the member.
+    /// - Returns: the member; nil if the text does not begin with an object, or cannot be read to the member's end.
     package static func leadingMember(
         _ name: String, of bytes: [UInt8], limits: JSONLimits = .standard
     ) -> JSON? {

@@ -100,7 +100,7 @@ final class ConnectionLease: ConnectionContext, @unchecked Sendable {
         }
     }
 
-    /// Runs the first statement of a text; what follows it is ignored for an app (client-api 1.4), and refused for a tool.
+    /// Runs the first statement of a text; what follows is ignored for an app (client-api 1.4), and refused for a tool.
     private func withStatement<T>(
         _ sql: String, of connection: SQLiteConnection, ignoringRest: Bool,
         _ body: (SQLiteStatement) throws -> T

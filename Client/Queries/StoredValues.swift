@@ -69,10 +69,10 @@ package protocol StatementWatching: PowerSyncDatabaseProtocol {
     ///
     /// - Parameters:
     ///   - options: the query.
-    ///   - isUnwanted: asked again and again while the query runs, on the thread of the connection; true ends it with an
-    ///   error, and the results with it.
-    ///   - prepare: called each time before the query runs, by the task that asks for results; may wait, and ends the results
-    ///   if it throws. What has changed meanwhile is in the result.
+    ///   - isUnwanted: asked again and again while the query runs, on the thread of the connection; true ends it with
+    ///   an error, and the results with it.
+    ///   - prepare: called each time before the query runs, by the task that asks for results; may wait, and ends the
+    ///   results if it throws. What has changed meanwhile is in the result.
     /// - Returns: the results, each of them whole.
     /// - Throws: `PowerSyncError` if the database is closed.
     func watch<Row>(

@@ -12,8 +12,8 @@ import PowerSyncSystem
 package enum StandardStreams {
     /// Lets those lead nowhere that are closed; to be called before anything is opened.
     ///
-    /// What is opened gets the lowest number that is free. With `<&-` that is the number of standard input, and whatever it
-    /// is would be read as if it were that.
+    /// What is opened gets the lowest number that is free. With `<&-` that is the number of standard input, and whatever
+    /// it is would be read as if it were that.
     package static func replaceClosed() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
             // The lowest number that is free is this one. A stream that cannot be replaced stays closed.
@@ -30,7 +30,7 @@ package enum StandardOutput {
     /// Writes a text and the end of a line, for whoever must know if that fails.
     ///
     /// - Parameter text: the text.
-    /// - Throws: `SystemError` if there is no room for it, or nobody reads any more; a part of it may have been written.
+    /// - Throws: `SystemError` if there is no room for it, or nobody reads any more; a part of it may be written then.
     package static func put(_ text: String) throws(SystemError) {
         guard let errno = Descriptor.write(text + "\n", to: 1) else { return }
         throw SystemError(.file, "cannot write to standard output", errno: errno)

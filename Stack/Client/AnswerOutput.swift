@@ -4,8 +4,8 @@ import PowerSyncSystem
 /// The lines for a driving program, one after the other, each written by one call.
 ///
 /// A thread that may block writes them, so that a program that does not read holds up neither syncing nor the other
-/// commands. Whoever has added a line waits while more than a limit is not written yet, and whoever makes a line that may be
-/// large has waited before: the queue holds no more than that, one small line for each command, and what an
+/// commands. Whoever has added a line waits while more than a limit is not written yet, and whoever makes a line that may
+/// be large has waited before: the queue holds no more than that, one small line for each command, and what an
 /// ``AnswerPlace`` lets be made at a time.
 package final class AnswerOutput: Sendable {
     private struct Waiter {

@@ -1,6 +1,6 @@
 import PowerSyncSystem
 
-/// A place among those who make an answer that may be large: there are few, and nobody begins while much is not written.
+/// A place among those who make an answer that may be large: there are few, and nobody begins while much is unwritten.
 ///
 /// So a driving program that asks for much and does not read holds up its own commands, and no more is kept for it than
 /// these few answers.

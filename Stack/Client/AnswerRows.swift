@@ -1,6 +1,5 @@
 import PowerSync
 import PowerSyncSystem
-import PowerSyncWire
 
 /// The rows of one answer, spelled as JSON while they are read, so that no more is kept of them than what is written.
 package final class AnswerRows: Sendable {

@@ -9,8 +9,8 @@ import PowerSyncSystem
 
 /// The checkpoints that were applied and are not told yet.
 ///
-/// Adding one never waits. As many as there is room for are told one by one; beyond that the last one stands for several,
-/// and counts them, so that none is lost.
+/// Adding one never waits. As many as there is room for are told one by one; beyond that the last one stands for
+/// several, and counts them, so that none is lost.
 package final class CheckpointEvents: Sendable {
     /// One or more checkpoints.
     package struct Event: Sendable, Equatable {

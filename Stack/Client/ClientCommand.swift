@@ -116,7 +116,8 @@ enum ClientCommand {
         let options = try ClientOptions(arguments, environment: ProcessInfo.processInfo.environment)
         guard arguments.flag("--json") else { return try await PromptCommand.run(options) }
         let status = try await Session.run(until: StopSignal.stream()) { session in
-            try await ClientRun.run(options, input: 0, write: { try StandardOutput.put($0) }, session: session)
+            try await ClientRun.run(
+                options, input: 0, write: { try StandardOutput.put($0) }, session: session)
         }
         // A signal is a way to end it like any other.
         return status ?? 0

@@ -19,8 +19,8 @@ extension ClientOperations {
     ///
     /// - Parameters:
     ///   - condition: the state.
-    ///   - timeout: how long at most, in seconds; nil for ever, and 0 for a question that is asked once, however long the
-    ///   answer takes.
+    ///   - timeout: how long at most, in seconds; nil for ever, and 0 for a question that is asked once, however long
+    ///   the answer takes.
     ///   - begin: waits for what must be over before anything is looked at; that counts as waiting, too.
     /// - Throws: `PowerSyncError`, with the code `timedOut` when the time is over; `CancellationError`.
     func wait(
@@ -115,8 +115,8 @@ extension ClientOperations {
 
     /// Returns whether nothing is missing at this moment.
     ///
-    /// The stream is asked about before and after the database: a checkpoint that is announced in between is not missed.
-    /// What the service knows and has not announced nobody here can know.
+    /// The stream is asked about before and after the database: a checkpoint that is announced in between is not
+    /// missed. What the service knows and has not announced nobody here can know.
     private func isUpToDate() async throws -> Bool {
         guard checkpoints.isCurrent else { return false }
         let isUploaded = try await isTrue(Self.isUploaded)

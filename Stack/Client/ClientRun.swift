@@ -67,8 +67,8 @@ package struct ClientRun: Sendable {
     ///   - answerLimit: the most bytes that the rows of one answer may have.
     ///   - patience: how long commands may take that are in work when no more are taken; then they are given up, and a
     ///   statement that runs is undone.
-    ///   - write: writes a line and its end with one call; may block. What it throws ends the run, as the status of the
-    ///   session's end.
+    ///   - write: writes a line and its end with one call; may block. What it throws ends the run, and is thrown by
+    ///   the end of the session.
     ///   - session: closes what was opened.
     /// - Returns: the exit status.
     /// - Throws: `PowerSyncError` if the database cannot be opened or closed, `CommandError`, `SystemError`.

@@ -86,7 +86,8 @@ struct ClientCommandTests {
         try await withFolder { folder in
             let result = try await ChildProcess.run(
                 "/bin/sh",
-                ["-c", "exec \"$0\" client \"$@\" \(redirection)", EndToEnd.executable] + Self.options(folder),
+                ["-c", "exec \"$0\" client \"$@\" \(redirection)", EndToEnd.executable]
+                    + Self.options(folder),
                 input: #"{"id":1,"op":"write","tx":[["INSERT INTO lists (id) VALUES ('a')"]]}"#,
                 timeout: TestOptions.deadline)
             #expect(result.status == .exited(0))
@@ -110,10 +111,9 @@ struct ClientCommandTests {
             try "secret\n".write(toFile: folder + "/token", atomically: true, encoding: .utf8)
             var environment = ProcessInfo.processInfo.environment
             environment["POWERSYNC_TOKEN"] = isFile ? nil : "secret"
+            let login = isFile ? ["--token-file", folder + "/token"] : []
             let client = try DrivenProcess(
-                Self.options(
-                    folder, endpoint: service.url(""), login: isFile ? ["--token-file", folder + "/token"] : []),
-                environment: environment)
+                Self.options(folder, endpoint: service.url(""), login: login), environment: environment)
             _ = try await client.ask(#"{"id":1,"op":"connect"}"#)
             try await wait(
                 for: "the token at the service", read: { requests.withLock { $0 } },

@@ -193,7 +193,9 @@ struct ClientRunTests {
     }
 
     /// Nor is half a number an id: it would be somebody else's.
-    @Test(arguments: ["nonsense", "{", #"{"op":"status""#, #"{"id":12"#, #"{"id":"a"#, "[]", "7", #"[{"id":1}]"#])
+    @Test(arguments: [
+        "nonsense", "{", #"{"op":"status""#, #"{"id":12"#, #"{"id":"a"#, "[]", "7", #"[{"id":1}]"#,
+    ])
     func whatIsNoCommandAndHasNoIdIsAnEvent(line: String) async throws {
         try await with { client in
             client.send(line)
@@ -314,7 +316,8 @@ struct ClientRunTests {
         client.send(#"{"id":2,"op":"wait",\#(large)"for":"first-sync"}"#)
         let refused = try await client.answered(2)
         #expect(refused["code"] == .string("invalidState"))
-        #expect(refused["error"]?.stringValue?.hasPrefix("the open watches and waits have commands of ") == true)
+        let error = try #require(refused["error"]?.stringValue)
+        #expect(error.hasPrefix("the open watches and waits have commands of "))
         let small = try await client.ask(#"{"id":3,"op":"wait","for":"queue-empty"}"#)
         #expect(small["ok"] == .bool(true))
         #expect(client.answer(to: 1) == nil)
@@ -522,8 +525,10 @@ struct ClientRunTests {
                     == #"""
                     {"id":202,"ok":false,"error":"The time is over: queue-empty is not so yet","code":"timedOut"}
                     """#)
-            for (id, state) in [(203, #""first-sync""#), (204, #""up-to-date""#), (205, #""stream","name":"s""#)] {
-                let answer = try await client.ask(#"{"id":\#(id),"op":"wait","for":\#(state),"timeout":0}"#)
+            let states = [#""first-sync""#, #""up-to-date""#, #""stream","name":"s""#]
+            for (index, state) in states.enumerated() {
+                let answer = try await client.ask(
+                    #"{"id":\#(203 + index),"op":"wait","for":\#(state),"timeout":0}"#)
                 #expect(answer["code"] == .string("timedOut"))
             }
         }

@@ -26,8 +26,8 @@ final class DrivenClient: Sendable {
     ///   - lineLimit: the largest line in bytes.
     ///   - answerLimit: the most bytes that the rows of one answer may have.
     ///   - patience: how long commands in work may take at the end.
-    ///   - read: gets each line before it counts as read; may block, as a program does that is slow to read, and throw, as
-    ///   if nobody reads any more.
+    ///   - read: gets each line before it counts as read; may block, as a program does that is slow to read, and throw,
+    ///   as if nobody reads any more.
     init(
         _ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit,
         answerLimit: Int = ClientRun.answerLimit,

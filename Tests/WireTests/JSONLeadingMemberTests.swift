@@ -14,8 +14,8 @@ struct JSONLeadingMemberTests {
     }
 
     @Test(arguments: [
-        "", " ", "{", "[", "7", #"[{"id":1},"#, #"{"id""#, #"{"id":"#, #"{"id":12"#, #"{"id":"a"#, #"{"id":[1,"#,
-        #"{"a":1}"#, #"{"a":1,"b"#, #"{"a":nonsense,"id":1}"#, #"{"a" "id":1}"#,
+        "", " ", "{", "[", "7", #"[{"id":1},"#, #"{"id""#, #"{"id":"#, #"{"id":12"#, #"{"id":"a"#,
+        #"{"id":[1,"#, #"{"a":1}"#, #"{"a":1,"b"#, #"{"a":nonsense,"id":1}"#, #"{"a" "id":1}"#,
     ])
     func isNoneWhereTheTextEndsOrBreaksBefore(text: String) {
         #expect(JSON.leadingMember("id", of: Array(text.utf8)) == nil)

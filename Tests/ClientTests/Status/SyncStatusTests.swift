@@ -66,14 +66,14 @@ struct SyncStatusTests {
         let shared = SharedStatus()
         let feed = StatusFeed(of: shared)
         shared.tell(snapshot { $0.iteration.connecting = true })
-        let seen = Lock<[Int64?]>([])
+        let seen = Lock<[Int64]>([])
         do {
             let observation = feed.observe { status in
                 let id = (status as? SyncStatusValue)?.snapshot.iteration.appliedCheckpointRequestID
-                seen.withLock { $0.append(id) }
+                seen.withLock { $0.append(id ?? -1) }
             }
             try withExtendedLifetime(observation) {
-                try #require(seen.withLock { $0 } == [nil])
+                try #require(seen.withLock { $0 } == [-1])
                 for index in 0..<Int64(StatusFeed.bufferLimit + 100) {
                     shared.tell(snapshot { $0.iteration.appliedCheckpointRequestID = index })
                     #expect(seen.withLock { $0.last } == index)
