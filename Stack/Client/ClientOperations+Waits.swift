@@ -34,7 +34,8 @@ extension ClientOperations {
             }
             return
         }
-        try await database.limited(to: timeout, waitingFor: condition.name) {
+        // The wait looks itself, behind what came before.
+        try await database.limited(to: timeout, waitingFor: condition.name, unless: { false }) {
             try await begin()
             try await wait(for: condition)
         }
