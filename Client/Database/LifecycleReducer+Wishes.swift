@@ -240,7 +240,9 @@ extension LifecycleReducer {
     /// Gives the right to sync, or the wait for it, up once nothing needs it, calls that somebody waits for included;
     /// connecting again hands nothing over.
     private mutating func releaseUnused() {
-        guard claim != nil, sync == .none, !isStopping, !hasLateAnswers else { return }
+        guard claim != nil, sync == .none, !isStopping, !fulfilled.contains(where: { isLate($0) }),
+            !queue.contains(where: isHeldUp)
+        else { return }
         switch work {
         case .claim, .make, .clear: return
         default: break

@@ -200,7 +200,10 @@ struct LifecycleReducer: Sendable {
     // MARK: What follows from it
 
     private mutating func settle() {
-        answerFulfilled()
+        while let index = fulfilled.firstIndex(where: { !isLate($0) }) {
+            let done = fulfilled.remove(at: index)
+            answer(done.ticket, done.answer)
+        }
         for id in calls.keys.sorted() where calls[id]?.isRunning == false {
             // One upload at a time, also while an old one takes its time to end.
             if calls[id]?.isUpload == true, calls.values.contains(where: { $0.isUpload && $0.isRunning }) {
@@ -223,22 +226,8 @@ struct LifecycleReducer: Sendable {
         }
     }
 
-    private mutating func answerFulfilled() {
-        while let index = fulfilled.firstIndex(where: { !isLate($0) }) {
-            let done = fulfilled.remove(at: index)
-            answer(done.ticket, done.answer)
-        }
-    }
-
-    /// Whether an answer has to wait for a call that goes on. A call may be waited for again once it has an answer itself.
-    var hasLateAnswers: Bool {
-        var rest = self
-        rest.answerFulfilled()
-        return !rest.fulfilled.isEmpty
-    }
-
     /// Whether the answer to a wish has to wait: calls that themselves wait for a wish hold up only those from outside.
-    private func isLate(_ done: Fulfilment) -> Bool {
+    func isLate(_ done: Fulfilment) -> Bool {
         done.calls.contains { id in
             calls[id].map { done.ticket.call == nil || $0.waits == 0 } ?? false
         }
