@@ -240,6 +240,8 @@ final class EditorThread {
     /// Reads one character; nil for none, which is the end if `isAtEnd` says so.
     private func readCharacter() -> Int32? {
         guard let first = readByte() else { return nil }
+        // Control-D that was typed before libedit had the terminal: the system keeps the end of its own line as NUL.
+        if first == 0, isEditing { return 4 }
         if first < 0x80 { return Int32(first) }
         // No beginning of a character: nothing is to be made of it.
         guard (0xC2...0xF4).contains(first) else { return nil }

@@ -42,6 +42,7 @@ package final class AnswerRows: Sendable {
     /// Returns what statements gave as an array of JSON, an element for each: its rows, or how many it has changed.
     ///
     /// - Parameter outcomes: what each gave, in their order, with the ends of its rows.
+    /// - Returns: the array.
     package func results(of outcomes: [StatementOutcome<Int>]) -> [UInt8] {
         bytes.withLock { bytes in
             var json: [UInt8] = []

@@ -90,7 +90,8 @@ enum ClientCommand {
             Option("--endpoint", "URL", help: "The sync service."),
             Option(
                 "--token", "TOKEN",
-                help: "A token that the service takes. Uploads need --backend instead. It shows in the list of "
+                help:
+                    "A token that the service takes. Uploads need --backend instead. It shows in the list of "
                     + "processes, as do passwords in a URL."),
             Option("--token-file", "FILE", help: "A file with such a token, which shows nowhere."),
             Option("--backend", "URL", help: "A development backend, for tokens and uploads."),

@@ -4,8 +4,9 @@ import PowerSyncWire
 
 /// How commands are read and begun.
 extension ClientRun {
-    /// How many values a command may have: each takes up to a hundred bytes. Of two members of a name one would be
-    /// lost.
+    /// How many values a command may have: each takes up to a hundred bytes.
+    ///
+    /// Of two members of a name one would be lost.
     private static let jsonLimits = JSONLimits(values: 2_000_000, refusesDuplicateNames: true)
     /// What a command counts beside its bytes, so that there are 2,000 at a time at most.
     private static let commandCost = 64 << 10

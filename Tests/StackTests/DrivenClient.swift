@@ -28,6 +28,7 @@ final class DrivenClient: Sendable {
     ///   - patience: how long commands in work may take at the end.
     ///   - read: gets each line before it counts as read; may block, as a program does that is slow to read, and throw,
     ///   as if nobody reads any more.
+    /// - Throws: `SystemError` if no pipe can be made; what making the client throws.
     init(
         _ options: ClientOptions, lineLimit: Int = ClientRun.lineLimit,
         answerLimit: Int = ClientRun.answerLimit,

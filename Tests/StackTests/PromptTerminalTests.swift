@@ -211,6 +211,18 @@ struct PromptTerminalTests {
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/c.db-wal"))
     }
 
+    /// The system, which edits lines meanwhile, takes it for the end of one.
+    @Test func controlDThatIsTypedAheadLeaves() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        program.type(".wait first-sync\r")
+        try await wait(for: "the end of the line") { program.terminal.isCooked }
+        program.type(PromptProgram.controlD)
+        // Control-C would take back what has been typed.
+        program.process.signal(SIGINT)
+        #expect(try await program.end() == .exited(0))
+        #expect(program.terminal.isCooked)
+    }
+
     @Test func nothingInARowActsOnTheTerminal() async throws {
         let program = try await PromptProgram(in: folder.path, kind: "dumb")
         let start = program.terminal.written.count
