@@ -20,8 +20,10 @@ final class CurlTransfer {
     /// How many bytes the connection has accepted and brought, and when that was seen to grow.
     private var bytes: Int64 = 0
     private var lastByte: ContinuousClock.Instant
-    /// When the connection was seen to have accepted the whole request, or to have brought the first of the answer.
+    /// When the connection was seen to have accepted the whole request, or to have brought the head of the answer.
     private var sent: ContinuousClock.Instant?
+    /// Whether the connection has brought the head of the answer, which an interim answer (1xx) is not.
+    private var hasHead = false
     private var isPaused = false
     /// Of the addresses that libcurl wanted to connect to.
     private var (accepted, rejected) = (0, 0)
@@ -63,7 +65,8 @@ final class CurlTransfer {
         let silence = silenceEnd(now: now)
         let request = transfer.request
         guard let limit = request.answerTimeout else { return (silence, .silence) }
-        if sent == nil, ps_curl_is_sent(easy, curl_off_t(request.body?.count ?? 0)) != 0 { sent = now }
+        let body = curl_off_t(request.body?.count ?? 0)
+        if sent == nil, hasHead || ps_curl_is_sent(easy, body) != 0 { sent = now }
         guard let answer = sent.map({ $0 + limit }), answer < silence else { return (silence, .silence) }
         return (answer, .answer)
     }
@@ -219,7 +222,9 @@ final class CurlTransfer {
     }
 
     private func receiveHeader(_ bytes: UnsafeRawBufferPointer) {
-        if let head = parser.append(bytes) { transfer.receive(head) }
+        guard let head = parser.append(bytes) else { return }
+        hasHead = true
+        transfer.receive(head)
     }
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
