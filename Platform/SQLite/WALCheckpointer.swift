@@ -53,8 +53,12 @@ final class WALCheckpointer: Sendable {
         var isWorking = false
         /// The pages in the log at the last commit.
         var log = 0
-        /// The pages that were in the log when it was copied last.
+        /// How often the log has begun anew.
+        var beginnings = 0
+        /// How many pages of the log were in the file as well when that was last seen.
         var copied = 0
+        /// The pages that were in the log when somebody last set about copying it; a reader may have kept them there.
+        var tried = 0
         var counts = Counts()
         var waiters: [Waiter] = []
         /// How many let the log become short, who copy the rest themselves.
@@ -62,6 +66,22 @@ final class WALCheckpointer: Sendable {
 
         /// How many pages are in the log alone, or may be.
         var rest: Int { log - copied }
+
+        /// Notes how long the log is behind a commit.
+        mutating func note(log pages: Int) {
+            if pages < log {
+                beginnings += 1
+                copied = 0
+                tried = 0
+            }
+            log = pages
+        }
+
+        /// Notes how many pages are in the file, unless the log in which they were counted has begun anew.
+        mutating func note(copied pages: Int?, from beginning: Int) {
+            guard let pages, beginning == beginnings else { return }
+            copied = pages
+        }
 
         /// Takes those who wait for a round that is over, or for one that does not come.
         mutating func takeWaiters() -> [Waiter] {
@@ -154,7 +174,7 @@ final class WALCheckpointer: Sendable {
             begin(&state)
             return true
         }
-        if isLittle { copy(on: connection.pointer) }
+        if isLittle { copyHere(on: connection.pointer) }
     }
 
     /// Leaves the rest to the commits of others, where ``copyRest(on:)`` cannot follow.
@@ -179,43 +199,47 @@ final class WALCheckpointer: Sendable {
         case .none: break
         case .wake: state.change(waking: .everybody) { $0.isWanted = true }
         case .start: start(at: sqlite3_db_filename(connection, "main").map { String(cString: $0) } ?? "")
-        case .copyHere: copy(on: connection)
+        case .copyHere: copyHere(on: connection)
         }
     }
 
     private func work(_ state: inout State, _ pages: Int) -> Work {
-        // It has begun anew.
-        if pages < state.log { state.copied = 0 }
-        state.log = pages
+        state.note(log: pages)
+        // Where a reader keeps the log, each commit would try in vain.
+        let isDue = pages - state.tried >= limits.pages
         switch state.stage {
         case .closing, .closed: return .none
         case .new:
-            guard state.rest >= limits.pages else { return .none }
+            guard isDue else { return .none }
             state.stage = .started
             state.isWanted = true
             return .start
         case .failed:
-            guard state.rest >= limits.pages else { return .none }
+            guard isDue else { return .none }
         case .started:
-            if pages < limits.longLog {
-                return state.rest >= limits.pages && !state.isWanted ? .wake : .none
-            }
+            if pages < limits.longLog { return isDue && !state.isWanted ? .wake : .none }
             // Two at once are one too many, and between two rounds of the thread a commit may see that little is left.
             guard !state.isWorking else { return .none }
             let isLittle = state.rest <= limits.rest && state.shortening == 0
-            guard isLittle || pages >= limits.longestLog else {
-                return state.rest >= limits.pages && !state.isWanted ? .wake : .none
+            guard isLittle || isDue && pages >= limits.longestLog else {
+                return isDue && !state.isWanted ? .wake : .none
             }
         }
         begin(&state)
         return .copyHere
     }
 
-    /// Notes that the writer copies all that is in the log.
+    /// Notes that the writer sets about copying all that is in the log.
     private func begin(_ state: inout State) {
         state.isWanted = !state.waiters.isEmpty
-        state.copied = state.log
+        state.tried = state.log
         state.counts.byWriter += 1
+    }
+
+    /// Copies on the thread of the writer, which alone has a log begin anew.
+    private func copyHere(on connection: OpaquePointer) {
+        let copied = copy(on: connection)
+        state.change(waking: .nobody) { $0.note(copied: copied, from: $0.beginnings) }
     }
 
     private func start(at path: String) {
@@ -232,10 +256,11 @@ final class WALCheckpointer: Sendable {
             let connection = try SQLiteConnection(path: path, flags: .readWrite)
             // Before it has read something a connection does not know of the log, and copies nothing.
             try connection.run("PRAGMA schema_version")
-            while isWantedAgain() {
+            while let beginning = nextRound() {
                 beforeEach()
-                copy(on: connection.pointer)
+                let copied = copy(on: connection.pointer)
                 let waiters = state.change(waking: .nobody) { state in
+                    state.note(copied: copied, from: beginning)
                     state.isWorking = false
                     return state.takeWaiters()
                 }
@@ -248,16 +273,16 @@ final class WALCheckpointer: Sendable {
         }
     }
 
-    /// Blocks until there is something to be copied; false once this is to end.
-    private func isWantedAgain() -> Bool {
-        state.wait { state in
-            if state.stage == .closing { return false }
+    /// Blocks until there is something to be copied; returns how often the log had begun anew, nil once this is to end.
+    private func nextRound() -> Int? {
+        state.wait { state -> Int?? in
+            if state.stage == .closing { return .some(nil) }
             guard state.isWanted else { return nil }
             state.isWanted = false
             state.isWorking = true
-            state.copied = state.log
+            state.tried = state.log
             state.counts.byThread += 1
-            return true
+            return .some(state.beginnings)
         }
     }
 
@@ -265,7 +290,7 @@ final class WALCheckpointer: Sendable {
     private func fail(_ error: SQLiteError) {
         let waiters = state.change(waking: .everybody) { state in
             state.stage = state.stage == .closing ? .closed : .failed
-            state.copied = 0
+            state.tried = 0
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.continuation.resume() }
@@ -273,10 +298,16 @@ final class WALCheckpointer: Sendable {
     }
 
     /// Copies what no reader still needs elsewhere, without waiting for anybody.
-    private func copy(on connection: OpaquePointer) {
-        let result = sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    ///
+    /// - Returns: How many pages of the log are in the file then; nil if that is not known.
+    private func copy(on connection: OpaquePointer) -> Int? {
+        var copied: Int32 = -1
+        let result = sqlite3_wal_checkpoint_v2(
+            connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, &copied)
         // Another process may be at it.
-        guard result != SQLITE_OK, result & 0xff != SQLITE_BUSY else { return }
-        onFailure(SQLiteError.last(connection, result: result))
+        if result != SQLITE_OK, result & 0xff != SQLITE_BUSY {
+            onFailure(SQLiteError.last(connection, result: result))
+        }
+        return copied < 0 ? nil : Int(copied)
     }
 }

@@ -85,29 +85,67 @@ import Testing
     }
 
     @Test func theWriterCopiesAllOfTheLongestLog() async throws {
-        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 0)
+        let checkpointer = try await checkpointer(
+            behindAReader: WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5))
+        try commit(pages: 1)
+        #expect(checkpointer.counts.byWriter == 0, "it is not the longest yet")
+        try commit(pages: 50)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1, byWriter: 1))
+        #expect(try log().copied == log().pages)
+        #expect(try log().pages > 200)
+        try commit(pages: 1)
+        #expect(try log().pages < 20)
+        checkpointer.end()
+        writer.close()
+    }
+
+    /// What was only tried to be copied is not little.
+    @Test func theWriterDoesNotCopyWhatAReaderHasKept() async throws {
+        let checkpointer = try await checkpointer(
+            behindAReader: WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5))
+        try commit(pages: 1)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1))
+        #expect(try log().copied < 20)
+        // That is for the thread, behind the next pages.
+        try commit(pages: 10)
+        try await wait(for: "the log to be copied") { try log().copied == log().pages }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        checkpointer.end()
+        writer.close()
+    }
+
+    /// The thread has once tried to copy more than 150 pages, which a reader has kept that is gone.
+    private func checkpointer(behindAReader limits: WALCheckpointer.Limits) async throws -> WALCheckpointer {
         let checkpointer = try checkpointer(limits)
         try commit(pages: 5)
-        // Because of it the log does not begin anew.
         let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
         try reader.execute("BEGIN; SELECT count(*) FROM t")
         try commit(pages: 150)
         try await wait(for: "the thread to be done") {
             checkpointer.counts.byThread == 1 && !checkpointer.isWorking
         }
-        try commit(pages: 1)
-        #expect(checkpointer.counts.byWriter == 0, "it is not the longest yet")
-        try commit(pages: 50)
-        try await wait(for: "the writer to copy") {
-            try commit(pages: 1)
-            return checkpointer.counts.byWriter > 0
-        }
         try reader.execute("COMMIT")
         reader.close()
-        try await wait(for: "the log to begin anew") {
-            try commit(pages: 1)
-            return try log().pages < 100
+        return checkpointer
+    }
+
+    @Test func aLogThatAReaderKeepsWakesNobodyAtEachCommit() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 100, longLog: 1_000, rest: 5))
+        try commit(pages: 5)
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        try commit(pages: 150)
+        try await wait(for: "the thread to be done") {
+            checkpointer.counts.byThread == 1 && !checkpointer.isWorking
         }
+        for _ in 0..<10 { try commit(pages: 1) }
+        try commit(pages: 100)
+        try await wait(for: "the thread to be done again") {
+            checkpointer.counts.byThread > 1 && !checkpointer.isWorking
+        }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        try reader.execute("COMMIT")
+        reader.close()
         checkpointer.end()
         writer.close()
     }
@@ -142,57 +180,50 @@ import Testing
     }
 
     @Test func whatOthersWroteMeanwhileIsCopiedByTheWriter() async throws {
-        let (first, second) = (BlockingGate(), BlockingGate())
-        defer {
-            first.open()
-            second.open()
-        }
-        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
-        let checkpointer = try checkpointer(
-            limits, beforeEach: { if first.arrivals == 0 { first.wait() } else { second.wait() } })
-        try commit(pages: 5)
-        // Because of it the log does not begin anew.
-        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
-        try reader.execute("BEGIN; SELECT count(*) FROM t")
-        try commit(pages: 150)
-        try await wait(for: "the thread to be at work") { first.arrivals == 1 }
-        async let copied: Void = checkpointer.copyAll()
-        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
-        first.open()
-        try await wait(for: "the second round") { second.arrivals == 1 }
-        try commit(pages: 20)
+        let (checkpointer, reader) = try await shortening()
+        try commit(pages: 1)
         try reader.execute("COMMIT")
-        second.open()
-        await copied
-        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        reader.close()
         checkpointer.copyRest(on: writer)
         #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2, byWriter: 1))
         #expect(try log().copied == log().pages)
-        reader.close()
+        try commit(pages: 1)
+        #expect(try log().pages < 20)
         checkpointer.end()
         writer.close()
     }
 
     /// They would wait for the disk, and whoever shortens the log does so anyway.
     @Test func whileALogIsShortenedCommitsOfOthersCopyNothing() async throws {
-        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
-        let checkpointer = try checkpointer(limits)
-        try commit(pages: 5)
-        // Because of it the log does not begin anew.
-        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
-        try reader.execute("BEGIN; SELECT count(*) FROM t")
-        try commit(pages: 150)
-        await checkpointer.copyAll()
+        let (checkpointer, reader) = try await shortening()
         try commit(pages: 1)
         #expect(checkpointer.counts.byWriter == 0)
-        checkpointer.copyRest(on: writer)
-        #expect(checkpointer.counts.byWriter == 1)
+        checkpointer.leaveRest()
         try commit(pages: 1)
-        #expect(checkpointer.counts.byWriter == 2)
+        #expect(checkpointer.counts.byWriter == 1)
         try reader.execute("COMMIT")
         reader.close()
         checkpointer.end()
         writer.close()
+    }
+
+    /// The thread has copied all of a long log for whoever shortens it; because of the reader it does not begin anew.
+    private func shortening() async throws -> (checkpointer: WALCheckpointer, reader: SQLiteConnection) {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
+        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        try commit(pages: 150)
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        async let copied: Void = checkpointer.copyAll()
+        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
+        gate.open()
+        await copied
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        #expect(try log().copied == log().pages)
+        return (checkpointer, reader)
     }
 
     @Test func endingFreesWhoeverWaits() async throws {
