@@ -29,11 +29,11 @@ package final class SQLitePool: Sendable {
         }
     }
 
-    private init(
+    /// Opens a database whose log somebody copies who is given.
+    init(
         opening path: String, readers count: Int,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void,
-        onChange: @escaping @Sendable (Set<String>) -> Void,
-        onCheckpointFailure: @escaping @Sendable (SQLiteError) -> Void
+        onChange: @escaping @Sendable (Set<String>) -> Void, checkpointer: WALCheckpointer
     ) async throws {
         let isInMemory = path == ":memory:" || path.isEmpty
         let reads = isInMemory || count == 0 ? nil : SQLiteJobQueue()
@@ -42,7 +42,6 @@ package final class SQLitePool: Sendable {
         self.readers = readers
         let updates = SQLiteTableUpdates(onChange)
         self.updates = updates
-        let checkpointer = WALCheckpointer(onFailure: onCheckpointFailure)
         self.checkpointer = checkpointer
         // The connection that is closed last moves what is in the log into the file, which one that only reads cannot.
         let beforeClose: @Sendable () -> Void = {
@@ -98,7 +97,7 @@ package final class SQLitePool: Sendable {
     ) async throws -> SQLitePool {
         try await SQLitePool(
             opening: path, readers: readers, setUp: setUp, onChange: onChange,
-            onCheckpointFailure: onCheckpointFailure)
+            checkpointer: WALCheckpointer(onFailure: onCheckpointFailure))
     }
 
     /// Runs `body` alone on the writing connection; it opens no transaction by itself.
@@ -211,9 +210,9 @@ package final class SQLitePool: Sendable {
     /// - Throws: As `write`.
     package func shortenLog() async throws {
         guard checkpointer.isLong else { return }
-        await checkpointer.copyAll()
         let checkpointer = checkpointer
         do {
+            try await checkpointer.copyAll()
             try await write { checkpointer.copyRest(on: $0) }
         } catch {
             checkpointer.leaveRest()

@@ -42,9 +42,10 @@ final class WALCheckpointer: Sendable {
     }
 
     private struct Waiter {
+        let id: Int
         /// The round of the thread that has to be over.
         let round: Int
-        let continuation: CheckedContinuation<Void, Never>
+        let continuation: CheckedContinuation<Void, any Error>
     }
 
     private struct State {
@@ -61,6 +62,8 @@ final class WALCheckpointer: Sendable {
         var tried = 0
         var counts = Counts()
         var waiters: [Waiter] = []
+        /// The id of who came last.
+        var lastWaiter = 0
         /// How many let the log become short, who copy the rest themselves.
         var shortening = 0
 
@@ -88,6 +91,11 @@ final class WALCheckpointer: Sendable {
             let isOver = stage != .started
             defer { waiters.removeAll { isOver || $0.round <= counts.byThread } }
             return waiters.filter { isOver || $0.round <= counts.byThread }
+        }
+
+        /// Takes one who does not wait any longer; nil if it has gone on.
+        mutating func takeWaiter(_ id: Int) -> Waiter? {
+            waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0) }
         }
     }
 
@@ -121,6 +129,9 @@ final class WALCheckpointer: Sendable {
     /// How many wait for the thread.
     var waiting: Int { state.change(waking: .nobody) { $0.waiters.count } }
 
+    /// How many let the log become short, those that wait for it included.
+    var shortening: Int { state.change(waking: .nobody) { $0.shortening } }
+
     /// Takes the work over from the commits of a connection, unless somebody has set how often they do it.
     ///
     /// - Parameter connection: The only one that writes; `end` comes before it is closed.
@@ -148,17 +159,34 @@ final class WALCheckpointer: Sendable {
     /// Whether the log is so long that it should begin anew.
     var isLong: Bool { state.change(waking: .nobody) { $0.stage == .started && $0.log >= limits.longLog } }
 
-    /// Waits until the thread has copied all that is in the log now; ``copyRest(on:)`` or ``leaveRest()`` has to follow.
-    func copyAll() async {
-        state.change(waking: .nobody) { $0.shortening += 1 }
-        await withCheckedContinuation { continuation in
-            let isOver = state.change(waking: .everybody) { state in
-                guard state.stage == .started else { return true }
-                state.isWanted = true
-                state.waiters.append(Waiter(round: state.counts.byThread + 1, continuation: continuation))
-                return false
+    /// Waits until the thread has copied all that is in the log now.
+    ///
+    /// ``copyRest(on:)`` or ``leaveRest()`` has to follow, that one also if this throws.
+    ///
+    /// - Throws: `CancellationError` at once when the task is cancelled; the thread goes on.
+    func copyAll() async throws {
+        let id = state.change(waking: .nobody) { state in
+            state.shortening += 1
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                let end: Result<Void, any Error>? = state.change(waking: .everybody) { state in
+                    // Whoever is cancelled from here on is found among those who wait.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    guard state.stage == .started else { return .success(()) }
+                    state.isWanted = true
+                    state.waiters.append(
+                        Waiter(id: id, round: state.counts.byThread + 1, continuation: continuation))
+                    return nil
+                }
+                if let end { continuation.resume(with: end) }
             }
-            if isOver { continuation.resume() }
+        } onCancel: {
+            let waiter = state.change(waking: .nobody) { $0.takeWaiter(id) }
+            waiter?.continuation.resume(throwing: CancellationError())
         }
     }
 

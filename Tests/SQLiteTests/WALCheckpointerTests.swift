@@ -162,7 +162,7 @@ import Testing
         #expect(checkpointer.isLong)
         async let copied: Void = checkpointer.copyAll()
         gate.open()
-        await copied
+        try await copied
         #expect(
             checkpointer.counts == WALCheckpointer.Counts(byThread: 2),
             "the first round began before it was asked")
@@ -174,7 +174,7 @@ import Testing
         #expect(!checkpointer.isLong)
         checkpointer.end()
         // Nobody waits for a thread that is gone.
-        await checkpointer.copyAll()
+        try await checkpointer.copyAll()
         checkpointer.leaveRest()
         writer.close()
     }
@@ -220,7 +220,7 @@ import Testing
         async let copied: Void = checkpointer.copyAll()
         try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
         gate.open()
-        await copied
+        try await copied
         #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
         #expect(try log().copied == log().pages)
         return (checkpointer, reader)
@@ -232,10 +232,10 @@ import Testing
             WALCheckpointer.Limits(pages: 10, longLog: 100), beforeEach: { gate.wait() })
         try commit(pages: 150)
         try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
-        let waiting = Task { await checkpointer.copyAll() }
+        let waiting = Task { try await checkpointer.copyAll() }
         try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
         try DetachedThread.start { checkpointer.end() }
-        await waiting.value
+        try await wait(forEndOf: waiting)
         checkpointer.leaveRest()
         gate.open()
         checkpointer.end()
