@@ -85,15 +85,15 @@ package final class SQLitePool: Sendable {
     ///   - setUp: Runs once on each new connection, on its thread.
     ///   - onChange: Gets the names of the tables that a piece of work on the writer has changed and committed, also if
     ///     the work failed later. Runs on the writer's thread before whoever gave the work goes on; must not block.
-    ///   - onCheckpointFailure: Gets why the write-ahead log could not be copied into the file; until that can be done the
-    ///     log grows. Must not block.
+    ///   - onCheckpointFailure: Gets why the write-ahead log is not copied into the file, or not beside the writer. Must
+    ///     not block.
     /// - Returns: The open pool.
     /// - Throws: What opening or `setUp` throws; nothing stays open then.
     package static func open(
         path: String, readers: Int,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in },
         onChange: @escaping @Sendable (Set<String>) -> Void = { _ in },
-        onCheckpointFailure: @escaping @Sendable (SQLiteError) -> Void = { _ in }
+        onCheckpointFailure: @escaping @Sendable (WALFailure) -> Void = { _ in }
     ) async throws -> SQLitePool {
         try await SQLitePool(
             opening: path, readers: readers, setUp: setUp, onChange: onChange,

@@ -35,7 +35,7 @@ final class WALCheckpointer: Sendable {
         case new
         /// The thread waits, or works if it is said to.
         case started
-        /// There is no thread: the writer copies as it would without one.
+        /// There is no thread: the writer copies once, and behind the next pages a thread is started again.
         case failed
         case closing
         case closed
@@ -101,10 +101,13 @@ final class WALCheckpointer: Sendable {
 
     private enum Work { case none, wake, start, copyHere }
 
+    /// How long the thread, as it begins, waits for another process that holds the file for a moment.
+    private static let busyTimeout = Duration.seconds(5)
+
     private let state = Monitor(State())
     private let limits: Limits
     private let beforeEach: @Sendable () -> Void
-    private let onFailure: @Sendable (SQLiteError) -> Void
+    private let onFailure: @Sendable (WALFailure) -> Void
 
     /// Makes one that has no thread yet.
     ///
@@ -114,7 +117,7 @@ final class WALCheckpointer: Sendable {
     ///   - onFailure: Gets why the log could not be copied, which is tried again behind the next pages; must not block.
     init(
         limits: Limits = Limits(), beforeEach: @escaping @Sendable () -> Void = {},
-        onFailure: @escaping @Sendable (SQLiteError) -> Void
+        onFailure: @escaping @Sendable (WALFailure) -> Void
     ) {
         self.limits = limits
         self.beforeEach = beforeEach
@@ -122,6 +125,9 @@ final class WALCheckpointer: Sendable {
     }
 
     var counts: Counts { state.change(waking: .nobody) { $0.counts } }
+
+    /// Whether somebody waits for the thread to end.
+    var isClosing: Bool { state.change(waking: .nobody) { $0.stage == .closing } }
 
     /// Whether the thread copies.
     var isWorking: Bool { state.change(waking: .nobody) { $0.isWorking } }
@@ -244,6 +250,7 @@ final class WALCheckpointer: Sendable {
             return .start
         case .failed:
             guard isDue else { return .none }
+            state.stage = .new
         case .started:
             if pages < limits.longLog { return isDue && !state.isWanted ? .wake : .none }
             // Two at once are one too many, and between two rounds of the thread a commit may see that little is left.
@@ -282,6 +289,7 @@ final class WALCheckpointer: Sendable {
         do {
             // Not made anew if it has been taken away meanwhile.
             let connection = try SQLiteConnection(path: path, flags: .readWrite)
+            connection.setBusyTimeout(Self.busyTimeout)
             // Before it has read something a connection does not know of the log, and copies nothing.
             try connection.run("PRAGMA schema_version")
             while let beginning = nextRound() {
@@ -314,7 +322,7 @@ final class WALCheckpointer: Sendable {
         }
     }
 
-    /// Leaves the work to the writer.
+    /// Leaves the work to the writer for now.
     private func fail(_ error: SQLiteError) {
         let waiters = state.change(waking: .everybody) { state in
             state.stage = state.stage == .closing ? .closed : .failed
@@ -322,7 +330,7 @@ final class WALCheckpointer: Sendable {
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.continuation.resume() }
-        onFailure(error)
+        onFailure(WALFailure(error: error, isCopiedByWriter: true))
     }
 
     /// Copies what no reader still needs elsewhere, without waiting for anybody.
@@ -334,7 +342,7 @@ final class WALCheckpointer: Sendable {
             connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, &copied)
         // Another process may be at it.
         if result != SQLITE_OK, result & 0xff != SQLITE_BUSY {
-            onFailure(SQLiteError.last(connection, result: result))
+            onFailure(WALFailure(error: .last(connection, result: result), isCopiedByWriter: false))
         }
         return copied < 0 ? nil : Int(copied)
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.patient()) struct WALCheckpointerTests {
     private let database: TemporaryDatabase
     private let writer: SQLiteConnection
-    private let failures = Lock<[SQLiteError]>([])
+    private let failures = Lock<[WALFailure]>([])
 
     init() throws {
         database = try TemporaryDatabase()
@@ -37,7 +37,7 @@ import Testing
         let failures = failures
         let checkpointer = WALCheckpointer(
             limits: limits, beforeEach: beforeEach,
-            onFailure: { error in failures.withLock { $0.append(error) } })
+            onFailure: { failure in failures.withLock { $0.append(failure) } })
         try checkpointer.relieve(writer)
         return checkpointer
     }
@@ -267,11 +267,30 @@ import Testing
         try FileManager.default.removeItem(atPath: database.path)
         try commit(pages: 20)
         try await wait(for: "the thread to fail") { failures.withLock { !$0.isEmpty } }
-        #expect(failures.withLock { $0.map(\.code) } == [.cannotOpen])
+        #expect(failures.withLock { $0.map(\.error.code) } == [.cannotOpen])
+        #expect(failures.withLock { $0.map(\.isCopiedByWriter) } == [true])
         try commit(pages: 20)
         #expect(checkpointer.counts == WALCheckpointer.Counts(byWriter: 1))
         #expect(try log().copied == log().pages)
         #expect(!FileManager.default.fileExists(atPath: database.path), "no new file in its place")
+        checkpointer.end()
+        writer.close()
+    }
+
+    @Test func aThreadThatCouldNotBeginIsTriedAgain() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10))
+        let aside = database.path + "-aside"
+        try FileManager.default.moveItem(atPath: database.path, toPath: aside)
+        try commit(pages: 20)
+        try await wait(for: "the thread to fail") { failures.withLock { !$0.isEmpty } }
+        try FileManager.default.moveItem(atPath: aside, toPath: database.path)
+        try commit(pages: 1)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byWriter: 1))
+        #expect(try log().copied == log().pages)
+        try commit(pages: 10)
+        try await wait(for: "the thread to copy") { checkpointer.counts.byThread == 1 }
+        #expect(checkpointer.counts.byWriter == 1)
+        #expect(failures.withLock { $0.count } == 1)
         checkpointer.end()
         writer.close()
     }
@@ -287,6 +306,7 @@ import Testing
             checkpointer.end()
             ended.withLock { $0 = true }
         }
+        try await wait(for: "somebody to wait for the end") { checkpointer.isClosing }
         #expect(!ended.withLock { $0 })
         gate.open()
         try await wait(for: "the end") { ended.withLock { $0 } }
