@@ -16,12 +16,17 @@ final class WALCheckpointer: Sendable {
     struct Limits: Sendable {
         /// Behind how many pages that are not in the file; as many as SQLite allows by itself.
         var pages = 1000
-        /// From how many pages in the log on it is to begin anew; 256 MB of pages of the usual size.
+        /// From how many pages in the log on it is to begin anew: 256 MB, if they have the usual size.
         var longLog = 65_536
-        /// How many pages are little enough for the writer.
+        /// How many pages are little enough for the writer: 4 MB, if they have the usual size.
         var rest = 1000
         /// From how many pages in the log on the writer copies all that is left.
         var longestLog: Int { 2 * longLog }
+
+        /// Returns limits of as many bytes for pages of another size than 4 KiB.
+        func scaled(toPagesOf size: Int) -> Limits {
+            Limits(pages: pages, longLog: longLog * 4096 / size, rest: rest * 4096 / size)
+        }
     }
 
     /// How often the log was copied: what tests count instead of time.
@@ -49,6 +54,7 @@ final class WALCheckpointer: Sendable {
     }
 
     private struct State {
+        var limits: Limits
         var stage = Stage.new
         var isWanted = false
         var isWorking = false
@@ -104,22 +110,21 @@ final class WALCheckpointer: Sendable {
     /// How long the thread, as it begins, waits for another process that holds the file for a moment.
     private static let busyTimeout = Duration.seconds(5)
 
-    private let state = Monitor(State())
-    private let limits: Limits
+    private let state: Monitor<State>
     private let beforeEach: @Sendable () -> Void
     private let onFailure: @Sendable (WALFailure) -> Void
 
     /// Makes one that has no thread yet.
     ///
     /// - Parameters:
-    ///   - limits: When the log is copied.
+    ///   - limits: When the log is copied, for pages of 4 KiB.
     ///   - beforeEach: Runs on the thread before it copies; may block.
     ///   - onFailure: Gets why the log could not be copied, which is tried again behind the next pages; must not block.
     init(
         limits: Limits = Limits(), beforeEach: @escaping @Sendable () -> Void = {},
         onFailure: @escaping @Sendable (WALFailure) -> Void
     ) {
-        self.limits = limits
+        state = Monitor(State(limits: limits))
         self.beforeEach = beforeEach
         self.onFailure = onFailure
     }
@@ -146,6 +151,8 @@ final class WALCheckpointer: Sendable {
         let mode = try connection.one("PRAGMA journal_mode") { $0.string(0) }
         let interval = try connection.one("PRAGMA wal_autocheckpoint") { $0.int64(0) }
         guard mode == "wal", interval == 1000 else { return }
+        let pageSize = try connection.one("PRAGMA page_size") { Int($0.int64(0)) } ?? 4096
+        state.change(waking: .nobody) { $0.limits = $0.limits.scaled(toPagesOf: pageSize) }
         // Safe because whoever ends this keeps it until then, and nothing is committed afterwards.
         sqlite3_wal_hook(
             connection.pointer,
@@ -163,7 +170,7 @@ final class WALCheckpointer: Sendable {
     }
 
     /// Whether the log is so long that it should begin anew.
-    var isLong: Bool { state.change(waking: .nobody) { $0.stage == .started && $0.log >= limits.longLog } }
+    var isLong: Bool { state.change(waking: .nobody) { $0.stage == .started && $0.log >= $0.limits.longLog } }
 
     /// Waits until the thread has copied all that is in the log now.
     ///
@@ -202,8 +209,8 @@ final class WALCheckpointer: Sendable {
     func copyRest(on connection: SQLiteConnection) {
         let isLittle = state.change(waking: .nobody) { state in
             state.shortening -= 1
-            guard state.stage == .started, !state.isWorking, state.log >= limits.longLog, state.rest > 0,
-                state.rest <= limits.rest
+            guard state.stage == .started, !state.isWorking, state.log >= state.limits.longLog,
+                state.rest > 0, state.rest <= state.limits.rest
             else { return false }
             begin(&state)
             return true
@@ -240,7 +247,7 @@ final class WALCheckpointer: Sendable {
     private func work(_ state: inout State, _ pages: Int) -> Work {
         state.note(log: pages)
         // Where a reader keeps the log, each commit would try in vain.
-        let isDue = pages - state.tried >= limits.pages
+        let isDue = pages - state.tried >= state.limits.pages
         switch state.stage {
         case .closing, .closed: return .none
         case .new:
@@ -252,11 +259,11 @@ final class WALCheckpointer: Sendable {
             guard isDue else { return .none }
             state.stage = .new
         case .started:
-            if pages < limits.longLog { return isDue && !state.isWanted ? .wake : .none }
+            if pages < state.limits.longLog { return isDue && !state.isWanted ? .wake : .none }
             // Two at once are one too many, and between two rounds of the thread a commit may see that little is left.
             guard !state.isWorking else { return .none }
-            let isLittle = state.rest <= limits.rest && state.shortening == 0
-            guard isLittle || isDue && pages >= limits.longestLog else {
+            let isLittle = state.rest <= state.limits.rest && state.shortening == 0
+            guard isLittle || isDue && pages >= state.limits.longestLog else {
                 return isDue && !state.isWanted ? .wake : .none
             }
         }

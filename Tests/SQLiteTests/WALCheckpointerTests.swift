@@ -316,6 +316,23 @@ import Testing
         writer.close()
     }
 
+    /// Sixteen times as many bytes are a sixteenth of the pages.
+    @Test func theLimitsAreBytesWhateverThePagesHave() throws {
+        writer.close()
+        let other = try TemporaryDatabase()
+        let wide = try SQLiteConnection(path: other.path)
+        try wide.execute("PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; CREATE TABLE t(a)")
+        let checkpointer = WALCheckpointer(
+            limits: WALCheckpointer.Limits(pages: 5, longLog: 160), onFailure: { _ in })
+        try checkpointer.relieve(wide)
+        try wide.run("INSERT INTO t VALUES (zeroblob(100000))")
+        #expect(!checkpointer.isLong)
+        try wide.run("INSERT INTO t VALUES (zeroblob(1000000))")
+        #expect(checkpointer.isLong)
+        checkpointer.end()
+        wide.close()
+    }
+
     @Test func whoSetHowOftenTheLogIsCopiedIsObeyed() async throws {
         try writer.execute("PRAGMA wal_autocheckpoint = 50")
         let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10))
