@@ -205,7 +205,8 @@ package final class SQLitePool: Sendable {
 
     /// Lets the write-ahead log begin anew if it is long: for whoever writes much, between two transactions.
     ///
-    /// Others write while this waits for the log to be copied, and then only what they have written meanwhile is left.
+    /// Others write while this waits for the log to be copied, and then only what they have written meanwhile is left. A
+    /// reader that keeps the log is not waited for.
     ///
     /// - Throws: As `write`.
     package func shortenLog() async throws {

@@ -169,8 +169,13 @@ final class WALCheckpointer: Sendable {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Whether the log is so long that it should begin anew.
-    var isLong: Bool { state.change(waking: .nobody) { $0.stage == .started && $0.log >= $0.limits.longLog } }
+    /// Whether the log is so long that it should begin anew, and no reader has kept much of it the last time.
+    var isLong: Bool {
+        state.change(waking: .nobody) { state in
+            state.stage == .started && state.log >= state.limits.longLog
+                && (state.isWorking || state.tried - state.copied <= state.limits.rest)
+        }
+    }
 
     /// Waits until the thread has copied all that is in the log now.
     ///

@@ -179,6 +179,27 @@ import Testing
         writer.close()
     }
 
+    @Test func aReaderThatKeepsALongLogIsNotWaitedFor() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5))
+        try commit(pages: 5)
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        try commit(pages: 150)
+        try await wait(for: "the thread to be done") {
+            checkpointer.counts.byThread == 1 && !checkpointer.isWorking
+        }
+        #expect(!checkpointer.isLong)
+        try reader.execute("COMMIT")
+        reader.close()
+        try commit(pages: 10)
+        try await wait(for: "the thread to be done again") {
+            checkpointer.counts.byThread == 2 && !checkpointer.isWorking
+        }
+        #expect(checkpointer.isLong)
+        checkpointer.end()
+        writer.close()
+    }
+
     @Test func whatOthersWroteMeanwhileIsCopiedByTheWriter() async throws {
         let (checkpointer, reader) = try await shortening()
         try commit(pages: 1)
