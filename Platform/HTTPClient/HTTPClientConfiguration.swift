@@ -19,6 +19,11 @@ package struct HTTPClientConfiguration: Sendable {
         case file(String)
         /// The text itself.
         case text(String)
+
+        /// Whether something is PEM and not the path of a file: a mistake that is easily made, with a key that is shown.
+        package static func isText(_ path: String) -> Bool {
+            path.utf8.contains { $0 == 0x0A || $0 == 0x0D } || path.contains("-----BEGIN")
+        }
     }
 
     /// What the client shows to servers that ask for a certificate.
@@ -58,6 +63,10 @@ package struct HTTPClientConfiguration: Sendable {
     package func check() throws(HTTPClientError) {
         if let proxy, !proxy.isEmpty { try CurlTarget.check(proxy: proxy) }
         for case .file(let path)? in [authorities, identity?.certificate, identity?.key] {
+            guard !PEM.isText(path) else {
+                throw HTTPClientError(
+                    .badConfiguration, "The text of a certificate or key was given for a file")
+            }
             guard access(path, R_OK) != 0 else { continue }
             throw HTTPClientError(.unreadableFile, "\(path): \(SystemError.text(of: errno))")
         }
