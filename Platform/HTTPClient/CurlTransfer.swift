@@ -14,6 +14,7 @@ final class CurlTransfer {
 
     let transfer: Transfer
     let easy: UnsafeMutableRawPointer
+    private let hasAuthorities: Bool
     private var headers: UnsafeMutablePointer<curl_slist>?
     private let errorText: UnsafeMutablePointer<CChar>
     private var parser = HTTPHeadParser()
@@ -34,6 +35,7 @@ final class CurlTransfer {
         guard let easy = curl_easy_init() else { throw HTTPClientError(.other, "libcurl has no memory") }
         self.transfer = transfer
         self.easy = easy
+        hasAuthorities = configuration.authorities != nil
         lastByte = now
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -105,7 +107,8 @@ final class CurlTransfer {
         } else {
             let failure = CurlFailure(
                 code: code, detail: String(cString: errorText),
-                connectStatus: ps_curl_connect_status(easy), verifyResult: ps_curl_verify_result(easy))
+                connectStatus: ps_curl_connect_status(easy), verifyResult: ps_curl_verify_result(easy),
+                hasAuthorities: hasAuthorities)
             transfer.finish(.failure(failure.error))
         }
     }
