@@ -10,6 +10,10 @@ extension BackendConnector {
     /// Uploads the oldest transactions of the queue, and completes those that the backend has dealt with.
     ///
     /// If the backend has asked for a pause (`Retry-After`), that is waited for first, 60 seconds at most.
+    ///
+    /// - Parameter database: the database whose queue is uploaded.
+    /// - Throws: `PowerSyncError` if the first transaction stays in the queue, or there was no answer; what the session
+    ///   and `decide` throw; `CancellationError`.
     public func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
         try await pause.wait()
         let count = batchSize.withLock { $0.transactions(at: environment.uptime()) }

@@ -6,6 +6,10 @@ import PowerSyncHTTPClient
 /// `HTTPS_PROXY`, else `all_proxy` or `ALL_PROXY`, but for the hosts of `no_proxy` or `NO_PROXY` and for this machine.
 /// `HTTP_PROXY` in capitals is not read, since web servers set it from a header of whoever asks them.
 ///
+/// Options that cannot be used end in an error, which `connect` throws, and a ``BackendConnector`` with its first
+/// request: ``PowerSyncError/Code/fileAccess`` for a file that cannot be read, else
+/// ``PowerSyncError/Code/invalidArgument``.
+///
 /// Neither an error nor a log shows passwords and keys; the description of the options leaves them out.
 public struct TransportOptions: Sendable {
     /// Certificates or a key as PEM.
