@@ -12,7 +12,7 @@ extension BackendConfiguration {
     ///
     /// - Parameter environment: the time and chance.
     /// - Returns: the server's configuration.
-    func server(_ environment: BackendEnvironment) -> HTTPServerConfiguration {
+    package func server(_ environment: BackendEnvironment) -> HTTPServerConfiguration {
         var server = HTTPServerConfiguration(host: host, port: port)
         server.headerTimeout = headerTimeout
         server.bodyTimeout = bodyTimeout

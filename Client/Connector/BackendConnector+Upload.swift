@@ -10,6 +10,10 @@ extension BackendConnector {
     /// Uploads the oldest transactions of the queue, and completes those that the backend has dealt with.
     ///
     /// If the backend has asked for a pause (`Retry-After`), that is waited for first, 60 seconds at most.
+    ///
+    /// - Parameter database: the database whose queue is uploaded.
+    /// - Throws: `PowerSyncError` if the first transaction stays in the queue, or there was no answer; what the session
+    ///   and `decide` throw; `CancellationError`.
     public func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
         try await pause.wait()
         let count = batchSize.withLock { $0.transactions(at: environment.uptime()) }
@@ -68,22 +72,26 @@ extension BackendConnector {
     ///   attempted; what the app's decision throws; `CancellationError`.
     private func settle(_ answered: ArraySlice<Answered>) async throws {
         var rest = answered
+        var stays = false
+        defer { batchSize.withLock { $0.isFirstAlone = stays } }
         while true {
             let done = rest.prefix { $0.verdict.isSettled }
             try await done.last?.transaction.complete()
             await tell(done)
             rest = rest.dropFirst(done.count)
             guard let next = rest.first else { return }
+            // What stopped the backend is done: the next upload begins here.
+            let isNext = next.verdict.outcome == .notAttempted && rest.startIndex > answered.startIndex
+            stays = !isNext
             await tell(rest.prefix(1))
             if next.verdict.outcome == .needsDecision, try await decision(on: next) == .discard {
                 try await next.transaction.complete()
+                stays = false
                 rest = rest.dropFirst()
                 continue
             }
             await tell(rest.dropFirst())
-            // What stopped the backend is done: the next upload begins here.
-            let isProgress = rest.startIndex > answered.startIndex
-            if next.verdict.outcome == .notAttempted, isProgress { return }
+            if isNext { return }
             throw failure(next)
         }
     }

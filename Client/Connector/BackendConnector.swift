@@ -43,9 +43,10 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     ///     system. The requests to the service have their own (``SyncClientConfiguration/transport``).
     ///   - onVerdict: is told what became of each transaction of an upload, in their order; of one that leaves the
     ///     queue, after it has left it.
-    ///   - decide: decides what becomes of a transaction that the backend will never take and leaves to the app.
-    ///     Without it such a transaction stays first in the queue, and the status shows
-    ///     ``PowerSyncError/Code/uploadUndecided``.
+    ///   - decide: decides what becomes of a transaction that the backend will never take and leaves to the app; it is
+    ///     asked again with each attempt while it keeps it. Without it such a transaction stays first in the queue, and
+    ///     the status shows ``PowerSyncError/Code/uploadUndecided``. What it throws shows there in its place, and the
+    ///     transaction stays.
     public convenience init(
         url: String, session: @escaping @Sendable () async throws -> String?, endpoint: String? = nil,
         transport: TransportOptions? = nil,
@@ -69,9 +70,10 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     ///     system. The requests to the service have their own (``SyncClientConfiguration/transport``).
     ///   - onVerdict: is told what became of each transaction of an upload, in their order; of one that leaves the
     ///     queue, after it has left it.
-    ///   - decide: decides what becomes of a transaction that the backend will never take and leaves to the app.
-    ///     Without it such a transaction stays first in the queue, and the status shows
-    ///     ``PowerSyncError/Code/uploadUndecided``.
+    ///   - decide: decides what becomes of a transaction that the backend will never take and leaves to the app; it is
+    ///     asked again with each attempt while it keeps it. Without it such a transaction stays first in the queue, and
+    ///     the status shows ``PowerSyncError/Code/uploadUndecided``. What it throws shows there in its place, and the
+    ///     transaction stays.
     public convenience init(
         url: String, user: String? = nil, endpoint: String? = nil, transport: TransportOptions? = nil,
         onVerdict: (@Sendable (UploadVerdict) async -> Void)? = nil,
@@ -101,6 +103,10 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     }
 
     /// Returns a new token; nil if nobody is signed in.
+    ///
+    /// - Returns: the token, and where the service is.
+    /// - Throws: `PowerSyncError`, also for a transport that cannot be used; what the session throws;
+    ///   `CancellationError`.
     public func fetchCredentials() async throws -> PowerSyncCredentials? {
         try await tokens.fresh().map { PowerSyncCredentials(endpoint: $0.endpoint, token: $0.token) }
     }

@@ -8,12 +8,15 @@ struct BackendHTTP: Sendable {
     /// Carries a request and brings its answer: libcurl, or a script in tests.
     typealias Send = @Sendable (HTTPClientRequest) async throws -> HTTPClientResponse
 
-    /// How long a connection may be silent: a backend applies an upload within 30 seconds (backend 1.8).
+    /// How long a connection may be silent.
+    ///
+    /// A backend that has much to do may need longer, 53 seconds at most (backend 1.8): what is sent again then it knows
+    /// by its numbers.
     static let idleTimeout = Duration.seconds(45)
     /// How long an answer may take once the request has gone out.
     ///
-    /// The backend is silent for 53 seconds at most, and sends even the longest answers at 64 KiB a second (backend 1.8).
-    /// A body that is still on its way has no other limit than silence.
+    /// The backend sends even the longest answers at 64 KiB a second (backend 1.8). A body that is still on its way has
+    /// no other limit than silence.
     static let answerTimeout = Duration.seconds(120)
 
     /// How many values of JSON the results of an upload may have beside those of each operation.

@@ -21,7 +21,9 @@ public struct ConnectOptions: Sendable {
 
     /// The least time between the starts of two upload rounds, in seconds.
     public var crudThrottle: TimeInterval
-    /// The wait after a download or upload error, in seconds.
+    /// The wait after a download or upload error, in seconds, up to a tenth more or less by chance.
+    ///
+    /// Where a connection was given up because it was silent, the first new attempt is made at once.
     public var retryDelay: TimeInterval
     /// Client parameters, sent with the stream request.
     public var params: JsonParam

@@ -26,7 +26,9 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// Sends local changes to the backend.
     ///
     /// Called while the upload queue is not empty; one batch or transaction a call is enough. Complete what was sent,
-    /// or the next call sees it again. An error shows in the status, and the call is repeated after the retry delay.
+    /// or the next call sees it again. An error shows in the status, and the call is repeated after
+    /// ``ConnectOptions/retryDelay``; after one that tells of a silent connection of the SDK's own, at once the first
+    /// time.
     ///
     /// It may call `connect`, `disconnect`, `disconnectAndClear` and `close`, for instance when the backend refuses the
     /// user: they return when everything but this call is over. When syncing ends, the call is cancelled; one that does

@@ -1,8 +1,14 @@
+import PowerSyncHTTPClient
+
 /// How requests get to their server, whom they trust, and by which certificate the client is known.
 ///
 /// What is not said is as the system has it. A proxy is then that of the environment: `http_proxy`, `https_proxy` or
 /// `HTTPS_PROXY`, else `all_proxy` or `ALL_PROXY`, but for the hosts of `no_proxy` or `NO_PROXY` and for this machine.
 /// `HTTP_PROXY` in capitals is not read, since web servers set it from a header of whoever asks them.
+///
+/// Options that cannot be used end in an error, which `connect` throws, and a ``BackendConnector`` with its first
+/// request: ``PowerSyncError/Code/fileAccess`` for a file that cannot be read, else
+/// ``PowerSyncError/Code/invalidArgument``.
 ///
 /// Neither an error nor a log shows passwords and keys; the description of the options leaves them out.
 public struct TransportOptions: Sendable {
@@ -91,19 +97,11 @@ extension TransportOptions: CustomStringConvertible, CustomReflectable {
 
     private var shown: [(label: String, text: String)] {
         let all: [(label: String, text: String?)] = [
-            ("proxy", proxy.map(Self.shownProxy)), ("noProxy", noProxy?.joined(separator: ",")),
+            ("proxy", proxy.map(ShownText.address)), ("noProxy", noProxy?.joined(separator: ",")),
             ("certificateAuthorities", certificateAuthorities?.description),
             ("clientCertificate", clientCertificate?.certificate.description),
         ]
         return all.compactMap { part in part.text.map { (label: part.label, text: $0) } }
-    }
-
-    /// Leaves out all between the scheme and the last `@`: a password that is not encoded may have any character.
-    private static func shownProxy(_ proxy: String) -> String {
-        guard let end = proxy.lastIndex(of: "@") else { return proxy }
-        let schemes = ["http://", "https://", "socks5://", "socks5h://"]
-        let scheme = schemes.first { proxy.hasPrefix($0) }
-        return "\(scheme ?? "")\(proxy[proxy.index(after: end)...])"
     }
 }
 
@@ -116,11 +114,11 @@ extension TransportOptions.ClientCertificate: CustomStringConvertible, CustomRef
 }
 
 extension TransportOptions.PEM: CustomStringConvertible, CustomReflectable {
-    /// The path of the file; of a text only that it is one.
+    /// The path of the file; of a text only that it is one, also where it was given for a path.
     public var description: String {
         switch self {
-        case .file(let path): path
-        case .text: "(text)"
+        case .file(let path) where !HTTPClientConfiguration.PEM.isText(path): path
+        case .file, .text: "(text)"
         }
     }
 

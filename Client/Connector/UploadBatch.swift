@@ -57,7 +57,8 @@ struct UploadBatch: Sendable {
     }
 }
 
-/// How many transactions go into an upload: fewer for a while after the backend found one too large (413).
+/// How many transactions go into an upload: fewer for a while after the backend found one too large (413), and one alone
+/// while it stays in the queue.
 ///
 /// Half as many go at once, down to one. Each minute without another refusal twice as many go again.
 struct UploadBatchSize: Sendable, Hashable {
@@ -66,12 +67,15 @@ struct UploadBatchSize: Sendable, Hashable {
     /// How long a smaller number holds.
     static let patience = Duration.seconds(60)
 
+    /// Whether the first transaction has stayed in the queue; until it is done, those behind it would go in vain.
+    var isFirstAlone = false
     private var reduced = most
     /// When it was reduced, as `SyncEnvironment.uptime` tells.
     private var moment = Duration.zero
 
     /// Returns how many transactions may go now.
     func transactions(at now: Duration) -> Int {
+        if isFirstAlone { return 1 }
         var (count, moment) = (reduced, moment)
         while count < Self.most, now - moment >= Self.patience {
             count *= 2

@@ -114,11 +114,7 @@ package struct DatabaseOpener: Sendable {
         return try await SQLitePool.open(
             path: path, readers: Self.readerCount,
             setUp: { try Self.setUp($0, isWriter: $1, initialStatements: statements) }, onChange: onChange,
-            onCheckpointFailure: { [logger] error in
-                logger.warning(
-                    "The write-ahead log cannot be copied into the database and keeps growing: \(error)",
-                    tag: LogTag.database)
-            })
+            onCheckpointFailure: { [logger] in logger.warning("\($0)", tag: LogTag.database) })
     }
 
     /// Creates the directory and the file for the user alone, unless they are there.

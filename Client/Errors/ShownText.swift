@@ -47,10 +47,13 @@ enum ShownText {
     }
 
     /// Returns an address without the name and the password that may stand before its host.
+    ///
+    /// Left out is all between the scheme and the last `@`: a password that is not encoded may have any character.
     static func address(_ address: String) -> String {
-        guard let scheme = address.firstRange(of: "://") else { return address }
-        let authority = address[scheme.upperBound...].prefix { !"/?#".contains($0) }
-        guard let end = authority.lastIndex(of: "@") else { return address }
-        return "\(address[..<scheme.upperBound])\(address[address.index(after: end)...])"
+        let bytes = address.utf8
+        guard let end = bytes.lastIndex(of: UInt8(ascii: "@")) else { return address }
+        let schemes = ["http://", "https://", "socks5://", "socks5h://"]
+        let scheme = schemes.first { bytes.starts(with: $0.utf8) } ?? ""
+        return scheme + String(decoding: bytes[bytes.index(after: end)...], as: UTF8.self)
     }
 }

@@ -19,6 +19,9 @@ actor CredentialsCache {
         self.fetch = fetch
     }
 
+    /// Whether there are credentials for which the app need not be asked.
+    var areCached: Bool { cached != nil }
+
     /// Returns the credentials, asking the app if there are none.
     ///
     /// - Throws: the app's error; `SyncError` with `.noCredentials`; `CancellationError` at once when the caller is

@@ -29,7 +29,10 @@
         }
     }
 
-    /// Sends requests as `HTTPClient` does: redirects are not followed, and nothing is kept or taken from a cache.
+    /// Sends requests as `HTTPClient` does: redirects are not followed, and nothing is taken from a cache or put there.
+    ///
+    /// Two things a session cannot do (client-api 2.3): an answer has no limit but silence, and a connection that does
+    /// not come about in time counts as silent, too.
     struct URLSessionClient: Sendable {
         let session: URLSession
 
@@ -73,7 +76,7 @@
             for (name, value) in request.fields { sent.addValue(value, forHTTPHeaderField: name) }
             let complete = sent
             return try await Self.naming {
-                let (bytes, response) = try await session.bytes(for: complete, delegate: NoRedirects())
+                let (bytes, response) = try await session.bytes(for: complete, delegate: PlainExchange())
                 guard let response = response as? HTTPURLResponse else {
                     bytes.task.cancel()
                     throw HTTPClientError(.cut, "The answer has no head")
@@ -158,11 +161,16 @@
         func cancel() { task.cancel() }
     }
 
-    /// Has a session hand on an answer that leads elsewhere, as any other.
-    private final class NoRedirects: NSObject, URLSessionTaskDelegate {
+    /// Has a session hand on an answer that leads elsewhere, as any other, and keep none: tokens are among them.
+    private final class PlainExchange: NSObject, URLSessionDataDelegate {
         func urlSession(
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest
         ) async -> URLRequest? { nil }
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask,
+            willCacheResponse proposedResponse: CachedURLResponse
+        ) async -> CachedURLResponse? { nil }
     }
 #endif

@@ -10,6 +10,8 @@ struct CurlFailure {
     var connectStatus = 0
     /// What OpenSSL found wrong with a certificate (openssl-verification-options(1)), 0 for nothing.
     var verifyResult = 0
+    /// Whether the client is configured with the authorities that it trusts.
+    var hasAuthorities = false
 
     /// The error that the caller gets.
     var error: HTTPClientError {
@@ -33,7 +35,8 @@ struct CurlFailure {
         case CURLE_SSL_CLIENTCERT: return .identityRefused
         case CURLE_PEER_FAILED_VERIFICATION:
             return Self.unknownAuthorities.contains(verifyResult) ? .untrustedAuthority : .tls
-        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
+        case CURLE_SSL_CACERT_BADFILE: return hasAuthorities ? .badConfiguration : .tls
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             return .tls
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return .badURL

@@ -1,5 +1,6 @@
 import CPowerSyncCurl
 import PowerSyncHTTP
+import PowerSyncSystem
 
 /// What has to be known of a request before libcurl gets it; pure.
 struct CurlTarget {
@@ -10,8 +11,9 @@ struct CurlTarget {
         guard let (scheme, host) = try Self.parts(of: url), ["http", "https"].contains(scheme) else {
             throw HTTPClientError(.badURL, "The address is not one of http or https")
         }
+        let isInNetwork127 = IPAddress(host).map { $0.bytes.count == 4 && $0.bytes[0] == 127 } ?? false
         isLoopback =
-            host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.") || host == "[::1]"
+            host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]" || isInNetwork127
     }
 
     /// Refuses the address of a proxy that cannot be used, without showing the password that may be in it.

@@ -60,9 +60,12 @@ extension CurlTransfer {
         }
     }
 
-    /// Has no folder of authorities; a libcurl that never looks into one says that it is not built for that.
+    /// Names a folder of authorities that is none: without any, libcurl from 8.17 on takes the one that it was built
+    /// with.
+    ///
+    /// A libcurl that never looks into one says that it is not built for that.
     private func leaveOut(_ option: CURLoption) -> CURLcode {
-        let code = ps_curl_set_string(easy, option, nil)
+        let code = ps_curl_set_string(easy, option, "/dev/null")
         return code == CURLE_NOT_BUILT_IN ? CURLE_OK : code
     }
 }

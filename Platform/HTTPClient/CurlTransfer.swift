@@ -14,14 +14,17 @@ final class CurlTransfer {
 
     let transfer: Transfer
     let easy: UnsafeMutableRawPointer
+    private let hasAuthorities: Bool
     private var headers: UnsafeMutablePointer<curl_slist>?
     private let errorText: UnsafeMutablePointer<CChar>
     private var parser = HTTPHeadParser()
     /// How many bytes the connection has accepted and brought, and when that was seen to grow.
     private var bytes: Int64 = 0
     private var lastByte: ContinuousClock.Instant
-    /// When the connection was seen to have accepted the whole request, or to have brought the first of the answer.
+    /// When the connection was seen to have accepted the whole request, or to have brought the head of the answer.
     private var sent: ContinuousClock.Instant?
+    /// Whether the connection has brought the head of the answer, which an interim answer (1xx) is not.
+    private var hasHead = false
     private var isPaused = false
     /// Of the addresses that libcurl wanted to connect to.
     private var (accepted, rejected) = (0, 0)
@@ -32,6 +35,7 @@ final class CurlTransfer {
         guard let easy = curl_easy_init() else { throw HTTPClientError(.other, "libcurl has no memory") }
         self.transfer = transfer
         self.easy = easy
+        hasAuthorities = configuration.authorities != nil
         lastByte = now
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -63,7 +67,8 @@ final class CurlTransfer {
         let silence = silenceEnd(now: now)
         let request = transfer.request
         guard let limit = request.answerTimeout else { return (silence, .silence) }
-        if sent == nil, ps_curl_is_sent(easy, curl_off_t(request.body?.count ?? 0)) != 0 { sent = now }
+        let body = curl_off_t(request.body?.count ?? 0)
+        if sent == nil, hasHead || ps_curl_is_sent(easy, body) != 0 { sent = now }
         guard let answer = sent.map({ $0 + limit }), answer < silence else { return (silence, .silence) }
         return (answer, .answer)
     }
@@ -102,7 +107,8 @@ final class CurlTransfer {
         } else {
             let failure = CurlFailure(
                 code: code, detail: String(cString: errorText),
-                connectStatus: ps_curl_connect_status(easy), verifyResult: ps_curl_verify_result(easy))
+                connectStatus: ps_curl_connect_status(easy), verifyResult: ps_curl_verify_result(easy),
+                hasAuthorities: hasAuthorities)
             transfer.finish(.failure(failure.error))
         }
     }
@@ -219,7 +225,9 @@ final class CurlTransfer {
     }
 
     private func receiveHeader(_ bytes: UnsafeRawBufferPointer) {
-        if let head = parser.append(bytes) { transfer.receive(head) }
+        guard let head = parser.append(bytes) else { return }
+        hasHead = true
+        transfer.receive(head)
     }
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {

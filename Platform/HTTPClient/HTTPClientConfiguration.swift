@@ -19,6 +19,29 @@ package struct HTTPClientConfiguration: Sendable {
         case file(String)
         /// The text itself.
         case text(String)
+
+        /// Whether something is PEM and not the path of a file: a mistake that is easily made, with a key that is shown.
+        package static func isText(_ path: String) -> Bool {
+            path.utf8.contains { $0 == 0x0A || $0 == 0x0D } || path.contains(start)
+        }
+
+        /// How a certificate or a key begins.
+        private static let start = "-----BEGIN"
+
+        fileprivate func check() throws(HTTPClientError) {
+            switch self {
+            case .file(let path) where Self.isText(path):
+                throw HTTPClientError(
+                    .badConfiguration, "The text of a certificate or key was given for a file")
+            case .file(let path):
+                guard access(path, R_OK) != 0 else { return }
+                throw HTTPClientError(.unreadableFile, "\(path): \(SystemError.text(of: errno))")
+            case .text(let text):
+                guard !text.contains(Self.start) else { return }
+                throw HTTPClientError(
+                    .badConfiguration, "The text of a certificate or key lacks \(Self.start)")
+            }
+        }
     }
 
     /// What the client shows to servers that ask for a certificate.
@@ -57,10 +80,7 @@ package struct HTTPClientConfiguration: Sendable {
     /// - Throws: `HTTPClientError` with `badConfiguration` or `unreadableFile`.
     package func check() throws(HTTPClientError) {
         if let proxy, !proxy.isEmpty { try CurlTarget.check(proxy: proxy) }
-        for case .file(let path)? in [authorities, identity?.certificate, identity?.key] {
-            guard access(path, R_OK) != 0 else { continue }
-            throw HTTPClientError(.unreadableFile, "\(path): \(SystemError.text(of: errno))")
-        }
+        for pem in [authorities, identity?.certificate, identity?.key] { try pem?.check() }
     }
 }
 

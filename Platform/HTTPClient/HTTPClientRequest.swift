@@ -18,7 +18,7 @@ package struct HTTPClientRequest: Sendable {
     package var idleTimeout: Duration
     /// How long the whole exchange may take; nil for no limit.
     package var totalTimeout: Duration?
-    /// How long it may take from the moment at which the connection has accepted the whole request, or brought the first
+    /// How long it may take from the moment at which the connection has accepted the whole request, or brought the head
     /// of the answer, to the end of the answer; nil for no limit.
     ///
     /// A large body on a slow line has all the time in which it gets on.

@@ -29,11 +29,11 @@ package final class SQLitePool: Sendable {
         }
     }
 
-    private init(
+    /// Opens a database whose log somebody copies who is given.
+    init(
         opening path: String, readers count: Int,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void,
-        onChange: @escaping @Sendable (Set<String>) -> Void,
-        onCheckpointFailure: @escaping @Sendable (SQLiteError) -> Void
+        onChange: @escaping @Sendable (Set<String>) -> Void, checkpointer: WALCheckpointer
     ) async throws {
         let isInMemory = path == ":memory:" || path.isEmpty
         let reads = isInMemory || count == 0 ? nil : SQLiteJobQueue()
@@ -42,7 +42,6 @@ package final class SQLitePool: Sendable {
         self.readers = readers
         let updates = SQLiteTableUpdates(onChange)
         self.updates = updates
-        let checkpointer = WALCheckpointer(onFailure: onCheckpointFailure)
         self.checkpointer = checkpointer
         // The connection that is closed last moves what is in the log into the file, which one that only reads cannot.
         let beforeClose: @Sendable () -> Void = {
@@ -86,19 +85,19 @@ package final class SQLitePool: Sendable {
     ///   - setUp: Runs once on each new connection, on its thread.
     ///   - onChange: Gets the names of the tables that a piece of work on the writer has changed and committed, also if
     ///     the work failed later. Runs on the writer's thread before whoever gave the work goes on; must not block.
-    ///   - onCheckpointFailure: Gets why the write-ahead log could not be copied into the file; until that can be done the
-    ///     log grows. Must not block.
+    ///   - onCheckpointFailure: Gets why the write-ahead log is not copied into the file, or not beside the writer. Must
+    ///     not block.
     /// - Returns: The open pool.
     /// - Throws: What opening or `setUp` throws; nothing stays open then.
     package static func open(
         path: String, readers: Int,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in },
         onChange: @escaping @Sendable (Set<String>) -> Void = { _ in },
-        onCheckpointFailure: @escaping @Sendable (SQLiteError) -> Void = { _ in }
+        onCheckpointFailure: @escaping @Sendable (WALFailure) -> Void = { _ in }
     ) async throws -> SQLitePool {
         try await SQLitePool(
             opening: path, readers: readers, setUp: setUp, onChange: onChange,
-            onCheckpointFailure: onCheckpointFailure)
+            checkpointer: WALCheckpointer(onFailure: onCheckpointFailure))
     }
 
     /// Runs `body` alone on the writing connection; it opens no transaction by itself.
@@ -206,14 +205,15 @@ package final class SQLitePool: Sendable {
 
     /// Lets the write-ahead log begin anew if it is long: for whoever writes much, between two transactions.
     ///
-    /// Others write while this waits for the log to be copied, and then only what they have written meanwhile is left.
+    /// Others write while this waits for the log to be copied, and then only what they have written meanwhile is left. A
+    /// reader that keeps the log is not waited for.
     ///
     /// - Throws: As `write`.
     package func shortenLog() async throws {
         guard checkpointer.isLong else { return }
-        await checkpointer.copyAll()
         let checkpointer = checkpointer
         do {
+            try await checkpointer.copyAll()
             try await write { checkpointer.copyRest(on: $0) }
         } catch {
             checkpointer.leaveRest()

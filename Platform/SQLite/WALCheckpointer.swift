@@ -16,12 +16,17 @@ final class WALCheckpointer: Sendable {
     struct Limits: Sendable {
         /// Behind how many pages that are not in the file; as many as SQLite allows by itself.
         var pages = 1000
-        /// From how many pages in the log on it is to begin anew; 256 MB of pages of the usual size.
+        /// From how many pages in the log on it is to begin anew: 256 MB, if they have the usual size.
         var longLog = 65_536
-        /// How many pages are little enough for the writer.
+        /// How many pages are little enough for the writer: 4 MB, if they have the usual size.
         var rest = 1000
         /// From how many pages in the log on the writer copies all that is left.
         var longestLog: Int { 2 * longLog }
+
+        /// Returns limits of as many bytes for pages of another size than 4 KiB.
+        func scaled(toPagesOf size: Int) -> Limits {
+            Limits(pages: pages, longLog: longLog * 4096 / size, rest: rest * 4096 / size)
+        }
     }
 
     /// How often the log was copied: what tests count instead of time.
@@ -35,33 +40,57 @@ final class WALCheckpointer: Sendable {
         case new
         /// The thread waits, or works if it is said to.
         case started
-        /// There is no thread: the writer copies as it would without one.
+        /// There is no thread: the writer copies once, and behind the next pages a thread is started again.
         case failed
         case closing
         case closed
     }
 
     private struct Waiter {
+        let id: Int
         /// The round of the thread that has to be over.
         let round: Int
-        let continuation: CheckedContinuation<Void, Never>
+        let continuation: CheckedContinuation<Void, any Error>
     }
 
     private struct State {
+        var limits: Limits
         var stage = Stage.new
         var isWanted = false
         var isWorking = false
         /// The pages in the log at the last commit.
         var log = 0
-        /// The pages that were in the log when it was copied last.
+        /// How often the log has begun anew.
+        var beginnings = 0
+        /// How many pages of the log were in the file as well when that was last seen.
         var copied = 0
+        /// The pages that were in the log when somebody last set about copying it; a reader may have kept them there.
+        var tried = 0
         var counts = Counts()
         var waiters: [Waiter] = []
+        /// The id of who came last.
+        var lastWaiter = 0
         /// How many let the log become short, who copy the rest themselves.
         var shortening = 0
 
         /// How many pages are in the log alone, or may be.
         var rest: Int { log - copied }
+
+        /// Notes how long the log is behind a commit.
+        mutating func note(log pages: Int) {
+            if pages < log {
+                beginnings += 1
+                copied = 0
+                tried = 0
+            }
+            log = pages
+        }
+
+        /// Notes how many pages are in the file, unless the log in which they were counted has begun anew.
+        mutating func note(copied pages: Int?, from beginning: Int) {
+            guard let pages, beginning == beginnings else { return }
+            copied = pages
+        }
 
         /// Takes those who wait for a round that is over, or for one that does not come.
         mutating func takeWaiters() -> [Waiter] {
@@ -69,37 +98,50 @@ final class WALCheckpointer: Sendable {
             defer { waiters.removeAll { isOver || $0.round <= counts.byThread } }
             return waiters.filter { isOver || $0.round <= counts.byThread }
         }
+
+        /// Takes one who does not wait any longer; nil if it has gone on.
+        mutating func takeWaiter(_ id: Int) -> Waiter? {
+            waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0) }
+        }
     }
 
     private enum Work { case none, wake, start, copyHere }
 
-    private let state = Monitor(State())
-    private let limits: Limits
+    /// How long the thread, as it begins, waits for another process that holds the file for a moment.
+    private static let busyTimeout = Duration.seconds(5)
+
+    private let state: Monitor<State>
     private let beforeEach: @Sendable () -> Void
-    private let onFailure: @Sendable (SQLiteError) -> Void
+    private let onFailure: @Sendable (WALFailure) -> Void
 
     /// Makes one that has no thread yet.
     ///
     /// - Parameters:
-    ///   - limits: When the log is copied.
+    ///   - limits: When the log is copied, for pages of 4 KiB.
     ///   - beforeEach: Runs on the thread before it copies; may block.
     ///   - onFailure: Gets why the log could not be copied, which is tried again behind the next pages; must not block.
     init(
         limits: Limits = Limits(), beforeEach: @escaping @Sendable () -> Void = {},
-        onFailure: @escaping @Sendable (SQLiteError) -> Void
+        onFailure: @escaping @Sendable (WALFailure) -> Void
     ) {
-        self.limits = limits
+        state = Monitor(State(limits: limits))
         self.beforeEach = beforeEach
         self.onFailure = onFailure
     }
 
     var counts: Counts { state.change(waking: .nobody) { $0.counts } }
 
+    /// Whether somebody waits for the thread to end.
+    var isClosing: Bool { state.change(waking: .nobody) { $0.stage == .closing } }
+
     /// Whether the thread copies.
     var isWorking: Bool { state.change(waking: .nobody) { $0.isWorking } }
 
     /// How many wait for the thread.
     var waiting: Int { state.change(waking: .nobody) { $0.waiters.count } }
+
+    /// How many let the log become short, those that wait for it included.
+    var shortening: Int { state.change(waking: .nobody) { $0.shortening } }
 
     /// Takes the work over from the commits of a connection, unless somebody has set how often they do it.
     ///
@@ -109,6 +151,8 @@ final class WALCheckpointer: Sendable {
         let mode = try connection.one("PRAGMA journal_mode") { $0.string(0) }
         let interval = try connection.one("PRAGMA wal_autocheckpoint") { $0.int64(0) }
         guard mode == "wal", interval == 1000 else { return }
+        let pageSize = try connection.one("PRAGMA page_size") { Int($0.int64(0)) } ?? 4096
+        state.change(waking: .nobody) { $0.limits = $0.limits.scaled(toPagesOf: pageSize) }
         // Safe because whoever ends this keeps it until then, and nothing is committed afterwards.
         sqlite3_wal_hook(
             connection.pointer,
@@ -125,20 +169,42 @@ final class WALCheckpointer: Sendable {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Whether the log is so long that it should begin anew.
-    var isLong: Bool { state.change(waking: .nobody) { $0.stage == .started && $0.log >= limits.longLog } }
+    /// Whether the log is so long that it should begin anew, and no reader has kept much of it the last time.
+    var isLong: Bool {
+        state.change(waking: .nobody) { state in
+            state.stage == .started && state.log >= state.limits.longLog
+                && (state.isWorking || state.tried - state.copied <= state.limits.rest)
+        }
+    }
 
-    /// Waits until the thread has copied all that is in the log now; ``copyRest(on:)`` or ``leaveRest()`` has to follow.
-    func copyAll() async {
-        state.change(waking: .nobody) { $0.shortening += 1 }
-        await withCheckedContinuation { continuation in
-            let isOver = state.change(waking: .everybody) { state in
-                guard state.stage == .started else { return true }
-                state.isWanted = true
-                state.waiters.append(Waiter(round: state.counts.byThread + 1, continuation: continuation))
-                return false
+    /// Waits until the thread has copied all that is in the log now.
+    ///
+    /// ``copyRest(on:)`` or ``leaveRest()`` has to follow, that one also if this throws.
+    ///
+    /// - Throws: `CancellationError` at once when the task is cancelled; the thread goes on.
+    func copyAll() async throws {
+        let id = state.change(waking: .nobody) { state in
+            state.shortening += 1
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                let end: Result<Void, any Error>? = state.change(waking: .everybody) { state in
+                    // Whoever is cancelled from here on is found among those who wait.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    guard state.stage == .started else { return .success(()) }
+                    state.isWanted = true
+                    state.waiters.append(
+                        Waiter(id: id, round: state.counts.byThread + 1, continuation: continuation))
+                    return nil
+                }
+                if let end { continuation.resume(with: end) }
             }
-            if isOver { continuation.resume() }
+        } onCancel: {
+            let waiter = state.change(waking: .nobody) { $0.takeWaiter(id) }
+            waiter?.continuation.resume(throwing: CancellationError())
         }
     }
 
@@ -148,13 +214,13 @@ final class WALCheckpointer: Sendable {
     func copyRest(on connection: SQLiteConnection) {
         let isLittle = state.change(waking: .nobody) { state in
             state.shortening -= 1
-            guard state.stage == .started, !state.isWorking, state.log >= limits.longLog, state.rest > 0,
-                state.rest <= limits.rest
+            guard state.stage == .started, !state.isWorking, state.log >= state.limits.longLog,
+                state.rest > 0, state.rest <= state.limits.rest
             else { return false }
             begin(&state)
             return true
         }
-        if isLittle { copy(on: connection.pointer) }
+        if isLittle { copyHere(on: connection.pointer) }
     }
 
     /// Leaves the rest to the commits of others, where ``copyRest(on:)`` cannot follow.
@@ -179,43 +245,48 @@ final class WALCheckpointer: Sendable {
         case .none: break
         case .wake: state.change(waking: .everybody) { $0.isWanted = true }
         case .start: start(at: sqlite3_db_filename(connection, "main").map { String(cString: $0) } ?? "")
-        case .copyHere: copy(on: connection)
+        case .copyHere: copyHere(on: connection)
         }
     }
 
     private func work(_ state: inout State, _ pages: Int) -> Work {
-        // It has begun anew.
-        if pages < state.log { state.copied = 0 }
-        state.log = pages
+        state.note(log: pages)
+        // Where a reader keeps the log, each commit would try in vain.
+        let isDue = pages - state.tried >= state.limits.pages
         switch state.stage {
         case .closing, .closed: return .none
         case .new:
-            guard state.rest >= limits.pages else { return .none }
+            guard isDue else { return .none }
             state.stage = .started
             state.isWanted = true
             return .start
         case .failed:
-            guard state.rest >= limits.pages else { return .none }
+            guard isDue else { return .none }
+            state.stage = .new
         case .started:
-            if pages < limits.longLog {
-                return state.rest >= limits.pages && !state.isWanted ? .wake : .none
-            }
+            if pages < state.limits.longLog { return isDue && !state.isWanted ? .wake : .none }
             // Two at once are one too many, and between two rounds of the thread a commit may see that little is left.
             guard !state.isWorking else { return .none }
-            let isLittle = state.rest <= limits.rest && state.shortening == 0
-            guard isLittle || pages >= limits.longestLog else {
-                return state.rest >= limits.pages && !state.isWanted ? .wake : .none
+            let isLittle = state.rest <= state.limits.rest && state.shortening == 0
+            guard isLittle || isDue && pages >= state.limits.longestLog else {
+                return isDue && !state.isWanted ? .wake : .none
             }
         }
         begin(&state)
         return .copyHere
     }
 
-    /// Notes that the writer copies all that is in the log.
+    /// Notes that the writer sets about copying all that is in the log.
     private func begin(_ state: inout State) {
         state.isWanted = !state.waiters.isEmpty
-        state.copied = state.log
+        state.tried = state.log
         state.counts.byWriter += 1
+    }
+
+    /// Copies on the thread of the writer, which alone has a log begin anew.
+    private func copyHere(on connection: OpaquePointer) {
+        let copied = copy(on: connection)
+        state.change(waking: .nobody) { $0.note(copied: copied, from: $0.beginnings) }
     }
 
     private func start(at path: String) {
@@ -230,12 +301,14 @@ final class WALCheckpointer: Sendable {
         do {
             // Not made anew if it has been taken away meanwhile.
             let connection = try SQLiteConnection(path: path, flags: .readWrite)
+            connection.setBusyTimeout(Self.busyTimeout)
             // Before it has read something a connection does not know of the log, and copies nothing.
             try connection.run("PRAGMA schema_version")
-            while isWantedAgain() {
+            while let beginning = nextRound() {
                 beforeEach()
-                copy(on: connection.pointer)
+                let copied = copy(on: connection.pointer)
                 let waiters = state.change(waking: .nobody) { state in
+                    state.note(copied: copied, from: beginning)
                     state.isWorking = false
                     return state.takeWaiters()
                 }
@@ -248,35 +321,41 @@ final class WALCheckpointer: Sendable {
         }
     }
 
-    /// Blocks until there is something to be copied; false once this is to end.
-    private func isWantedAgain() -> Bool {
-        state.wait { state in
-            if state.stage == .closing { return false }
+    /// Blocks until there is something to be copied; returns how often the log had begun anew, nil once this is to end.
+    private func nextRound() -> Int? {
+        state.wait { state -> Int?? in
+            if state.stage == .closing { return .some(nil) }
             guard state.isWanted else { return nil }
             state.isWanted = false
             state.isWorking = true
-            state.copied = state.log
+            state.tried = state.log
             state.counts.byThread += 1
-            return true
+            return .some(state.beginnings)
         }
     }
 
-    /// Leaves the work to the writer.
+    /// Leaves the work to the writer for now.
     private func fail(_ error: SQLiteError) {
         let waiters = state.change(waking: .everybody) { state in
             state.stage = state.stage == .closing ? .closed : .failed
-            state.copied = 0
+            state.tried = 0
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.continuation.resume() }
-        onFailure(error)
+        onFailure(WALFailure(error: error, isCopiedByWriter: true))
     }
 
     /// Copies what no reader still needs elsewhere, without waiting for anybody.
-    private func copy(on connection: OpaquePointer) {
-        let result = sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    ///
+    /// - Returns: How many pages of the log are in the file then; nil if that is not known.
+    private func copy(on connection: OpaquePointer) -> Int? {
+        var copied: Int32 = -1
+        let result = sqlite3_wal_checkpoint_v2(
+            connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, &copied)
         // Another process may be at it.
-        guard result != SQLITE_OK, result & 0xff != SQLITE_BUSY else { return }
-        onFailure(SQLiteError.last(connection, result: result))
+        if result != SQLITE_OK, result & 0xff != SQLITE_BUSY {
+            onFailure(WALFailure(error: .last(connection, result: result), isCopiedByWriter: false))
+        }
+        return copied < 0 ? nil : Int(copied)
     }
 }

@@ -1,8 +1,7 @@
+import PowerSyncBackend
 import PowerSyncHTTPServer
 import PowerSyncPostgres
 import Testing
-
-@testable import PowerSyncBackend
 
 struct BackendConfigurationTests {
     private let minimum = [

@@ -52,9 +52,8 @@ struct GeneratedValuesTests {
         func numbers(_ count: Int) -> String {
             Array(repeating: "1e399", count: count).joined(separator: ",")
         }
-        // As long as a body may be in `make nightly`; what would be printed is too long for Postgres either way.
-        let isLong = TestOptions.number("POWERSYNC_BACKEND_VALUES", standard: 2_000) >= 100_000
-        let all = (isLong ? 16 << 20 : 2 << 20) / 6 - 100
+        // As many as a body may hold in `make nightly`; what would be printed is too long for Postgres either way.
+        let all = generatedValues >= 100_000 ? UploadLimits().values - 100 : (2 << 20) / 6
         let cases: [(String, String)] = [
             ("{\"doc\":[\(numbers(all))]}", "TOO_LARGE"), ("{\"amounts\":[\(numbers(all))]}", "TOO_LARGE"),
             ("{\"amounts\":\"{\(numbers(all))}\"}", "TOO_LARGE"),
@@ -135,7 +134,12 @@ struct GeneratedValuesTests {
             let uri = try await server.createDatabase("values", poller: poller)
             try await TestBackend.with(
                 schema: ValueGenerator.schema, uri: uri, map: ValueGenerator.map,
-                { $0.continuesAfterFatalError = true }
+                {
+                    $0.continuesAfterFatalError = true
+                    // Each value may be one that is rejected.
+                    $0.letters.rows = generatedValues + Self.perRequest
+                    $0.letters.bytes = 1 << 50
+                }
             ) { backend in
                 let reader = try await Reader(uri, poller)
                 try await body(backend, reader)

@@ -50,6 +50,12 @@ struct CurlFailureTests {
         #expect(error.message == detail || detail.isEmpty && !error.message.isEmpty)
     }
 
+    @Test(arguments: [true, false])
+    func authoritiesThatCannotBeReadAreToBlameIfTheyWereGiven(_ areGiven: Bool) {
+        let failure = CurlFailure(code: CURLE_SSL_CACERT_BADFILE, hasAuthorities: areGiven)
+        #expect(failure.error.code == (areGiven ? .badConfiguration : .tls))
+    }
+
     @Test(arguments: [0: false, 1: false, 10: false, 2: true, 18: true, 19: true, 20: true, 21: true])
     func anUnknownAuthorityIsToldApart(_ finding: Int, _ isUnknown: Bool) {
         let failure = CurlFailure(code: CURLE_PEER_FAILED_VERIFICATION, verifyResult: finding)

@@ -28,6 +28,22 @@ struct HTTPClientConfigurationTests {
         }
     }
 
+    @Test(arguments: ["", "no PEM"]) func aTextThatIsNoneIsSaidSo(_ text: String) throws {
+        #expect(try failure { $0.authorities = .text(text) }.code == .badConfiguration)
+        let own = HTTPClientConfiguration.PEM.file("/dev/null")
+        let error = try failure { $0.identity = .init(certificate: own, key: .text("\(text)secret")) }
+        #expect(error.code == .badConfiguration)
+        #expect(!"\(error)".contains("secret"))
+    }
+
+    @Test func aTextThatIsGivenForAFileIsNotShown() throws {
+        for text in ["-----BEGIN PRIVATE KEY----- secret", "secret\n"] {
+            let error = try failure { $0.identity = .init(certificate: .file("/dev/null"), key: .file(text)) }
+            #expect(error.code == .badConfiguration)
+            #expect(!"\(error)".contains("secret"))
+        }
+    }
+
     @Test(arguments: [
         "proxy.example.com", "proxy.example.com:3128", "ftp://user:secret@proxy.example.com", "http://",
         "http://user:secret@proxy.example.com:1:1", "socks4://proxy.example.com",

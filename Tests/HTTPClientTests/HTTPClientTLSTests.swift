@@ -69,9 +69,11 @@ struct HTTPClientTLSTests {
         #expect(error.code == .untrustedAuthority)
     }
 
-    @Test func aTextThatIsNoCertificateTrustsNobody() async throws {
+    @Test func whatIsNoCertificateTrustsNobody() async throws {
         let server = try await TLSServer(for: "IP:127.0.0.1")
-        #expect(try await failure(server.url, Self.trusting(.text("no PEM"))).code == .tls)
+        for pem in [HTTPClientConfiguration.PEM.text("-----BEGIN CERTIFICATE-----"), .file("/dev/null")] {
+            #expect(try await failure(server.url, Self.trusting(pem)).code == .badConfiguration)
+        }
     }
 
     @Test func aTrustedCertificateForAnotherNameIsRefused() async throws {

@@ -342,6 +342,37 @@ struct SQLitePoolTests {
         #expect(try again.one("SELECT count(*) FROM t") { $0.int64(0) } == 1)
     }
 
+    /// Disconnecting and closing wait for whoever stores.
+    @Test func whoeverWaitsForAShortLogIsCancelledAtOnce() async throws {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let other = try TemporaryDatabase()
+        let checkpointer = WALCheckpointer(
+            limits: WALCheckpointer.Limits(pages: 10, longLog: 100), beforeEach: { gate.wait() },
+            onFailure: { _ in })
+        let long = try await SQLitePool(
+            opening: other.path, readers: 1,
+            setUp: { connection, isWriter in
+                if isWriter { try connection.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(a)") }
+            }, onChange: { _ in }, checkpointer: checkpointer)
+        try await long.write { try $0.run("INSERT INTO t VALUES (zeroblob(1000000))") }
+        #expect(checkpointer.isLong)
+        let waiting = Task { try await long.shortenLog() }
+        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
+        #expect(checkpointer.shortening == 1)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: waiting) }
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await long.shortenLog()
+        }
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: late) }
+        #expect(checkpointer.waiting == 0 && checkpointer.shortening == 0)
+        gate.open()
+        await long.close()
+        await pool.close()
+    }
+
     @Test(.enabled(if: Processes.areOpenFilesKnown), arguments: [0, 1, 2])
     func aFailingSetUpLeavesNothingOpen(_ failing: Int) async throws {
         struct Broken: Error {}

@@ -8,7 +8,7 @@ import Testing
 @Suite(.patient()) struct WALCheckpointerTests {
     private let database: TemporaryDatabase
     private let writer: SQLiteConnection
-    private let failures = Lock<[SQLiteError]>([])
+    private let failures = Lock<[WALFailure]>([])
 
     init() throws {
         database = try TemporaryDatabase()
@@ -37,7 +37,7 @@ import Testing
         let failures = failures
         let checkpointer = WALCheckpointer(
             limits: limits, beforeEach: beforeEach,
-            onFailure: { error in failures.withLock { $0.append(error) } })
+            onFailure: { failure in failures.withLock { $0.append(failure) } })
         try checkpointer.relieve(writer)
         return checkpointer
     }
@@ -85,29 +85,67 @@ import Testing
     }
 
     @Test func theWriterCopiesAllOfTheLongestLog() async throws {
-        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 0)
+        let checkpointer = try await checkpointer(
+            behindAReader: WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5))
+        try commit(pages: 1)
+        #expect(checkpointer.counts.byWriter == 0, "it is not the longest yet")
+        try commit(pages: 50)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1, byWriter: 1))
+        #expect(try log().copied == log().pages)
+        #expect(try log().pages > 200)
+        try commit(pages: 1)
+        #expect(try log().pages < 20)
+        checkpointer.end()
+        writer.close()
+    }
+
+    /// What was only tried to be copied is not little.
+    @Test func theWriterDoesNotCopyWhatAReaderHasKept() async throws {
+        let checkpointer = try await checkpointer(
+            behindAReader: WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5))
+        try commit(pages: 1)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1))
+        #expect(try log().copied < 20)
+        // That is for the thread, behind the next pages.
+        try commit(pages: 10)
+        try await wait(for: "the log to be copied") { try log().copied == log().pages }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        checkpointer.end()
+        writer.close()
+    }
+
+    /// The thread has once tried to copy more than 150 pages, which a reader has kept that is gone.
+    private func checkpointer(behindAReader limits: WALCheckpointer.Limits) async throws -> WALCheckpointer {
         let checkpointer = try checkpointer(limits)
         try commit(pages: 5)
-        // Because of it the log does not begin anew.
         let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
         try reader.execute("BEGIN; SELECT count(*) FROM t")
         try commit(pages: 150)
         try await wait(for: "the thread to be done") {
             checkpointer.counts.byThread == 1 && !checkpointer.isWorking
         }
-        try commit(pages: 1)
-        #expect(checkpointer.counts.byWriter == 0, "it is not the longest yet")
-        try commit(pages: 50)
-        try await wait(for: "the writer to copy") {
-            try commit(pages: 1)
-            return checkpointer.counts.byWriter > 0
-        }
         try reader.execute("COMMIT")
         reader.close()
-        try await wait(for: "the log to begin anew") {
-            try commit(pages: 1)
-            return try log().pages < 100
+        return checkpointer
+    }
+
+    @Test func aLogThatAReaderKeepsWakesNobodyAtEachCommit() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 100, longLog: 1_000, rest: 5))
+        try commit(pages: 5)
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        try commit(pages: 150)
+        try await wait(for: "the thread to be done") {
+            checkpointer.counts.byThread == 1 && !checkpointer.isWorking
         }
+        for _ in 0..<10 { try commit(pages: 1) }
+        try commit(pages: 100)
+        try await wait(for: "the thread to be done again") {
+            checkpointer.counts.byThread > 1 && !checkpointer.isWorking
+        }
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        try reader.execute("COMMIT")
+        reader.close()
         checkpointer.end()
         writer.close()
     }
@@ -124,7 +162,7 @@ import Testing
         #expect(checkpointer.isLong)
         async let copied: Void = checkpointer.copyAll()
         gate.open()
-        await copied
+        try await copied
         #expect(
             checkpointer.counts == WALCheckpointer.Counts(byThread: 2),
             "the first round began before it was asked")
@@ -136,63 +174,77 @@ import Testing
         #expect(!checkpointer.isLong)
         checkpointer.end()
         // Nobody waits for a thread that is gone.
-        await checkpointer.copyAll()
+        try await checkpointer.copyAll()
         checkpointer.leaveRest()
         writer.close()
     }
 
-    @Test func whatOthersWroteMeanwhileIsCopiedByTheWriter() async throws {
-        let (first, second) = (BlockingGate(), BlockingGate())
-        defer {
-            first.open()
-            second.open()
-        }
-        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
-        let checkpointer = try checkpointer(
-            limits, beforeEach: { if first.arrivals == 0 { first.wait() } else { second.wait() } })
+    @Test func aReaderThatKeepsALongLogIsNotWaitedFor() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 5))
         try commit(pages: 5)
-        // Because of it the log does not begin anew.
         let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
         try reader.execute("BEGIN; SELECT count(*) FROM t")
         try commit(pages: 150)
-        try await wait(for: "the thread to be at work") { first.arrivals == 1 }
-        async let copied: Void = checkpointer.copyAll()
-        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
-        first.open()
-        try await wait(for: "the second round") { second.arrivals == 1 }
-        try commit(pages: 20)
+        try await wait(for: "the thread to be done") {
+            checkpointer.counts.byThread == 1 && !checkpointer.isWorking
+        }
+        #expect(!checkpointer.isLong)
         try reader.execute("COMMIT")
-        second.open()
-        await copied
-        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        reader.close()
+        try commit(pages: 10)
+        try await wait(for: "the thread to be done again") {
+            checkpointer.counts.byThread == 2 && !checkpointer.isWorking
+        }
+        #expect(checkpointer.isLong)
+        checkpointer.end()
+        writer.close()
+    }
+
+    @Test func whatOthersWroteMeanwhileIsCopiedByTheWriter() async throws {
+        let (checkpointer, reader) = try await shortening()
+        try commit(pages: 1)
+        try reader.execute("COMMIT")
+        reader.close()
         checkpointer.copyRest(on: writer)
         #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2, byWriter: 1))
         #expect(try log().copied == log().pages)
-        reader.close()
+        try commit(pages: 1)
+        #expect(try log().pages < 20)
         checkpointer.end()
         writer.close()
     }
 
     /// They would wait for the disk, and whoever shortens the log does so anyway.
     @Test func whileALogIsShortenedCommitsOfOthersCopyNothing() async throws {
-        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
-        let checkpointer = try checkpointer(limits)
-        try commit(pages: 5)
-        // Because of it the log does not begin anew.
-        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
-        try reader.execute("BEGIN; SELECT count(*) FROM t")
-        try commit(pages: 150)
-        await checkpointer.copyAll()
+        let (checkpointer, reader) = try await shortening()
         try commit(pages: 1)
         #expect(checkpointer.counts.byWriter == 0)
-        checkpointer.copyRest(on: writer)
-        #expect(checkpointer.counts.byWriter == 1)
+        checkpointer.leaveRest()
         try commit(pages: 1)
-        #expect(checkpointer.counts.byWriter == 2)
+        #expect(checkpointer.counts.byWriter == 1)
         try reader.execute("COMMIT")
         reader.close()
         checkpointer.end()
         writer.close()
+    }
+
+    /// The thread has copied all of a long log for whoever shortens it; because of the reader it does not begin anew.
+    private func shortening() async throws -> (checkpointer: WALCheckpointer, reader: SQLiteConnection) {
+        let gate = BlockingGate()
+        defer { gate.open() }
+        let limits = WALCheckpointer.Limits(pages: 10, longLog: 100, rest: 50)
+        let checkpointer = try checkpointer(limits, beforeEach: { gate.wait() })
+        try commit(pages: 150)
+        let reader = try SQLiteConnection(path: database.path, flags: .readOnly)
+        try reader.execute("BEGIN; SELECT count(*) FROM t")
+        try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
+        async let copied: Void = checkpointer.copyAll()
+        try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
+        gate.open()
+        try await copied
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 2))
+        #expect(try log().copied == log().pages)
+        return (checkpointer, reader)
     }
 
     @Test func endingFreesWhoeverWaits() async throws {
@@ -201,10 +253,10 @@ import Testing
             WALCheckpointer.Limits(pages: 10, longLog: 100), beforeEach: { gate.wait() })
         try commit(pages: 150)
         try await wait(for: "the thread to be at work") { gate.arrivals == 1 }
-        let waiting = Task { await checkpointer.copyAll() }
+        let waiting = Task { try await checkpointer.copyAll() }
         try await wait(for: "somebody to wait") { checkpointer.waiting == 1 }
         try DetachedThread.start { checkpointer.end() }
-        await waiting.value
+        try await wait(forEndOf: waiting)
         checkpointer.leaveRest()
         gate.open()
         checkpointer.end()
@@ -236,11 +288,30 @@ import Testing
         try FileManager.default.removeItem(atPath: database.path)
         try commit(pages: 20)
         try await wait(for: "the thread to fail") { failures.withLock { !$0.isEmpty } }
-        #expect(failures.withLock { $0.map(\.code) } == [.cannotOpen])
+        #expect(failures.withLock { $0.map(\.error.code) } == [.cannotOpen])
+        #expect(failures.withLock { $0.map(\.isCopiedByWriter) } == [true])
         try commit(pages: 20)
         #expect(checkpointer.counts == WALCheckpointer.Counts(byWriter: 1))
         #expect(try log().copied == log().pages)
         #expect(!FileManager.default.fileExists(atPath: database.path), "no new file in its place")
+        checkpointer.end()
+        writer.close()
+    }
+
+    @Test func aThreadThatCouldNotBeginIsTriedAgain() async throws {
+        let checkpointer = try checkpointer(WALCheckpointer.Limits(pages: 10))
+        let aside = database.path + "-aside"
+        try FileManager.default.moveItem(atPath: database.path, toPath: aside)
+        try commit(pages: 20)
+        try await wait(for: "the thread to fail") { failures.withLock { !$0.isEmpty } }
+        try FileManager.default.moveItem(atPath: aside, toPath: database.path)
+        try commit(pages: 1)
+        #expect(checkpointer.counts == WALCheckpointer.Counts(byWriter: 1))
+        #expect(try log().copied == log().pages)
+        try commit(pages: 10)
+        try await wait(for: "the thread to copy") { checkpointer.counts.byThread == 1 }
+        #expect(checkpointer.counts.byWriter == 1)
+        #expect(failures.withLock { $0.count } == 1)
         checkpointer.end()
         writer.close()
     }
@@ -256,6 +327,7 @@ import Testing
             checkpointer.end()
             ended.withLock { $0 = true }
         }
+        try await wait(for: "somebody to wait for the end") { checkpointer.isClosing }
         #expect(!ended.withLock { $0 })
         gate.open()
         try await wait(for: "the end") { ended.withLock { $0 } }
@@ -263,6 +335,23 @@ import Testing
         try commit(pages: 20)
         #expect(checkpointer.counts == WALCheckpointer.Counts(byThread: 1))
         writer.close()
+    }
+
+    /// Sixteen times as many bytes are a sixteenth of the pages.
+    @Test func theLimitsAreBytesWhateverThePagesHave() throws {
+        writer.close()
+        let other = try TemporaryDatabase()
+        let wide = try SQLiteConnection(path: other.path)
+        try wide.execute("PRAGMA page_size = 65536; PRAGMA journal_mode = WAL; CREATE TABLE t(a)")
+        let checkpointer = WALCheckpointer(
+            limits: WALCheckpointer.Limits(pages: 5, longLog: 160), onFailure: { _ in })
+        try checkpointer.relieve(wide)
+        try wide.run("INSERT INTO t VALUES (zeroblob(100000))")
+        #expect(!checkpointer.isLong)
+        try wide.run("INSERT INTO t VALUES (zeroblob(1000000))")
+        #expect(checkpointer.isLong)
+        checkpointer.end()
+        wide.close()
     }
 
     @Test func whoSetHowOftenTheLogIsCopiedIsObeyed() async throws {

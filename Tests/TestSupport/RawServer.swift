@@ -135,7 +135,8 @@ package final class RawConnection: Sendable {
     /// - Parameters:
     ///   - port: Where the server listens; if nobody does, the peer sees the end.
     ///   - first: What the server gets before all that the peer sends from now on.
-    package func relay(to port: Int, sending first: [UInt8] = []) {
+    ///   - willPass: Gets how many bytes the peer has sent before they are passed on; may block.
+    package func relay(to port: Int, sending first: [UInt8] = [], willPass: (Int) -> Void = { _ in }) {
         guard let other = (try? TCPSocket.connect(port: port)).map(RawConnection.init(descriptor:)) else {
             return
         }
@@ -147,7 +148,10 @@ package final class RawConnection: Sendable {
             isAnswered.signal()
         }
         guard (try? DetachedThread.start(pass)) != nil else { return other.end() }
-        while let bytes = receive() { other.send(bytes) }
+        while let bytes = receive() {
+            willPass(bytes.count)
+            other.send(bytes)
+        }
         other.finishSending()
         isAnswered.wait()
         other.end()

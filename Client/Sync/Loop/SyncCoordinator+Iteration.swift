@@ -21,7 +21,9 @@ extension SyncCoordinator {
         }
         if case .closed(let reason) = end {
             if reason.reconnectsAtOnce {
-                isReplacing = status.current.connected
+                // Nobody knows how long the app takes to give others.
+                let areCredentialsCached = await credentials.areCached
+                isReplacing = status.current.connected && areCredentialsCached
                 return end
             }
             if case .checksumMismatch(let message) = reason, retry.mismatched() {

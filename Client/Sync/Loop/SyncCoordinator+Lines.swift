@@ -74,7 +74,8 @@ extension SyncCoordinator {
     /// Returns a status as the app sees it.
     ///
     /// A stream that is opened in the place of another one shows as that one did (client-core 6.9, `hide_disconnect`):
-    /// an app with a new token, or with one more subscription, is not offline.
+    /// an app with a new token, or with one more subscription, is not offline. One that has to give credentials first
+    /// may be.
     private func visible(_ status: SyncIterationStatus) -> SyncIterationStatus {
         guard isReplacing, status.connecting else { return status }
         var visible = status

@@ -82,15 +82,15 @@ static inline long ps_curl_verify_result(CURL *easy) {
     return server > 1 ? server : proxy;
 }
 
-/* Whether the connection has accepted all of a request whose body has so many bytes, or brought the first of the answer. */
+/* Whether the connection has accepted all of a request whose body has so many bytes.
+ *
+ * The sizes of heads say nothing of it: those of CONNECT and of the answer to it count among them. */
 static inline int ps_curl_is_sent(CURL *easy, curl_off_t body) {
-    curl_off_t sent = 0, received = 0;
-    long request_head = 0, answer_head = 0;
-    curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_head);
+    curl_off_t begun = 0, sent = 0;
+    /* Behind the tunnel and the handshake, with the head of the request. */
+    curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
     curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-    curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &answer_head);
-    curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
-    return (request_head > 0 && sent >= body) || answer_head > 0 || received > 0;
+    return begun > 0 && sent >= body;
 }
 
 /* Returns the next finished transfer, NULL if there is none. */

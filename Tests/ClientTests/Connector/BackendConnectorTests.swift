@@ -271,6 +271,8 @@ import Testing
         #expect(rig.clock.waiting == [.milliseconds(1_500)])
         rig.clock.advance(by: .milliseconds(1_500))
         try await wait(forEndOf: next)
+        #expect(try await rig.queued() == 1)
+        try await rig.upload()
         #expect(try await rig.queued() == 0)
     }
 
@@ -347,7 +349,7 @@ import Testing
         let rig = try BackendRig(
             ScriptedBackend { number, _ in
                 number > 1
-                    ? .results(Self.undecided, Self.notAttempted)
+                    ? .results(Self.undecided)
                     : .results(Self.success, Self.undecided, Self.notAttempted)
             })
         try await rig.queue(3)
@@ -363,9 +365,26 @@ import Testing
             #expect(rig.backend.uploads.count == attempt)
         }
         #expect(
-            rig.verdicts.map(\.outcome) == [
-                .accepted, .needsDecision, .notAttempted, .needsDecision, .notAttempted,
-            ])
+            rig.verdicts.map(\.outcome) == [.accepted, .needsDecision, .notAttempted, .needsDecision])
+    }
+
+    @Test(arguments: [true, false])
+    func aTransactionThatStaysGoesAloneUntilItIsDone(_ isUndecided: Bool) async throws {
+        let isTaken = Lock(false)
+        let first = isUndecided ? Self.undecided : #"{"status":"retryable_error"}"#
+        let rig = try BackendRig(
+            ScriptedBackend { _, request in
+                if isTaken.withLock({ $0 }) { return .accepting(request) }
+                let others = request.transactions.dropFirst().map { _ in Self.notAttempted }
+                return .json("{\"results\":[\(([first] + others).joined(separator: ","))]}")
+            })
+        try await rig.queue(60)
+        for _ in 0..<3 { #expect(await rig.failure() != nil) }
+        #expect(try rig.backend.bodies().map(\.transactions.count) == [50, 1, 1])
+        isTaken.withLock { $0 = true }
+        for _ in 0..<2 { try await rig.upload() }
+        #expect(try rig.backend.bodies().map(\.transactions.count) == [50, 1, 1, 1, 50])
+        #expect(try await rig.queued() == 9)
     }
 
     @Test func theAppCanDiscardWhatItMustDecide() async throws {
@@ -392,7 +411,9 @@ import Testing
     @Test func theAppCanKeepWhatItMustDecideAndIsAskedAgain() async throws {
         let asked = Lock(0)
         let rig = try BackendRig(
-            ScriptedBackend { _, _ in .results(Self.undecided, Self.success) },
+            ScriptedBackend { number, _ in
+                number > 1 ? .results(Self.undecided) : .results(Self.undecided, Self.success)
+            },
             decide: { _, _ in
                 try asked.withLock { asked in
                     asked += 1

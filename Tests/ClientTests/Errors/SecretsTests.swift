@@ -65,8 +65,11 @@ import Testing
 
     @Test(arguments: [
         ("https://a.example/base", "https://a.example/base"),
-        ("https://user:secret@a.example/base?x=y@z", "https://a.example/base?x=y@z"),
+        ("https://user:secret@a.example/base?x=y", "https://a.example/base?x=y"),
         ("https://user:se@cret@a.example", "https://a.example"), ("no address", "no address"),
+        ("https://user:sec/ret@a.example/base", "https://a.example/base"),
+        ("https://user:se?c#ret@a.example", "https://a.example"), ("user:secret@a.example", "a.example"),
+        ("https://user:secret@\u{301}a.example", "https://\u{301}a.example"),
     ])
     func anAddressIsShownWithoutItsPassword(_ address: String, _ shown: String) {
         #expect(ShownText.address(address) == shown)

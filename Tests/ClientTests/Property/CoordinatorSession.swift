@@ -168,7 +168,8 @@ final class CoordinatorSession {
             try require(starts == 1 && isActive, "no iteration began")
             try beginIteration()
         case .restarts:
-            try require(isActive && starts == 0, "no iteration began again")
+            let isShownAnew = before.connected && !hasCredentials
+            try require(isActive && starts == (isShownAnew ? 1 : 0), "no iteration began again")
             try restart(from: before)
         case .ends, .mayEnd:
             try require(starts == 0, "an iteration began at once")
@@ -177,14 +178,19 @@ final class CoordinatorSession {
         }
     }
 
-    /// Takes over that a stream is opened in the place of another one, as which it shows until then (client-core 6.9).
+    /// Takes over that a stream is opened in the place of another one, as which it shows until then (client-core 6.9),
+    /// unless the app has to give credentials first.
     private func restart(from before: SyncStatusSnapshot) throws {
         meet(.reconnectedAtOnce)
-        let isShownAsBefore = shown.last.connected == before.connected
-        try require(isShownAsBefore, "a new stream shows otherwise than the one before")
+        let isConnected = before.connected && hasCredentials
+        try require(
+            shown.last.connected == isConnected, "a new stream shows otherwise than the one before")
         try beginIteration()
-        isReplacing = before.connected
+        isReplacing = isConnected
     }
+
+    /// Whether the service has not refused the last token that the app has got.
+    private var hasCredentials: Bool { !refusedTokens.contains("Token token-\(tokens)") }
 
     /// Forgets the iteration; which of the lines that waited were stored shows what is stored.
     private func endIteration() throws {

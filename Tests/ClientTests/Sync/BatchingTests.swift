@@ -1,8 +1,10 @@
 import PowerSync
-import PowerSyncSQLite
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
+
+@testable import PowerSyncSQLite
 
 /// When lines that wait are stored while a stream is open, and how many at once (SPEC.md, "Batches").
 @Suite(.patient()) struct BatchingTests {
@@ -176,6 +178,35 @@ import Testing
             // Not behind all lines that had been read.
             #expect(try await seen.value == [1])
             try await wait(for: "the complete checkpoint") { await !rig.status.priorities.isEmpty }
+        }
+    }
+
+    @Test func storingWaitsForALongLogToBeCopiedWhileTheAppWrites() async throws {
+        let (folder, never, gate) = (try TemporaryDirectory(), AsyncFlag(), BlockingGate())
+        defer { gate.open() }
+        let checkpointer = WALCheckpointer(
+            limits: WALCheckpointer.Limits(pages: 10, longLog: 1_000), beforeEach: { gate.wait() },
+            onFailure: { _ in })
+        let rig = try await SyncRig(
+            options: { $0.tuning.batchBytes = 1 }, path: folder.file(), checkpointer: checkpointer,
+            batchPause: { try await never.wait() })
+        try await SyncRig.run(rig) { rig in
+            let stream = try await begin(rig)
+            #expect(!checkpointer.isLong)
+            let text = String(repeating: "x", count: 6 << 20)
+            stream.send(
+                SyncLines.data("b", SyncLines.put(1, "r1", checksum: 1, data: "{\"col\":\"\(text)\"}")))
+            try await wait(for: "a long line to be stored") { try await stored(rig) == [[1]] }
+            #expect(checkpointer.isLong)
+            stream.send(data(2))
+            try await wait(for: "storing to wait") { checkpointer.waiting == 1 }
+            try await rig.pool.write(isCounted: true) {
+                try $0.run("INSERT INTO ps_untyped VALUES ('t', 'i', '{}')")
+            }
+            #expect(try await stored(rig) == [[1]])
+            gate.open()
+            try await wait(for: "the next line to be stored") { try await stored(rig) == [[1], [2]] }
+            #expect(!checkpointer.isLong, "the log has begun anew")
         }
     }
 

@@ -120,6 +120,38 @@ struct CredentialsTests {
         try await bench.database.close()
     }
 
+    @Test func aStreamThatWaitsForCredentialsOfTheAppShowsAsConnecting() async throws {
+        let gate = Gate()
+        let rig = try await SyncRig(
+            transport: ScriptedTransport(answers: [.status(401), .writeCheckpoint(1)]),
+            fetch: { number in
+                if number > 1 { await gate.pass() }
+                return SyncCredentials(endpoint: "https://service.test", token: "token-\(number)")
+            })
+        try await rig.writeLocally()
+        try await SyncRig.run(rig) { rig in
+            defer { gate.open() }
+            let stream = try await rig.stream(0)
+            try await wait(for: "the refusal of a write checkpoint") {
+                (await rig.status.uploadError as? SyncError)?.status == 401
+            }
+            #expect(await rig.status.connected)
+            let key = StreamKey(name: "s")
+            _ = try await rig.database.write { try $0.subscribe(key) }
+            rig.setActive([key])
+            rig.coordinator.subscriptionsChanged()
+            try await wait(for: "the app to be asked") { gate.arrivals == 1 }
+            #expect(stream.isCancelled)
+            try await wait(for: "that to show") {
+                let status = await rig.status
+                return status.connecting && !status.connected
+            }
+            gate.open()
+            _ = try await rig.stream(1)
+            try await wait(for: "the connection") { await rig.status.connected }
+        }
+    }
+
     @Test func aStreamThatCannotTakeThePlaceOfAnotherShowsAsLost() async throws {
         let rig = try await SyncRig(transport: ScriptedTransport(statuses: [200, 503]))
         try await SyncRig.run(rig) { rig in

@@ -217,6 +217,19 @@ import Testing
         #expect(TransportOptions().description == "TransportOptions()")
     }
 
+    /// A mistake that is easily made.
+    @Test(arguments: ["-----BEGIN PRIVATE KEY----- secret", "secret\n"])
+    func aKeyThatIsGivenForAPathIsNotShown(_ text: String) async throws {
+        let transport = TransportOptions(
+            clientCertificate: .init(certificate: .file(text), key: .file(text)))
+        let connector = BackendConnector(url: "http://127.0.0.1:1", transport: transport)
+        let error = await #expect(throws: PowerSyncError.self) { try await connector.fetchCredentials() }
+        #expect(error?.code == .invalidArgument)
+        for value in [transport, transport.clientCertificate as Any, error as Any] as [Any] {
+            #expect(!shownTexts(of: value).contains("secret"))
+        }
+    }
+
     @Test func nothingIsSaidUnlessTheAppSaysIt() {
         #expect(SyncClientConfiguration().transport == nil)
         #expect(SyncClientConfiguration(transport: TransportOptions()).acceptsCompression)

@@ -1,9 +1,9 @@
-import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
 @testable import PowerSync
+@testable import PowerSyncSQLite
 
 /// A coordinator on a database in memory, with a scripted service, a scripted app and a clock moved by hand.
 final class SyncRig: Sendable {
@@ -29,7 +29,7 @@ final class SyncRig: Sendable {
 
     // `fetch` and `upload` get the number of the call, from 1. By default each call gives a token with its number,
     // and uploading empties the queue. `report` gets each status at the moment it is delivered. `batchPause` waits for
-    // the moment after which a stream counts as quiet.
+    // the moment after which a stream counts as quiet. `checkpointer` copies the log of a file.
     init(
         schema: String = SyncBench.schema, transport: ScriptedTransport = ScriptedTransport(),
         options change: (inout SyncOptions) -> Void = { _ in },
@@ -37,7 +37,9 @@ final class SyncRig: Sendable {
             SyncCredentials(endpoint: "https://service.test/base//", token: "token-\($0)")
         },
         upload: (@Sendable (Int, SQLitePool) async throws -> Void)? = nil,
-        path: String = ":memory:", readers: Int = 0, batchPause: (@Sendable () async throws -> Void)? = nil,
+        path: String = ":memory:", readers: Int = 0,
+        checkpointer: WALCheckpointer = WALCheckpointer(onFailure: { _ in }),
+        batchPause: (@Sendable () async throws -> Void)? = nil,
         report: @escaping @Sendable (SyncStatusSnapshot) -> Void = { _ in }
     ) async throws {
         let shared = Shared()
@@ -45,14 +47,16 @@ final class SyncRig: Sendable {
         var environment = clock.environment
         if let batchPause { environment.batchPause = batchPause }
         self.transport = transport
-        let pool = try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
-            guard isWriter else {
-                try CoreExtension.install(on: connection)
-                return
-            }
-            if path != ":memory:" { try connection.execute("PRAGMA journal_mode = WAL") }
-            try SyncBench.prepare(connection, schema: schema)
-        }
+        let pool = try await SQLitePool(
+            opening: path, readers: readers,
+            setUp: { connection, isWriter in
+                guard isWriter else {
+                    try CoreExtension.install(on: connection)
+                    return
+                }
+                if path != ":memory:" { try connection.execute("PRAGMA journal_mode = WAL") }
+                try SyncBench.prepare(connection, schema: schema)
+            }, onChange: { _ in }, checkpointer: checkpointer)
         self.pool = pool
         database = SyncDatabase(pool: pool, environment: environment)
         var options = SyncOptions()
