@@ -84,7 +84,7 @@ let targets: [Target] = [
 
     // Compositions.
     library(
-        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "System", "Wire"],
+        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "Crypto", "System", "Wire"],
         exclude: ["Attachments/SPEC.md", "Database/LIFECYCLE.md", "Sync/SPEC.md"]),
     library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
     library(
