@@ -24,7 +24,7 @@ RUN --mount=type=cache,target=/source/.build \
 FROM debian:bookworm-slim AS runtime
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-        ca-certificates curl libcurl4 libpq5 libsqlite3-0 libssl3 libstdc++6 \
+        ca-certificates curl libcurl4 libexpat1 libpq5 libsqlite3-0 libssl3 libstdc++6 \
         libyaml-0-2 libzstd1 tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home --shell /usr/sbin/nologin powersync \

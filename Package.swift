@@ -60,6 +60,7 @@ let targets: [Target] = [
     system(
         "CPowerSyncCrypto", "Platform/Crypto/C", pkgConfig: "libcrypto", apt: "libssl-dev", brew: "openssl@3"),
     system("CPowerSyncYAML", "Platform/YAML/C", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
+    system("CPowerSyncExpat", "Platform/XML/C", pkgConfig: "expat", apt: "libexpat1-dev", brew: "expat"),
     system(
         "CPowerSyncZlib", "Platform/Compression/CZlib", pkgConfig: "zlib", apt: "zlib1g-dev", brew: "zlib"),
     system(
@@ -76,19 +77,23 @@ let targets: [Target] = [
     library("HTTPClient", "Platform/HTTPClient", ["C:Curl", "HTTP", "System"], exclude: ["C"]),
     library("Crypto", "Platform/Crypto", ["C:Crypto"], exclude: ["C"]),
     library("YAML", "Platform/YAML", ["C:YAML"], exclude: ["C"]),
+    library("XML", "Platform/XML", ["C:Expat"], exclude: ["C"]),
     library("Compression", "Platform/Compression", ["C:Zlib", "C:Zstd"], exclude: ["CZlib", "CZstd"]),
     library("CommandLine", "Platform/CommandLine", ["System"]),
     library("Terminal", "Platform/Terminal", ["C:Edit", "C:System", "System"], exclude: ["C"]),
 
     // Compositions.
     library(
-        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "System", "Wire"],
-        exclude: ["Database/LIFECYCLE.md", "Sync/SPEC.md"]),
+        "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "Crypto", "System", "Wire"],
+        exclude: ["Attachments/SPEC.md", "Database/LIFECYCLE.md", "Sync/SPEC.md"]),
     library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
     library(
         "Backend", "Backend",
-        ["HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "CommandLine", "System", "Wire"],
-        exclude: ["Executable", "Apply/SPEC.md"]),
+        [
+            "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "XML", "CommandLine", "System",
+            "Wire",
+        ],
+        exclude: ["Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
     library(
         "MockService", "MockService",
         [
@@ -142,6 +147,7 @@ let targets: [Target] = [
     tests("HTTPClient", ["HTTPClient", "C:Curl", "HTTP", "System"]),
     tests("Crypto", ["Crypto"]),
     tests("YAML", ["YAML"]),
+    tests("XML", ["XML"]),
     tests("Compression", ["Compression"]),
     tests("CommandLine", ["CommandLine", "System"]),
     tests("Terminal", ["Terminal", "System"]),
@@ -162,7 +168,7 @@ let targets: [Target] = [
         "Backend",
         [
             "Backend", "BackendCommand", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "CommandLine", "System", "Wire",
+            "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML", "CommandLine", "System", "Wire",
         ]),
     tests(
         "MockService",

@@ -60,11 +60,12 @@ output=$(POWERSYNC_DATA_DIR=$folder/data "$program" 2>"$folder/log") || { cat "$
 
 if [ "$(uname -s)" = Linux ]; then
     # Without what belongs to Swift and to C. All of Foundation would make a static program four times as large. zlib and zstd
-    # decompress streams piece by piece, which libcurl's own decoders do not; libcurl brings both along.
+    # decompress streams piece by piece, which libcurl's own decoders do not; libcrypto digests attachments; libcurl brings all
+    # three along.
     linked=$(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\.so.*/\1/p' |
         awk '!/^(libswift.*|lib(FoundationEssentials|dispatch|BlocksRuntime|c|m|pthread|dl|rt|util|gcc_s|stdc\+\+)|ld-linux.*)$/' |
         sort | xargs)
-    [ "$linked" = 'libcurl libsqlite3 libz libzstd' ] || fail "the program links: $linked"
+    [ "$linked" = 'libcrypto libcurl libsqlite3 libz libzstd' ] || fail "the program links: $linked"
 fi
 echo "It prints '$output' and links ${linked:-what this system calls otherwise}."
 

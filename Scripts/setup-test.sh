@@ -36,6 +36,7 @@ libpq 15.18
 libcurl 7.88.1
 libcrypto 3.0.19
 yaml-0.1 0.2.5
+expat 2.5.0
 libedit 3.1
 zlib 1.2.13
 libzstd 1.5.4'
@@ -44,6 +45,7 @@ libpq 14
 libcurl 7.87.0
 libcrypto 3.0.0
 yaml-0.1 0.2.1
+expat 2.2.0
 libedit 3.0
 zlib 1.2
 libzstd 1.4'
@@ -53,6 +55,7 @@ libpq 14.20
 libcurl 7.81.0
 libcrypto 3.0.2
 yaml-0.1 0.2.5
+expat 2.4.7
 libedit 3.1
 zlib 1.2.11
 libzstd 1.4.8'

@@ -5,7 +5,7 @@
 # usage: Scripts/setup.sh [libraries] [postgres] [curl] [python] [shellcheck]      without arguments: the first three
 set -euo pipefail
 
-modules=(sqlite3 libpq libcurl libcrypto yaml-0.1 libedit zlib libzstd)
+modules=(sqlite3 libpq libcurl libcrypto yaml-0.1 expat libedit zlib libzstd)
 
 # The oldest version that has what the sources use, and what people call the library.
 least() {
@@ -98,8 +98,8 @@ install_with_apt() {
     fi
     local -A debian=(
         [pkg-config]=pkg-config [sqlite3]=libsqlite3-dev [libpq]=libpq-dev [libcurl]=libcurl4-openssl-dev
-        [libcrypto]=libssl-dev [yaml-0.1]=libyaml-dev [libedit]=libedit-dev [zlib]=zlib1g-dev
-        [libzstd]=libzstd-dev
+        [libcrypto]=libssl-dev [yaml-0.1]=libyaml-dev [expat]=libexpat1-dev [libedit]=libedit-dev
+        [zlib]=zlib1g-dev [libzstd]=libzstd-dev
         [postgres]=postgresql [openssl]=openssl [curl]=curl [python]=python3-venv [shellcheck]=shellcheck
     )
     for need in "$@"; do packages+=("${debian[$need]}"); done
@@ -143,7 +143,7 @@ on_macos() {
     local group formula wanted="" lacking=""
     for group in "$@"; do
         case $group in
-        libraries) wanted="$wanted pkgconf sqlite libpq curl openssl@3 libyaml libedit zlib zstd" ;;
+        libraries) wanted="$wanted pkgconf sqlite libpq curl openssl@3 libyaml expat libedit zlib zstd" ;;
         postgres) wanted="$wanted postgresql@17" ;;
         curl) ;; # part of macOS
         python) wanted="$wanted python@3.13" ;;

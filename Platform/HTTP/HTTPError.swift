@@ -16,7 +16,7 @@ package struct HTTPError: Error, Equatable, CustomStringConvertible {
         package static let fieldsTooLarge = Code(rawValue: "fieldsTooLarge")
         /// A version other than 1.x.
         package static let versionNotSupported = Code(rawValue: "versionNotSupported")
-        /// A method or transfer coding that this server does not have.
+        /// A method or transfer coding that this server does not have, or a way to read a body that the body has not.
         package static let notImplemented = Code(rawValue: "notImplemented")
         /// An expectation other than 100-continue.
         package static let expectationFailed = Code(rawValue: "expectationFailed")

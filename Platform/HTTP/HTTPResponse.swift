@@ -29,6 +29,20 @@ package enum HTTPResponseBody: Sendable {
     /// cuts the connection, so that the client sees that the body is incomplete. The task is cancelled when the
     /// peer is gone and when the server stops.
     case stream(@Sendable (any HTTPBodyWriter) async throws -> Void)
+    /// A body of so many bytes that is written piece by piece, such as a file.
+    ///
+    /// The head announces the length in place of chunks; an answer to HEAD and one with status 304 have that head, and nothing
+    /// is written for them. Fewer bytes or more cut the connection, as an error does. A server that stops lets it come to its
+    /// end.
+    case sized(Int64, @Sendable (any HTTPBodyWriter) async throws -> Void)
+
+    /// What writes a body that is written piece by piece; nil for one that is there.
+    package var write: (@Sendable (any HTTPBodyWriter) async throws -> Void)? {
+        switch self {
+        case .empty, .bytes: nil
+        case .stream(let write), .sized(_, let write): write
+        }
+    }
 }
 
 /// Where a streamed body is written to.
@@ -49,8 +63,22 @@ package protocol HTTPBodyWriter: Sendable {
     func beginChunk(of count: Int) throws
 }
 
-/// The body of a request, read only when asked for.
+/// The body of a request, read only when asked for: as a whole, or piece by piece.
 package protocol HTTPRequestBody: Sendable {
+    /// The length that was announced, 0 for no body; nil for one that comes in chunks, whose length nobody knows.
+    var length: Int64? { get }
+
+    /// Returns the next piece, as soon as something is there; for bodies that are used up as they come. One task at a time.
+    ///
+    /// While nobody asks nothing is read, so the client waits; that time is none that the body takes. The server holds no more
+    /// of it than one piece.
+    ///
+    /// - Parameter limit: The most bytes of the piece; at least one.
+    /// - Returns: The bytes, cut anywhere; nil at the end.
+    /// - Throws: `bodyTimeout`, `overloaded`, `malformed` or `cut`; `alreadyRead` after one of them, and for a body that was
+    ///   asked for as a whole.
+    func next(limit: Int) async throws(HTTPError) -> [UInt8]?
+
     /// Returns the whole body, decoded from its chunks; empty when there is none. Ask once.
     ///
     /// - Parameter limit: The most bytes to take.
@@ -70,6 +98,18 @@ package protocol HTTPRequestBody: Sendable {
 }
 
 extension HTTPRequestBody {
+    /// Nothing is known of the length.
+    package var length: Int64? { nil }
+
+    /// Refuses: who has no such pieces cannot know which of them were handed over.
+    ///
+    /// - Parameter limit: The most bytes of the piece.
+    /// - Returns: Nothing.
+    /// - Throws: `notImplemented`.
+    package func next(limit: Int) async throws(HTTPError) -> [UInt8]? {
+        throw HTTPError(.notImplemented, "this body is there as a whole alone")
+    }
+
     /// Returns the whole body of a request that is there already and waits for nothing.
     ///
     /// - Parameters:

@@ -25,6 +25,9 @@ package enum HTTPResponseEncoder {
         case .empty: return .length(0)
         case .bytes(let bytes): return .length(bytes.count)
         case .stream: return head?.minorVersion == 0 ? .untilClose : .chunked
+        case .sized(let length, _):
+            precondition(length >= 0, "no body has a negative length")
+            return .length(Int(length))
         }
     }
 
@@ -36,7 +39,7 @@ package enum HTTPResponseEncoder {
     /// Returns the head of an answer, blank line included.
     ///
     /// Fields that only the server may set are left out of the answer's own, but for the length that a handler of
-    /// HEAD announces and that of 0 with 204. Line ends within a value become spaces, so that a value cannot start
+    /// HEAD announces and that of 0 with 204. The length of a sized body stands with 304, too. Line ends within a value become spaces, so that a value cannot start
     /// another field.
     ///
     /// - Parameters:
@@ -72,6 +75,10 @@ package enum HTTPResponseEncoder {
         case .none:
             // RFC 9110 8.6 wants no length with 204. A handler may say 0, as many servers do: it misleads nobody.
             if response.status == 204, announcedLength == "0" { text += "content-length: 0\r\n" }
+            // The same section allows the length that the answer to GET would have.
+            if response.status == 304, case .sized(let length, _) = response.body {
+                text += "content-length: \(length)\r\n"
+            }
         case .untilClose: break
         case .length(let length):
             let isHead = head?.request.method == "HEAD"

@@ -15,6 +15,9 @@ struct CurlFailure {
 
     /// The error that the caller gets.
     var error: HTTPClientError {
+        if code == CURLE_SEND_FAIL_REWIND {
+            return HTTPClientError(kind, "The connection broke while the request was being sent")
+        }
         // libcurl quotes the address of a proxy that it cannot use, and the password in it.
         let isShown = !detail.isEmpty && !detail.contains("@")
         return HTTPClientError(kind, isShown ? detail : String(cString: curl_easy_strerror(code)))
@@ -28,8 +31,9 @@ struct CurlFailure {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: return .couldNotResolve
         case CURLE_PROXY: return .proxyRefused
         case CURLE_OPERATION_TIMEDOUT: return .timedOut
+        // A body that could not be sent again from its beginning had been cut.
         case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING,
-            CURLE_WEIRD_SERVER_REPLY:
+            CURLE_WEIRD_SERVER_REPLY, CURLE_SEND_FAIL_REWIND:
             return .cut
         case CURLE_SSL_CERTPROBLEM: return .badConfiguration
         case CURLE_SSL_CLIENTCERT: return .identityRefused

@@ -136,7 +136,13 @@ final class CurlLoop: Sendable {
                 // The entry goes after the handle has left the multi handle: it frees the handle.
                 guard let transfer = active.removeValue(forKey: easy) else { continue }
                 curl_multi_remove_handle(multi.handle, easy)
-                transfer.finish(code)
+                if transfer.beginAgain(after: code, now: now()),
+                    curl_multi_add_handle(multi.handle, easy) == CURLM_OK
+                {
+                    active[easy] = transfer
+                } else {
+                    transfer.finish(code)
+                }
             }
             let wait = expire(&active)
             curl_multi_poll(multi.handle, nil, 0, wait, nil)
@@ -187,6 +193,7 @@ final class CurlLoop: Sendable {
         let now = now()
         var next = now + .seconds(60)
         for (easy, transfer) in active {
+            if let moment = transfer.tellSent(now: now) { next = min(next, moment) }
             let (moment, reason) = transfer.expiry(now: now)
             if moment <= now {
                 curl_multi_remove_handle(multi.handle, easy)

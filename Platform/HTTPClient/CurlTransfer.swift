@@ -15,9 +15,14 @@ final class CurlTransfer {
     let transfer: Transfer
     let easy: UnsafeMutableRawPointer
     private let hasAuthorities: Bool
+    /// The body that is read from a file.
+    var file: FileBodyReader?
+    /// How much of the body was told to have been sent, and when.
+    var told: (bytes: Int64, moment: ContinuousClock.Instant)?
     private var headers: UnsafeMutablePointer<curl_slist>?
     private let errorText: UnsafeMutablePointer<CChar>
     private var parser = HTTPHeadParser()
+    private let start: ContinuousClock.Instant
     /// How many bytes the connection has accepted and brought, and when that was seen to grow.
     private var bytes: Int64 = 0
     private var lastByte: ContinuousClock.Instant
@@ -36,6 +41,7 @@ final class CurlTransfer {
         self.transfer = transfer
         self.easy = easy
         hasAuthorities = configuration.authorities != nil
+        start = now
         lastByte = now
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -67,7 +73,7 @@ final class CurlTransfer {
         let silence = silenceEnd(now: now)
         let request = transfer.request
         guard let limit = request.answerTimeout else { return (silence, .silence) }
-        let body = curl_off_t(request.body?.count ?? 0)
+        let body = curl_off_t(request.bodyLength)
         if sent == nil, hasHead || ps_curl_is_sent(easy, body) != 0 { sent = now }
         guard let answer = sent.map({ $0 + limit }), answer < silence else { return (silence, .silence) }
         return (answer, .answer)
@@ -81,8 +87,34 @@ final class CurlTransfer {
         return max(lastByte, since) + transfer.request.idleTimeout
     }
 
+    /// Prepares the handle for sending everything once more, if it went to a connection that the server had closed already.
+    ///
+    /// libcurl itself does that where reading fails first; whether it is reading or sending is a matter of chance.
+    ///
+    /// - Parameters:
+    ///   - code: how the transfer ended.
+    ///   - now: the time.
+    /// - Returns: whether the handle is to be driven again.
+    func beginAgain(after code: CURLcode, now: ContinuousClock.Instant) -> Bool {
+        guard code == CURLE_SEND_ERROR, let file, file.failure == nil, file.isRewindable,
+            ps_curl_is_lost_on_kept(easy) != 0,
+            ps_curl_set_long(easy, CURLOPT_FRESH_CONNECT, 1) == CURLE_OK
+        else { return false }
+        if let total = transfer.request.totalTimeout {
+            let left = total - (now - start)
+            guard left > .zero,
+                ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(left)) == CURLE_OK
+            else { return false }
+        }
+        errorText[0] = 0
+        bytes = 0
+        lastByte = now
+        return true
+    }
+
     /// Tells the task that the exchange was given up.
     func expire(_ reason: Expiry) {
+        tellTheLastSent()
         let request = transfer.request
         let error: HTTPClientError
         switch reason {
@@ -97,8 +129,11 @@ final class CurlTransfer {
 
     /// Tells the task how the transfer ended.
     func finish(_ code: CURLcode) {
+        tellTheLastSent()
         if code == CURLE_OK {
             transfer.finish(.success(()))
+        } else if let failure = file?.failure {
+            transfer.finish(.failure(failure))
         } else if rejected > 0, accepted == 0 {
             transfer.finish(
                 .failure(
@@ -152,7 +187,8 @@ final class CurlTransfer {
         if let total = request.totalTimeout {
             codes.append(ps_curl_set_long(easy, CURLOPT_TIMEOUT_MS, Self.milliseconds(total)))
         }
-        codes += method(request)
+        if let body = request.file { file = try FileBodyReader(body) }
+        codes += method(request, context)
         // libcurl would wait for a "100 Continue" and would call every body a form.
         var lines = ["Expect:"]
         if request.fields["content-type"] == nil { lines.append("Content-Type:") }
@@ -193,10 +229,12 @@ final class CurlTransfer {
         return true
     }
 
-    private func method(_ request: HTTPClientRequest) -> [CURLcode] {
+    private func method(_ request: HTTPClientRequest, _ context: UnsafeMutableRawPointer) -> [CURLcode] {
         if request.method == "HEAD" { return [ps_curl_set_long(easy, CURLOPT_NOBODY, 1)] }
         var codes: [CURLcode] = []
-        if let body = request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil) {
+        if let body = request.file {
+            codes += upload(body, context)
+        } else if let body = request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil) {
             codes.append(ps_curl_set_long(easy, CURLOPT_POST, 1))
             codes.append(ps_curl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
             codes.append(
@@ -220,7 +258,8 @@ final class CurlTransfer {
 
     // MARK: Callbacks
 
-    private static func from(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+    /// Returns the transfer that libcurl hands back.
+    static func from(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
         context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 

@@ -58,6 +58,7 @@ package final class HTTPClient: Sendable {
     /// - Returns: the answer, whose body is read from it.
     /// - Throws: `HTTPClientError`, or `CancellationError` when the task is cancelled.
     package func open(_ request: HTTPClientRequest) async throws -> HTTPClientStream {
+        precondition(request.body == nil || request.file == nil, "a body is in memory or in a file")
         try Task.checkCancellation()
         let transfer = Transfer(request, loop: loop)
         loop.submit(.add(transfer))

@@ -30,7 +30,7 @@ package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
         package static let identityRefused = Code(rawValue: "identityRefused")
         /// A proxy does not let the request through.
         package static let proxyRefused = Code(rawValue: "proxyRefused")
-        /// A file of certificates or of a key cannot be read.
+        /// A file of certificates, of a key or of a request's body cannot be read, or is shorter than the body is said to be.
         package static let unreadableFile = Code(rawValue: "unreadableFile")
         /// What the client is configured with cannot be used: the address of a proxy, a certificate, a key.
         package static let badConfiguration = Code(rawValue: "badConfiguration")

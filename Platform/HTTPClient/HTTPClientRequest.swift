@@ -9,8 +9,15 @@ package struct HTTPClientRequest: Sendable {
     package var url: String
     /// The header fields beside those that the client adds (host, content-length, accept).
     package var fields: HTTPFields
-    /// The body; nil for none.
+    /// The body; nil for none, and for one from a file.
     package var body: [UInt8]?
+    /// The region of a file that is the body; it must not change until the exchange has ended.
+    package var file: HTTPFileBody?
+    /// Is told how many bytes of the body the connection has accepted: ten times a second at the most, and at the end.
+    ///
+    /// The number is smaller than the one before where the body is sent again, which happens when a connection that was kept
+    /// turns out to be gone. Called on the client's thread, which it must not block.
+    package var onSent: (@Sendable (Int64) -> Void)?
     /// How long looking up the name, connecting and the TLS handshake may take.
     package var connectTimeout: Duration
     /// How long the connection may neither accept nor bring a byte while the answer is read; time in which nobody
@@ -28,6 +35,9 @@ package struct HTTPClientRequest: Sendable {
     /// With any of them no proxy is used, which would look the name up itself, and no connection that is kept from another
     /// request.
     package var rejectedAddresses = IPRanges()
+
+    /// How many bytes the body has.
+    var bodyLength: Int64 { file?.length ?? Int64(body?.count ?? 0) }
 
     /// Describes a request.
     package init(

@@ -4,9 +4,9 @@ import PowerSyncSystem
 /// One client's connection: reads requests, has them answered, writes the answers, in this order.
 ///
 /// Its task alone closes the descriptor. A second task waits for the client to hang up and cancels the first: a
-/// stream at once, all else when `hangUpTimeout` has passed, because a client that merely says that it will send no
-/// more, and waits for its answer, looks the same as one that has left. What a cancelled handler answers is still
-/// sent as far as the system takes it at once.
+/// stream, which may have no end, at once, all else when `hangUpTimeout` has passed, because a client that merely says
+/// that it will send no more, and waits for its answer, looks the same as one that has left. What a cancelled handler
+/// answers is still sent as far as the system takes it at once.
 final class Connection: Sendable {
     /// A body that nobody reads is read and dropped up to this length, else the connection is closed.
     static let drainLimit = 64 << 10
@@ -182,8 +182,8 @@ final class Connection: Sendable {
         var response = await handler(head.request, body ?? NoBody())
         body?.release()
         var keepsAlive = head.keepsAlive && !server.isStopping && body?.canBeDrained != false
-        if case .stream(let write) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
-            if head.minorVersion == 0 { keepsAlive = false }
+        if let write = response.body.write, HTTPResponseEncoder.sendsBody(response, to: head) {
+            if HTTPResponseEncoder.framing(of: response, to: head) == .untilClose { keepsAlive = false }
             keepsAlive = try await stream(response, write, to: head, keepsAlive: keepsAlive)
         } else {
             try await send(response, to: head, keepsAlive: keepsAlive)
@@ -215,11 +215,13 @@ final class Connection: Sendable {
         let framing = HTTPResponseEncoder.framing(of: response, to: head)
         let start = HTTPResponseEncoder.head(
             response, framing: framing, to: head, keepsAlive: keepsAlive, date: server.date())
-        let writer = ResponseWriter(socket, head: start, isChunked: framing == .chunked)
-        state.withLock { $0.isStreaming = true }
+        let writer = ResponseWriter(socket, head: start, framing)
         defer { state.withLock { $0.isStreaming = false } }
-        // A stop that came before the line above could not see the stream.
-        if server.isStopping { channel.giveUp() }
+        if case .stream = response.body {
+            state.withLock { $0.isStreaming = true }
+            // A stop that came before the line above could not see the stream.
+            if server.isStopping { channel.giveUp() }
+        }
         do {
             try await write(writer)
             try await writer.finish()

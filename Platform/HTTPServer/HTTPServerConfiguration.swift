@@ -23,7 +23,7 @@ package struct HTTPServerConfiguration: Sendable {
     /// How long a body is held back while there is no room for it, before it is refused with 503.
     ///
     /// Nothing is read from its connection then, so its sender waits; the time is none that it takes. It is that of all
-    /// its waits together.
+    /// its waits together; of a body that is handed over piece by piece each piece may wait for as long.
     package var bodyWait: Duration
     /// How long a connection may rest between two requests.
     package var idleTimeout: Duration
@@ -64,7 +64,7 @@ package struct HTTPServerConfiguration: Sendable {
     ///
     /// The first 16 KiB of each do not count. For more, room is taken 64 KiB at a time as the bytes come, whatever is
     /// announced; a body that finds none waits for `bodyWait`. The oldest body finds room always, so that there may be
-    /// more by one body.
+    /// more by one body. One that is handed over piece by piece has room for a piece while that is read.
     package var maxHeldBodyBytes: Int
     /// Writes the answers that the server gives by itself, of a status and one sentence; nil: plain text.
     package var ownAnswer: (@Sendable (Int, String) -> HTTPResponse)?

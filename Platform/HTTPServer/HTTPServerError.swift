@@ -20,7 +20,7 @@ package struct HTTPServerError: Error, CustomStringConvertible {
         package static let peerGone = Code(rawValue: "peerGone")
         /// The client took too few bytes for as long as it may.
         package static let writeTimeout = Code(rawValue: "writeTimeout")
-        /// Two tasks wrote to one body at a time, or one wrote after its end.
+        /// Two tasks wrote to one body at a time, one wrote after its end, or a body has not the bytes that were announced.
         package static let misuse = Code(rawValue: "misuse")
     }
 

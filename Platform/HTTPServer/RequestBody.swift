@@ -3,31 +3,38 @@ import PowerSyncSystem
 
 /// The body of a request that has none.
 struct NoBody: HTTPRequestBody {
+    var length: Int64? { 0 }
+
+    func next(limit: Int) async throws(HTTPError) -> [UInt8]? { nil }
+
     func collect(limit: Int) async throws(HTTPError) -> [UInt8] { [] }
 }
 
 /// The body of one request, still in the connection.
 final class RequestBody: HTTPRequestBody {
-    private enum State {
+    /// How far it is.
+    enum State {
         case unread
         case reading
+        /// A piece of it was handed over, at that moment.
+        case between(BodyCourse, handedOver: ContinuousClock.Instant)
         /// The connection stands at the next request.
         case complete
         case failed
     }
 
     /// The bytes of each body for which there is always room: connections are bounded, and a head may be as long.
-    private static let freeBytes = 16 << 10
+    static let freeBytes = 16 << 10
     /// The bytes for which room is taken at a time.
-    private static let step = 64 << 10
+    static let step = 64 << 10
     /// The memory that a body has at once when it grows beyond what is free, so that it does not move as often.
     private static let firstCapacity = 1 << 20
     /// What is read beyond that, of a body in chunks: their marks, also those behind the last byte.
     private static let marks = 4 << 10
 
-    private let connection: Connection
-    private let head: HTTPRequestHead
-    private let state = Lock(State.unread)
+    let connection: Connection
+    let head: HTTPRequestHead
+    let state = Lock(State.unread)
     /// What the body is called where room is given, once it has taken some.
     private let place = Lock<UInt64?>(nil)
 
@@ -38,9 +45,13 @@ final class RequestBody: HTTPRequestBody {
 
     deinit { release() }
 
-    private var length: Int? { if case .length(let length) = head.framing { length } else { nil } }
+    var length: Int64? { announced.map { Int64($0) } }
 
-    private var pace: BodyPace { BodyPace(connection.configuration, length: length) }
+    /// The length that its head announces.
+    var announced: Int? { if case .length(let length) = head.framing { length } else { nil } }
+
+    /// Whether room is taken for it.
+    var hasRoom: Bool { place.withLock { $0 != nil } }
 
     /// Says that what was read is no longer needed.
     func release() {
@@ -60,7 +71,8 @@ final class RequestBody: HTTPRequestBody {
             var isComplete = try connection.takeBody(into: &bytes, limit: limit)
             if !isComplete, head.expectsContinue, bytes.isEmpty { try await connection.sendContinue() }
             var start = ContinuousClock.now
-            let most = min(length ?? limit, limit)
+            let pace = BodyPace(connection.configuration, length: announced)
+            let most = min(announced ?? limit, limit)
             var allowed = Self.freeBytes
             while !isComplete {
                 if bytes.count >= allowed, allowed < most {
@@ -72,9 +84,9 @@ final class RequestBody: HTTPRequestBody {
                     patience -= waited
                     // The time for which it was held back is not its own.
                     start += waited
-                    if let length { bytes.reserveCapacity(min(length, limit, Self.firstCapacity)) }
+                    if let announced { bytes.reserveCapacity(min(announced, limit, Self.firstCapacity)) }
                 }
-                let marks = length == nil ? Self.marks : 0
+                let marks = announced == nil ? Self.marks : 0
                 try await connection.readBody(
                     min(Self.step, allowed - bytes.count + marks),
                     until: pace.deadline(start: start, received: bytes.count))
@@ -89,7 +101,8 @@ final class RequestBody: HTTPRequestBody {
         return bytes
     }
 
-    private func takeRoom(_ count: Int, until deadline: ContinuousClock.Instant) async throws(HTTPError) {
+    /// Waits for room for more of it.
+    func takeRoom(_ count: Int, until deadline: ContinuousClock.Instant) async throws(HTTPError) {
         let room = connection.server.bodyRoom
         let name = place.withLock({ $0 }) ?? room.add()
         place.withLock { $0 = name }
@@ -108,12 +121,10 @@ final class RequestBody: HTTPRequestBody {
     /// and not when it is too long to be read for nothing.
     var canBeDrained: Bool {
         switch state.withLock({ $0 }) {
-        case .complete: return true
-        case .reading, .failed: return false
-        case .unread:
-            if head.expectsContinue { return false }
-            if case .length(let length) = head.framing { return length <= Connection.drainLimit }
-            return true
+        case .complete: true
+        case .reading, .failed: false
+        case .between(let course, _): course.isComplete || course.left ?? 0 <= Connection.drainLimit
+        case .unread: !head.expectsContinue && announced ?? 0 <= Connection.drainLimit
         }
     }
 
@@ -124,12 +135,15 @@ final class RequestBody: HTTPRequestBody {
         if case .complete = state.withLock({ $0 }) { return true }
         guard canBeDrained else { return false }
         do throws(HTTPError) {
-            try claim()
+            let before = try claimRest()?.course.received ?? 0
+            let pace = BodyPace(connection.configuration, length: announced.map { $0 - before })
             let start = ContinuousClock.now
             var received = 0
             var dropped: [UInt8] = []
-            while try !connection.takeBody(into: &dropped, limit: Connection.drainLimit) {
+            while try !connection.takeBody(into: &dropped, limit: before + Connection.drainLimit) {
                 received += dropped.count
+                // A chunk that has begun may be of any length.
+                guard received <= Connection.drainLimit else { return false }
                 dropped.removeAll(keepingCapacity: true)
                 try await connection.readBody(
                     Self.freeBytes, until: pace.deadline(start: start, received: received))
@@ -147,6 +161,27 @@ final class RequestBody: HTTPRequestBody {
                 throw HTTPError(.alreadyRead, "the body of the request was asked for before")
             }
             state = .reading
+        }
+    }
+
+    /// Takes what was not handed over yet.
+    ///
+    /// - Returns: How far it is, and since when nobody has asked; nil if nobody has asked at all.
+    /// - Throws: `alreadyRead`.
+    func claimRest() throws(HTTPError) -> (course: BodyCourse, handedOver: ContinuousClock.Instant)? {
+        let former = state.withLock { state in
+            let former = state
+            switch former {
+            case .unread, .between: state = .reading
+            case .reading, .complete, .failed: break
+            }
+            return former
+        }
+        switch former {
+        case .unread: return nil
+        case .between(let course, let handedOver): return (course, handedOver)
+        case .reading, .complete, .failed:
+            throw HTTPError(.alreadyRead, "the body of the request was asked for before")
         }
     }
 }

@@ -1,7 +1,7 @@
 import PowerSyncHTTP
 import PowerSyncSystem
 
-/// Writes one streamed body; the head leaves with the first piece.
+/// Writes one body piece by piece; the head leaves with the first piece.
 final class ResponseWriter: HTTPBodyWriter {
     private struct State {
         var head: [UInt8]?
@@ -9,12 +9,25 @@ final class ResponseWriter: HTTPBodyWriter {
         var isFinished = false
         /// The chunk that has begun and lacks bytes.
         var chunk: (count: Int, lacking: Int)?
+        /// How many bytes a body lacks whose length was announced.
+        var lacking: Int?
 
         /// Refuses what would break the body.
         func check(endsChunk: Bool) throws(HTTPServerError) {
             if isWriting { throw HTTPServerError(.misuse, "two tasks write to one body at a time") }
             if isFinished { throw HTTPServerError(.misuse, "the body has ended") }
             if endsChunk, chunk != nil { throw HTTPServerError(.misuse, "a chunk lacks bytes") }
+        }
+
+        /// Counts bytes of a body whose length was announced; after too many of them nothing can be written any more.
+        mutating func count(_ count: Int, isLast: Bool) throws(HTTPServerError) {
+            guard let lacking else { return }
+            if count > lacking {
+                isFinished = true
+                throw HTTPServerError(.misuse, "the body gets more bytes than were announced")
+            }
+            self.lacking = lacking - count
+            if isLast, lacking > count { throw HTTPServerError(.misuse, "the body lacks bytes") }
         }
 
         /// Returns what stands before and after bytes that are a chunk of their own or belong to the one begun.
@@ -40,10 +53,11 @@ final class ResponseWriter: HTTPBodyWriter {
     private let isChunked: Bool
     private let state: Lock<State>
 
-    init(_ socket: Socket, head: [UInt8], isChunked: Bool) {
+    init(_ socket: Socket, head: [UInt8], _ framing: HTTPResponseEncoder.Framing) {
         self.socket = socket
-        self.isChunked = isChunked
-        state = Lock(State(head: head))
+        isChunked = framing == .chunked
+        let announced: Int? = if case .length(let length) = framing { length } else { nil }
+        state = Lock(State(head: head, lacking: announced))
     }
 
     func write(_ bytes: [UInt8]) async throws {
@@ -73,6 +87,7 @@ final class ResponseWriter: HTTPBodyWriter {
         let (start, end) = try state.withLock { state throws(HTTPServerError) in
             try state.check(endsChunk: isLast)
             let marks = try state.take(bytes.count, isChunked: isChunked)
+            try state.count(bytes.count, isLast: isLast)
             defer { state.head = nil }
             state.isWriting = true
             state.isFinished = isLast

@@ -1,6 +1,7 @@
 import PowerSyncBackend
 import PowerSyncCommandLine
 import PowerSyncHTTP
+import PowerSyncHTTPTestSupport
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncPostgresTestSupport
@@ -194,8 +195,7 @@ struct TestBackend: Sendable {
             group.cancelAll()
             return response
         }
-        var bytes: [UInt8] = []
-        if case .bytes(let all) = response.body { bytes = all }
+        let bytes = try await response.body.collected()
         return Answer(
             status: response.status, fields: response.fields,
             json: bytes.isEmpty ? .null : try JSON.parse(bytes))

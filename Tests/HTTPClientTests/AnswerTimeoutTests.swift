@@ -58,8 +58,8 @@ struct AnswerTimeoutTests {
 
     /// More than the buffers of both sockets hold, so that the client sends until shortly before the end; an interim
     /// answer is not the answer.
-    @Test(arguments: [false, true])
-    func aLargeBodyHasAllTheTimeInWhichItGetsOn(_ isToldToContinue: Bool) async throws {
+    @Test(arguments: [false, true], [false, true])
+    func aLargeBodyHasAllTheTimeInWhichItGetsOn(isToldToContinue: Bool, isFile: Bool) async throws {
         let clock = Lock(ContinuousClock.now)
         let (count, part) = (6, 8 << 20)
         let steps = DispatchSemaphore(value: 0)
@@ -80,10 +80,17 @@ struct AnswerTimeoutTests {
         }
         let client = try HTTPClient(driving: CurlLoop(now: { clock.withLock { $0 } }))
         defer { client.close() }
-        let request = HTTPClientRequest(
-            method: "POST", url: server.url(), body: [UInt8](repeating: 7, count: count * part),
-            connectTimeout: TestOptions.deadline, idleTimeout: .seconds(3600), answerTimeout: Self.limit)
-        let sending = Task { try await client.send(request) }
+        var request = HTTPClientRequest(
+            method: "POST", url: server.url(), connectTimeout: TestOptions.deadline,
+            idleTimeout: .seconds(3600), answerTimeout: Self.limit)
+        let folder = try TemporaryDirectory(prefix: "answer-timeout-")
+        defer { folder.remove() }
+        if isFile {
+            request.file = try BodyFile(count * part, in: folder).body
+        } else {
+            request.body = [UInt8](repeating: 7, count: count * part)
+        }
+        let sending = Task { [request] in try await client.send(request) }
         defer { sending.cancel() }
         for step in 1...count {
             clock.withLock { $0 += Self.step }

@@ -56,6 +56,12 @@ struct CurlFailureTests {
         #expect(failure.error.code == (areGiven ? .badConfiguration : .tls))
     }
 
+    @Test func aBodyThatCannotBeSentAgainWasCut() {
+        let error = CurlFailure(code: CURLE_SEND_FAIL_REWIND, detail: "seek callback returned error 1").error
+        #expect(error.code == .cut)
+        #expect(error.message == "The connection broke while the request was being sent")
+    }
+
     @Test(arguments: [0: false, 1: false, 10: false, 2: true, 18: true, 19: true, 20: true, 21: true])
     func anUnknownAuthorityIsToldApart(_ finding: Int, _ isUnknown: Bool) {
         let failure = CurlFailure(code: CURLE_PEER_FAILED_VERIFICATION, verifyResult: finding)

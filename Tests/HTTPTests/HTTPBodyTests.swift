@@ -103,6 +103,20 @@ struct HTTPBodyTests {
         #expect(parser.isIdle)
     }
 
+    /// Which has no place in it that could be gone on from.
+    @Test func aBodyThatIsThereAsAWholeRefusesPieces() async throws {
+        struct Whole: HTTPRequestBody {
+            func collect(limit: Int) async throws(HTTPError) -> [UInt8] { [1, 2, 3] }
+        }
+        let body: any HTTPRequestBody = Whole()
+        #expect(body.length == nil)
+        let error = await #expect(throws: HTTPError.self) { try await body.next(limit: 1) }
+        #expect(error?.code == .notImplemented)
+        var patience = Duration.seconds(1)
+        let bytes = try await body.collect(limit: 3, patience: &patience)
+        #expect(bytes == [1, 2, 3] && patience == .seconds(1))
+    }
+
     /// A connection rests, or has its answer streamed, for a long time.
     @Test(arguments: ["Content-Length: 60000", "Transfer-Encoding: chunked"])
     func noMemoryIsKeptBehindABody(field: String) throws {

@@ -60,6 +60,37 @@ struct HTTPResponseEncoderTests {
         #expect(old.contains("connection: close\r\n"))
     }
 
+    @Test func aSizedBodyHasItsLengthInPlaceOfChunks() throws {
+        let response = HTTPResponse(
+            status: 206, fields: ["content-length": "99"], body: .sized(5_000_000_000) { _ in })
+        for minorVersion in [0, 1] {
+            let asked = try request(minorVersion: minorVersion)
+            let text = head(response, to: asked)
+            #expect(text.contains("\r\ncontent-length: 5000000000\r\n") && !text.contains("99"))
+            #expect(!text.contains("transfer-encoding"))
+            #expect(HTTPResponseEncoder.sendsBody(response, to: asked))
+        }
+        #expect(HTTPResponseEncoder.framing(of: response, to: try request()) == .length(5_000_000_000))
+    }
+
+    @Test(arguments: [
+        ("HEAD", 200, true), ("HEAD", 206, true), ("GET", 304, true), ("HEAD", 304, true),
+        ("GET", 204, false),
+    ])
+    func theLengthOfASizedBodyStandsWithoutIt(_ method: String, _ status: Int, _ isSaid: Bool) throws {
+        let asked = try request(method)
+        let response = HTTPResponse(status: status, body: .sized(77) { _ in })
+        #expect(head(response, to: asked).contains("\r\ncontent-length: 77\r\n") == isSaid)
+        #expect(!HTTPResponseEncoder.sendsBody(response, to: asked))
+    }
+
+    @Test func aNegativeLengthIsOurMistake() async {
+        await #expect(processExitsWith: .failure) {
+            let response = HTTPResponse(status: 200, body: .sized(-1) { _ in })
+            _ = HTTPResponseEncoder.framing(of: response, to: nil)
+        }
+    }
+
     @Test func persistenceIsSaidWhereItIsNotTheRule() throws {
         let response = HTTPResponse(status: 200)
         #expect(try !head(response, to: request()).contains("connection"))

@@ -171,6 +171,9 @@ package final class RawConnection: Sendable {
         return other.send(request) ? other.request() : nil
     }
 
+    /// Returns when something has arrived, of which nothing is read, or the peer has closed its end.
+    package func waitForBytes() { _ = RawServer.wait(descriptor, POLLIN) }
+
     /// Returns once the peer has closed its end.
     package func waitForHangUp() {
         while receive() != nil {}

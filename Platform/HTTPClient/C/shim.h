@@ -40,6 +40,16 @@ static inline CURLcode ps_curl_set_open_socket(CURL *easy, curl_opensocket_callb
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
 }
 
+/* Goes to another place of what is sent. */
+static inline CURLcode ps_curl_set_seek(CURL *easy, curl_seek_callback value) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, value);
+}
+
+/* Tells each time a request is about to be sent, also one that libcurl sends again by itself. */
+static inline CURLcode ps_curl_set_before_request(CURL *easy, curl_prereq_callback value) {
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
+}
+
 static inline const struct sockaddr *ps_curl_address(const struct curl_sockaddr *address) {
     return &address->addr;
 }
@@ -80,6 +90,21 @@ static inline long ps_curl_verify_result(CURL *easy) {
     curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &server);
     curl_easy_getinfo(easy, CURLINFO_PROXY_SSL_VERIFYRESULT, &proxy);
     return server > 1 ? server : proxy;
+}
+
+/* How many bytes of the body the connection has accepted. */
+static inline curl_off_t ps_curl_sent(CURL *easy) {
+    curl_off_t sent = 0;
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    return sent;
+}
+
+/* Whether nothing of an answer has come on a connection that was kept from another request. */
+static inline int ps_curl_is_lost_on_kept(CURL *easy) {
+    long made = 0, answer_head = 0;
+    curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
+    curl_easy_getinfo(easy, CURLINFO_HEADER_SIZE, &answer_head);
+    return made == 0 && answer_head == 0;
 }
 
 /* Whether the connection has accepted all of a request whose body has so many bytes.

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,14 +101,18 @@ int powersync_lock_open(const char *path, const char *model) {
     return -EEXIST;
 }
 
+bool powersync_leads_to(const char *path, int descriptor) {
+    struct stat ours, named;
+    if (fstat(descriptor, &ours) < 0 || lstat(path, &named) < 0) return false;
+    return ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
 int powersync_lock_try(int descriptor, const char *path) {
     int status;
     do status = flock(descriptor, LOCK_EX | LOCK_NB);
     while (status < 0 && errno == EINTR);
     if (status < 0 && errno != EWOULDBLOCK) return -errno;
-    struct stat ours, named;
-    if (fstat(descriptor, &ours) < 0 || lstat(path, &named) < 0) return POWERSYNC_LOCK_REPLACED;
-    if (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino) return POWERSYNC_LOCK_REPLACED;
+    if (!powersync_leads_to(path, descriptor)) return POWERSYNC_LOCK_REPLACED;
     return status < 0 ? POWERSYNC_LOCK_REFUSED : POWERSYNC_LOCK_TAKEN;
 }
 
@@ -114,4 +120,73 @@ void powersync_lock_close(int descriptor) {
     // Closing alone would leave the lock with a child that was forked and still has the descriptor.
     flock(descriptor, LOCK_UN);
     close(descriptor);
+}
+
+// MARK: Files that are written under another name
+
+int powersync_staged_open(const char *path, bool make, mode_t mode) {
+    // Without waiting for whoever reads a pipe that stands in its place.
+    int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (make ? O_CREAT : 0);
+    int descriptor = open(path, flags, mode);
+    if (descriptor < 0) return -errno;
+    struct stat status;
+    int error = fstat(descriptor, &status) < 0 ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
+    if (error == 0) return descriptor;
+    close(descriptor);
+    return -error;
+}
+
+int powersync_file_sync(int descriptor) {
+#if defined(__APPLE__)
+    // What fsync(2) leaves in the memory of the disk; some file systems have no such thing.
+    if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
+#endif
+    int status;
+    do status = fsync(descriptor);
+    while (status < 0 && errno == EINTR);
+    return status < 0 ? -errno : 0;
+}
+
+int powersync_folder_sync(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // One may have the right to write in a folder and not to read it.
+    if (descriptor < 0) return errno == EACCES ? 0 : -errno;
+    int status = powersync_file_sync(descriptor);
+    close(descriptor);
+    // Of a file system that writes names down by itself.
+    return status == -EINVAL || status == -ENOTSUP ? 0 : status;
+}
+
+// Cuts a path before its last name; false if there is nothing before it.
+static bool cut_last_name(char *path) {
+    char *slash = strrchr(path, '/');
+    while (slash && slash > path && slash[-1] == '/') slash--;
+    if (!slash || slash == path) return false;
+    *slash = 0;
+    return true;
+}
+
+static int make_folders(char *path) {
+    struct stat status;
+    if (stat(path, &status) == 0) return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
+    if (errno != ENOENT) return -errno;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') path[--length] = 0;
+    char *above = strdup(path);
+    if (!above) return -ENOMEM;
+    bool has_above = cut_last_name(above);
+    int error = has_above ? make_folders(above) : 0;
+    // Somebody else may make it meanwhile.
+    if (error == 0 && mkdir(path, 0700) < 0 && errno != EEXIST) error = -errno;
+    if (error == 0) error = powersync_folder_sync(has_above ? above : *path == '/' ? "/" : ".");
+    free(above);
+    return error;
+}
+
+int powersync_folders_make(const char *path) {
+    char *copy = strdup(path);
+    if (!copy) return -ENOMEM;
+    int status = make_folders(copy);
+    free(copy);
+    return status;
 }

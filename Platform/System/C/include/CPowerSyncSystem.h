@@ -138,6 +138,18 @@ int powersync_lock_try(int descriptor, const char *path);
 // Frees the lock and closes the descriptor.
 void powersync_lock_close(int descriptor);
 
+// Whether a path, not followed where it is a symbolic link, leads to the file that is open.
+bool powersync_leads_to(const char *path, int descriptor);
+// Opens a file for writing and reading, which children do not inherit; a symbolic link is refused, and with -EINVAL what
+// is no file. A missing one is made, if that is wanted.
+int powersync_staged_open(const char *path, bool make, mode_t mode);
+// Returns when what was written is on the disk.
+int powersync_file_sync(int descriptor);
+// Returns when the names in a folder are on the disk.
+int powersync_folder_sync(const char *path);
+// Makes a folder, and those above it that are missing, for this user alone; what it makes is on the disk then.
+int powersync_folders_make(const char *path);
+
 // Removes a folder and everything in it; symbolic links are removed, not followed.
 int powersync_remove_tree(const char *path);
 

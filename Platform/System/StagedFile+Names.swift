@@ -1,0 +1,99 @@
+import CPowerSyncSystem
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// The names of files that are written under another one.
+extension StagedFile {
+    /// Gives a file its own name that somebody else has written and closed, with the same steps as ``commit(to:replacing:)``.
+    ///
+    /// - Parameters:
+    ///   - temporary: The name under which it was written.
+    ///   - path: Its own name.
+    ///   - replacing: Whether it takes the place of what has the name.
+    /// - Throws: `SystemError` with `file`; ENOENT where there is no such file.
+    package static func publish(
+        _ temporary: String, as path: String, replacing: Bool
+    ) throws(SystemError) {
+        let descriptor = try SystemError.check(
+            powersync_staged_open(temporary, false, 0), .file, "cannot open \(temporary)")
+        defer { powersync_lock_close(descriptor) }
+        try publish(descriptor, temporary, as: path, replacing: replacing, Calls())
+    }
+
+    /// Removes a file that was written under this name unless somebody has it open.
+    ///
+    /// - Parameter path: The name; a symbolic link goes itself, not what it leads to.
+    /// - Returns: Whether nothing has the name now.
+    /// - Throws: `SystemError` with `file`.
+    package static func removeUnheld(_ path: String) throws(SystemError) -> Bool {
+        // Each turn but the first needs somebody who replaces the file at that moment.
+        for _ in 0..<8 {
+            let descriptor = powersync_staged_open(path, false, 0)
+            if descriptor == -ENOENT { return true }
+            if descriptor == -ELOOP {
+                try remove(path)
+                return true
+            }
+            try SystemError.check(descriptor, .file, "cannot open \(path)")
+            defer { powersync_lock_close(descriptor) }
+            let status = try SystemError.check(
+                powersync_lock_try(descriptor, path), .file, "cannot lock \(path)")
+            if status == Int32(POWERSYNC_LOCK_REFUSED) { return false }
+            if status == Int32(POWERSYNC_LOCK_TAKEN) {
+                try remove(path)
+                return true
+            }
+        }
+        return false
+    }
+
+    // MARK: Steps
+
+    /// Does the steps: the bytes are on the disk before the name is there, and the name is before this returns.
+    static func publish(
+        _ descriptor: Int32, _ temporary: String, as path: String, replacing: Bool, _ calls: Calls
+    ) throws(SystemError) {
+        try SystemError.check(calls.sync(descriptor), .file, "cannot bring \(temporary) to the disk")
+        // Somebody else may have been quicker, or may have removed it.
+        if powersync_leads_to(temporary, descriptor) {
+            let status = replacing ? calls.replace(temporary, path) : calls.add(temporary, path)
+            // It may have both names, if somebody ended between the two.
+            if !powersync_leads_to(path, descriptor) {
+                try SystemError.check(status, .file, "cannot give \(temporary) the name \(path)")
+            }
+            // rename(2) does nothing where both are names of one file.
+            if powersync_leads_to(temporary, descriptor) {
+                try SystemError.check(calls.remove(temporary), .file, "cannot remove \(temporary)")
+            }
+        } else if !powersync_leads_to(path, descriptor) {
+            throw SystemError(.file, "\(temporary) is gone", errno: ENOENT)
+        }
+        try syncFolder(of: path, calls)
+        if folder(of: temporary) != folder(of: path) { try syncFolder(of: temporary, calls) }
+    }
+
+    /// Returns when the names in the folder of a path are on the disk.
+    static func syncFolder(of path: String, _ calls: Calls) throws(SystemError) {
+        let folder = folder(of: path)
+        try SystemError.check(
+            calls.syncFolder(folder), .file, "cannot bring the names in \(folder) to the disk")
+    }
+
+    /// Takes a name away; one that is not there is gone.
+    static func remove(_ path: String) throws(SystemError) {
+        guard unlink(path) != 0, errno != ENOENT else { return }
+        throw SystemError(.file, "cannot remove \(path)", errno: errno)
+    }
+
+    /// The folder that a path lies in.
+    static func folder(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}
