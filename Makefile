@@ -9,8 +9,8 @@ DEBUG := .build/debug
 # What `make up` without ARGS is for, unless a database is named.
 EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-config.yaml --tables Examples/Todos/tables.yaml
 
-.PHONY: help setup demo up build test test-unit test-package test-api test-busy test-postgres-18 test-sanitize lint format docs \
-	bench bench-stack bench-faults fuzz mutants nightly release clean
+.PHONY: help setup peers demo up build test test-unit test-package test-api test-busy test-postgres-18 test-sanitize lint format \
+	docs bench bench-stack bench-faults fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -24,6 +24,9 @@ help: ## Say what there is
 
 setup: ## Install missing system packages (the other targets do so themselves)
 	@Scripts/setup.sh
+
+peers: ## Install the programs of others that tests talk to, from PyPI into .build (OpenStack Swift for S3, botocore)
+	@Scripts/peers.sh
 
 demo: setup ## Run the whole stack once: devices, backend, service and Postgres in one story
 	@echo 'Building (some minutes after a fresh clone)…' >&2

@@ -15,14 +15,15 @@ chmod +x "$folder/Scripts/setup.sh" "$folder/bin/make"
 
 kept=POWERSYNC_TEST_PATIENCE=2
 narrow=(ARGS='--filter None' DATABASE_URI=postgresql://h/d POWERSYNC_TESTS=unit POWERSYNC_ONLY=YAML POWERSYNC_SEED=1
-    POWERSYNC_PROPERTY_SEEDS=1 POWERSYNC_LIFECYCLES=1 MAKEFLAGS=in MFLAGS=-in GNUMAKEFLAGS=-in MAKEFILES=/dev/null)
+    POWERSYNC_PROPERTY_SEEDS=1 POWERSYNC_LIFECYCLES=1 POWERSYNC_PEERS=left-out MAKEFLAGS=in MFLAGS=-in
+    GNUMAKEFLAGS=-in MAKEFILES=/dev/null)
 run() { env "PATH=$folder/bin:$PATH" "$kept" "${narrow[@]}" "$@" "$folder/.ci/run"; }
 status=0
 if ! output=$(run); then
     printf 'nothing fails, and .ci/run does:\n%s\n' "$output"
     status=1
 fi
-for target in test test-package test-api lint; do
+for target in peers test test-package test-api lint; do
     for setting in "${narrow[@]}"; do
         if grep -qxF -- "$setting" "$folder/told-$target"; then
             echo "$setting reaches make $target"
@@ -31,6 +32,11 @@ for target in test test-package test-api lint; do
     done
     grep -qxF "$kept" "$folder/told-$target" || { echo "$kept does not reach make $target" && status=1; }
 done
+grep -qxF POWERSYNC_PEERS=required "$folder/told-test" || { echo 'tests may leave peers out' && status=1; }
+if run MAKE_FAILS=peers >/dev/null 2>&1; then
+    echo 'make peers fails, and .ci/run does not'
+    status=1
+fi
 while read -r target name; do
     if output=$(run "MAKE_FAILS=$target"); then
         echo "make $target fails, and .ci/run does not"

@@ -25,7 +25,8 @@ package struct Problem: Error, Sendable, Hashable {
     /// The value of `Allow`.
     package var allow: String?
 
-    private init(
+    /// Makes a problem of its parts; without a code that is the slug in capitals.
+    init(
         _ status: Int, _ slug: String, _ title: String, code: String? = nil, detail: String? = nil,
         isRetryable: Bool = false
     ) {

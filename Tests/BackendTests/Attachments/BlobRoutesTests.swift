@@ -1,0 +1,415 @@
+import Foundation
+import PowerSyncCrypto
+import PowerSyncHTTP
+import PowerSyncHTTPServer
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+@testable import PowerSyncBackend
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The URLs of the disk store: statuses, header fields, and what stays in the folder.
+@Suite(.patient())
+struct BlobRoutesTests {
+    private typealias Body = DiskStoreFixture.Body
+
+    private func with(
+        _ fixture: DiskStoreFixture, _ body: (DiskStoreFixture) async throws -> Void
+    ) async throws {
+        defer { fixture.temporary.remove() }
+        try await body(fixture)
+        #expect(try fixture.files("incoming").isEmpty)
+        #expect(fixture.routes.transferCount == 0)
+        if Processes.areOpenFilesKnown { #expect(try fixture.openFiles.isEmpty) }
+    }
+
+    private func with(_ body: (DiskStoreFixture) async throws -> Void) async throws {
+        try await with(try DiskStoreFixture(), body)
+    }
+
+    // MARK: Storing
+
+    @Test func aBodyInPiecesIsStoredUnderItsNameAlone() async throws {
+        try await with { fixture in
+            let bytes = randomBytes(1_000_000)
+            let pieces = stride(from: 0, to: bytes.count, by: 70_000).map {
+                Array(bytes[$0..<min($0 + 70_000, bytes.count)])
+            }
+            let answer = try await fixture.send(
+                try fixture.upload(bytes, as: "a/b-c_D"), body: Body(pieces, length: 1_000_000))
+            #expect(answer.status == 200)
+            let files = try fixture.files("objects")
+            #expect(files.count == 1 && files.allSatisfy { $0.hasSuffix("/a.b-c_D") })
+            let read = try await fixture.send(try fixture.download("a/b-c_D"))
+            #expect(read.status == 200 && read.body == bytes)
+        }
+    }
+
+    @Test func ofWhatIsStoredTheBodyIsNotRead() async throws {
+        try await with { fixture in
+            try await fixture.put([1, 2, 3], as: "k")
+            let body = Body([[9, 9]], length: 2)
+            let answer = try await fixture.send(try fixture.upload([9, 9], as: "k"), body: body)
+            #expect(answer.status == 412 && answer.problem == "already-stored")
+            #expect(body.asked == 0)
+            #expect(try await fixture.send(try fixture.download("k")).body == [1, 2, 3])
+        }
+    }
+
+    @Test func twoUploadsAtOnceStoreOne() async throws {
+        try await with { fixture in
+            let bytes = randomBytes(500_000)
+            let signed = try fixture.upload(bytes, as: "k")
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        try await fixture.send(signed, body: Body([bytes], length: 500_000)).status
+                    }
+                }
+                return try await group.reduce(into: [Int]()) { $0.append($1) }
+            }
+            #expect(statuses.filter { $0 == 200 }.count == 1)
+            #expect(statuses.allSatisfy { $0 == 200 || $0 == 412 })
+            #expect(try await fixture.send(try fixture.download("k")).body == bytes)
+        }
+    }
+
+    @Test func withoutALengthNothingIsRead() async throws {
+        try await with { fixture in
+            let body = Body([[1]], length: nil)
+            let answer = try await fixture.send(try fixture.upload([1], as: "k"), body: body)
+            #expect(answer.status == 411 && body.asked == 0)
+        }
+    }
+
+    @Test func aBodyThatBreaksOffLeavesNothing() async throws {
+        try await with { fixture in
+            let bytes = randomBytes(600_000)
+            for (failure, status) in [
+                (HTTPError(.cut, "the client left"), 503), (HTTPError(.bodyTimeout, "too slow"), 408),
+                (HTTPError(.overloaded, "too many bodies"), 503),
+            ] {
+                let body = Body([Array(bytes[..<400_000])], length: 600_000, failure: failure)
+                let answer = try await fixture.send(try fixture.upload(bytes, as: "k"), body: body)
+                #expect(answer.status == status)
+            }
+            #expect(try fixture.files("objects").isEmpty)
+        }
+    }
+
+    @Test func aBodyOfOtherLengthThanItSaysIsRefused() async throws {
+        try await with { fixture in
+            let bytes = randomBytes(10)
+            for others in [Array(bytes[..<9]), bytes + [1]] {
+                let answer = try await fixture.send(
+                    try fixture.upload(bytes, as: "k"), body: Body([others], length: 10))
+                #expect(answer.status == 400 && answer.problem == "incomplete-body")
+            }
+            #expect(try fixture.files("objects").isEmpty)
+        }
+    }
+
+    @Test func otherBytesThanTheChecksumSaysAreRefused() async throws {
+        try await with { fixture in
+            let answer = try await fixture.send(
+                try fixture.upload([1, 2, 3], as: "k"), body: Body([[1, 2, 4]], length: 3))
+            #expect(answer.status == 400 && answer.problem == "bad-digest")
+            #expect(try fixture.files("objects").isEmpty)
+        }
+    }
+
+    @Test(arguments: [ENOSPC, EDQUOT])
+    func aFullDiskIsToldAndLeavesNothing(_ number: Int32) async throws {
+        let written = Lock(0)
+        let fixture = try DiskStoreFixture { file, bytes throws(SystemError) in
+            // The first piece fits.
+            let isFirst = written.withLock { count in
+                defer { count += 1 }
+                return count == 0
+            }
+            guard isFirst else { throw SystemError(.file, "cannot write", errno: number) }
+            try file.write(bytes)
+        }
+        try await with(fixture) { fixture in
+            let bytes = randomBytes(1_000_000)
+            let body = Body([bytes], length: 1_000_000)
+            let answer = try await fixture.send(try fixture.upload(bytes, as: "k"), body: body)
+            #expect(answer.status == 507 && answer.problem == "disk-full")
+            #expect(try fixture.files("objects").isEmpty)
+        }
+    }
+
+    @Test func aDiskThatFailsOtherwiseIsTriedAgainLater() async throws {
+        let fixture = try DiskStoreFixture { _, _ throws(SystemError) in
+            throw SystemError(.file, "cannot write", errno: EIO)
+        }
+        try await with(fixture) { fixture in
+            let answer = try await fixture.send(
+                try fixture.upload([1], as: "k"), body: Body([[1]], length: 1))
+            #expect(answer.status == 503 && answer.fields["retry-after"] != nil)
+        }
+    }
+
+    @Test func oneTransferTooManyIsToldToComeAgain() async throws {
+        try await with(try DiskStoreFixture(transfers: 0)) { fixture in
+            let answer = try await fixture.send(
+                try fixture.upload([1], as: "k"), body: Body([[1]], length: 1))
+            #expect(answer.status == 503 && answer.problem == "overloaded")
+        }
+    }
+
+    // MARK: Signatures
+
+    @Test func everyPartOfWhatIsSignedIsBound() async throws {
+        try await with { fixture in
+            let (bytes, signed) = ([1, 2, 3] as [UInt8], try fixture.upload([1, 2, 3], as: "k"))
+            let changes: [String: (inout String, inout HTTPFields) -> Void] = [
+                "key": { target, _ in target = target.replacing("/blobs/k?", with: "/blobs/l?") },
+                "expiry": { target, _ in target = target.replacing("exp=18", with: "exp=19") },
+                "type": { _, fields in fields["content-type"] = "text/html" },
+                "no type": { _, fields in fields["content-type"] = nil },
+                "checksum": { _, fields in
+                    fields["x-amz-checksum-sha256"] = Base64.encode(Digest.sha256([9]))
+                },
+                "no checksum": { _, fields in fields["x-amz-checksum-sha256"] = nil },
+                "condition": { _, fields in fields["if-none-match"] = "\"k\"" },
+                "no condition": { _, fields in fields["if-none-match"] = nil },
+                "a part": { target, _ in target += "&upload=\(String(repeating: "a", count: 32))&part=1" },
+                "no signature": { target, _ in target = String(target.prefix { $0 != "&" }) },
+                "a short signature": { target, _ in target.removeLast() },
+                "a long signature": { target, _ in target += "0" },
+                "no expiry": { target, _ in target = target.replacing("exp=", with: "xep=") },
+                "no query": { target, _ in target = String(target.prefix { $0 != "?" }) },
+            ]
+            for (what, change) in changes {
+                let body = Body([bytes], length: 3)
+                let answer = try await fixture.send(signed, body: body, change)
+                #expect(answer.status == 403, "\(what)")
+                #expect(answer.problem == "signature-does-not-match", "\(what)")
+                #expect(body.asked == 0, "\(what)")
+            }
+            let longer = try await fixture.send(signed, body: Body([bytes], length: 4))
+            #expect(longer.status == 403)
+            #expect(try await fixture.send(signed, method: "GET").status == 403)
+            #expect(try await fixture.send(signed, body: Body([bytes], length: 3)).status == 200)
+        }
+    }
+
+    @Test func theTypeAndTheDispositionOfADownloadAreBound() async throws {
+        try await with { fixture in
+            try await fixture.put([1], as: "k")
+            let signed = try fixture.download("k")
+            for (old, new) in [
+                ("image%2Fpng", "text%2Fhtml"), ("=inline", "=attachment"), ("&type=", "&epyt="),
+            ] {
+                let answer = try await fixture.send(signed) { target, _ in
+                    #expect(target.contains(old))
+                    target = target.replacing(old, with: new)
+                }
+                #expect(answer.status == 403, "\(old)")
+            }
+            #expect(try await fixture.send(signed, body: Body([[1]], length: 1), method: "PUT").status == 403)
+        }
+    }
+
+    @Test func aURLIsGoodUntilItsLastSecond() async throws {
+        try await with { fixture in
+            let (storing, late) = (try fixture.upload([1], as: "k"), try fixture.upload([1], as: "l"))
+            #expect(storing.expiresAt == "2027-01-15T08:15:00Z")
+            fixture.clock.withLock { $0 += 900 }
+            #expect(try await fixture.send(storing, body: Body([[1]], length: 1)).status == 200)
+            let reading = try fixture.download("k")
+            fixture.clock.withLock { $0 += 1 }
+            let answer = try await fixture.send(late, body: Body([[1]], length: 1))
+            #expect(answer.status == 403 && answer.problem == "signature-expired")
+            fixture.clock.withLock { $0 += 299 }
+            #expect(try await fixture.send(reading).status == 200)
+            fixture.clock.withLock { $0 += 1 }
+            #expect(try await fixture.send(reading).status == 403)
+        }
+    }
+
+    @Test func anotherStoreSignsWithAnotherKey() async throws {
+        try await with { fixture in
+            let other = try DiskStoreFixture()
+            defer { other.temporary.remove() }
+            let signed = try other.upload([1], as: "k")
+            #expect(try await fixture.send(signed, body: Body([[1]], length: 1)).status == 403)
+        }
+    }
+
+    // MARK: Keys
+
+    @Test(arguments: [
+        "", "..", "../signing-key", "a/../../signing-key", "/etc/passwd", "%2e%2e/signing-key", "a%2f..%2fb",
+        "a%00b", "a//b", "a/", ".", "signing-key%2e", "a b", "a%0ab", "%c3%a4",
+        String(repeating: "a", count: 300),
+    ])
+    func aHostileKeyIsRefused(_ key: String) async throws {
+        try await with { fixture in
+            let target = "\(BlobRoutes.path)\(key)?exp=2000000000&type=&disposition=&sig="
+            for method in ["GET", "PUT", "HEAD"] {
+                // Even with a signature: the key has no form that a file could have.
+                let name = HTTPRequest(method: method, target: target).path.dropFirst(BlobRoutes.path.count)
+                let grant = BlobGrant(
+                    key: String(name), expiry: 2_000_000_000,
+                    use: .download(contentType: "", disposition: ""))
+                let code = try await code(of: grant, fixture)
+                #expect(try await fixture.send(method, target + code).status == 403, "\(method)")
+            }
+            #expect(try fixture.files() == ["signing-key"])
+        }
+    }
+
+    private func code(of grant: BlobGrant, _ fixture: DiskStoreFixture) async throws -> String {
+        grant.code(Array(try Data(contentsOf: URL(filePath: fixture.folder + "/signing-key"))))
+    }
+
+    @Test func otherPathsAndMethodsAreRefused() async throws {
+        try await with { fixture in
+            #expect(try await fixture.send("GET", "/api/v1/other/k").status == 404)
+            try await fixture.put([1], as: "k")
+            for method in ["DELETE", "POST", "PATCH"] {
+                #expect(try await fixture.send(try fixture.download("k"), method: method).status == 403)
+            }
+            #expect(try await fixture.send("GET", BlobRoutes.path).status == 403)
+        }
+    }
+
+    @Test func aLinkInTheFolderIsNotFollowed() async throws {
+        try await with { fixture in
+            let outside = fixture.temporary.path + "/outside"
+            try "secret".write(toFile: outside, atomically: true, encoding: .utf8)
+            try await fixture.put([1], as: "k")
+            let file = fixture.folder + "/objects/" + (try #require(try fixture.files("objects").first))
+            try FileManager.default.removeItem(atPath: file)
+            try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: outside)
+            let answer = try await fixture.send(try fixture.download("k"))
+            #expect(answer.status == 503)
+            #expect(!String(decoding: answer.body, as: UTF8.self).contains("secret"))
+            let storing = try await fixture.send(
+                try fixture.upload([2], as: "k"), body: Body([[2]], length: 1))
+            #expect(storing.status == 503)
+            #expect(try String(contentsOfFile: outside, encoding: .utf8) == "secret")
+            try FileManager.default.removeItem(atPath: file)
+        }
+    }
+
+    // MARK: Reading
+
+    @Test func anAnswerSaysWhatItIs() async throws {
+        try await with { fixture in
+            try await fixture.put([1, 2, 3], as: "k")
+            let disposition = "attachment; filename=\"a b.png\"; filename*=UTF-8''%C3%A4%26.png"
+            let answer = try await fixture.send(try fixture.download("k", disposition: disposition))
+            #expect(answer.fields["content-type"] == "image/png")
+            #expect(answer.fields["content-disposition"] == disposition)
+            #expect(answer.fields["accept-ranges"] == "bytes")
+            #expect(answer.fields["etag"] == "\"k\"")
+            #expect(answer.fields["x-content-type-options"] == "nosniff")
+            #expect(answer.fields["cache-control"] == "private")
+            let missing = try await fixture.send(try fixture.download("l"))
+            #expect(missing.status == 404 && missing.problem == "no-such-object")
+            #expect(missing.fields["x-content-type-options"] == "nosniff")
+        }
+    }
+
+    @Test func aRangeIsAPartOfTheAnswer() async throws {
+        try await with { fixture in
+            let bytes = randomBytes(700_000)
+            try await fixture.put(bytes, as: "k")
+            let signed = try fixture.download("k")
+            let answer = try await fixture.send(signed) { _, fields in fields["range"] = "bytes=100-599999" }
+            #expect(answer.status == 206 && answer.body == Array(bytes[100...599_999]))
+            #expect(answer.fields["content-range"] == "bytes 100-599999/700000")
+            let beyond = try await fixture.send(signed) { _, fields in fields["range"] = "bytes=700000-" }
+            #expect(beyond.status == 416 && beyond.fields["content-range"] == "bytes */700000")
+            let several = try await fixture.send(signed) { _, fields in fields["range"] = "bytes=0-1,3-4" }
+            #expect(several.status == 200 && several.body == bytes)
+        }
+    }
+
+    @Test func aFileThatBecomesShorterEndsTheAnswer() async throws {
+        try await with { fixture in
+            try await fixture.put(randomBytes(600_000), as: "k")
+            let file = fixture.folder + "/objects/" + (try #require(try fixture.files("objects").first))
+            let signed = try fixture.download("k")
+            let target = String(signed.url.dropFirst("http://127.0.0.1:0".count))
+            let response = await fixture.routes.answer(
+                HTTPRequest(method: "GET", target: target), Body([], length: 0))
+            guard case .sized(_, let write) = response.body else {
+                Issue.record("an object is no stream")
+                return
+            }
+            #expect(truncate(file, 300_000) == 0)
+            await #expect(throws: SystemError.self) { try await write(Sink()) }
+        }
+    }
+
+    private struct Sink: HTTPBodyWriter {
+        func write(_ bytes: [UInt8]) async throws {}
+        func beginChunk(of count: Int) throws {}
+    }
+
+    @Test func aHeadHasTheLengthAndNoBody() async throws {
+        let fixture = try DiskStoreFixture()
+        try await with(fixture) { fixture in
+            try await fixture.put(randomBytes(1_234), as: "k")
+            try await fixture.serve { server in
+                let poller = try Poller()
+                defer { poller.stop() }
+                let client = try RawClient(server.port, poller)
+                let signed = try fixture.download("k")
+                let path = signed.url.dropFirst("http://127.0.0.1:\(server.port)".count)
+                try await client.send("HEAD \(path) HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\n\r\n")
+                let answer = try await client.response(toHead: true)
+                #expect(answer.status == 200 && answer.has("content-length: 1234"))
+                // The connection is at the next request.
+                try await client.send("GET \(path) HTTP/1.1\r\nHost: h\r\nRange: bytes=1000-\r\n\r\n")
+                let range = try await client.response(toHead: true)
+                #expect(range.status == 206 && range.has("content-length: 234"))
+            }
+        }
+    }
+
+    @Test func aClientThatLeavesGivesItsFilesBack() async throws {
+        let fixture = try DiskStoreFixture()
+        try await with(fixture) { fixture in
+            let bytes = randomBytes(4 << 20)
+            try await fixture.put(bytes, as: "k")
+            try await fixture.serve { server in
+                let poller = try Poller()
+                defer { poller.stop() }
+                let reader = try RawClient(server.port, poller, receiveBuffer: 4_096)
+                let reading = try fixture.download("k").url
+                let path = reading.dropFirst("http://127.0.0.1:\(server.port)".count)
+                try await reader.send("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n")
+                _ = try await reader.read()
+                let writer = try RawClient(server.port, poller)
+                let storing = try fixture.upload(bytes, as: "l")
+                let target = storing.url.dropFirst("http://127.0.0.1:\(server.port)".count)
+                var head = "PUT \(target) HTTP/1.1\r\nHost: h\r\nContent-Length: \(bytes.count)\r\n"
+                for field in storing.headers { head += "\(field.name): \(field.value)\r\n" }
+                try await writer.send(head + "\r\n")
+                try await writer.send(Array(bytes[..<(1 << 20)]))
+                let routes = fixture.routes
+                try await wait(for: "both to be under way", read: { routes.transferCount }) { $0 == 2 }
+                if Processes.areOpenFilesKnown {
+                    try await wait(for: "both files", read: { try fixture.openFiles.count }) { $0 == 2 }
+                }
+                reader.leave()
+                writer.leave()
+                try await wait(for: "both to have ended", read: { routes.transferCount }) { $0 == 0 }
+                try await wait(for: "their connections to end", read: { server.connectionCount }) { $0 == 0 }
+            }
+            #expect(try fixture.files("objects").count == 1)
+        }
+    }
+}
