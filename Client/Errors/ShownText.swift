@@ -53,4 +53,11 @@ enum ShownText {
         guard let end = authority.lastIndex(of: "@") else { return address }
         return "\(address[..<scheme.upperBound])\(address[address.index(after: end)...])"
     }
+
+    /// Returns an address without what may stand before its host, and without its query: a signature may be in it.
+    static func place(_ address: String) -> String {
+        // By bytes: a mark and what combines with it are one character.
+        let place = address.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        return ShownText.address(String(decoding: place, as: UTF8.self))
+    }
 }

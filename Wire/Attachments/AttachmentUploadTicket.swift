@@ -23,8 +23,8 @@ package struct AttachmentUploadTicket: Sendable, Hashable {
     /// Reads the answer.
     ///
     /// - Parameter json: the parsed body.
-    /// - Throws: `WireError` with `.invalidField`, also for one that says neither that the bytes are stored nor where they
-    ///   go.
+    /// - Throws: `WireError` with `.invalidField`, also for one that says neither that the bytes are stored nor where
+    ///   they go.
     package init(json: JSON) throws(WireError) {
         let fields = try AttachmentFields(json)
         self.init(id: try fields.id("id"))
