@@ -22,6 +22,8 @@ import PowerSyncSystem
 /// Errors are ``PowerSyncError``, and show in the status. Those of a session or a callback of the app stay as they are.
 public final class BackendConnector: PowerSyncBackendConnectorProtocol {
     let http: BackendHTTP
+    /// The connections to the backend, and to the storage that it signs URLs of.
+    let client: FirstUseHTTPClient
     let tokens: BackendTokens
     /// Keeps uploads back while the backend asks for that.
     let pause: BackendPause
@@ -94,6 +96,7 @@ public final class BackendConnector: PowerSyncBackendConnectorProtocol {
         let client = FirstUseHTTPClient(transport)
         let http = BackendHTTP(url: url, send: send ?? { try await client.send($0) })
         self.http = http
+        self.client = client
         tokens = BackendTokens(http: http, access: access, endpoint: endpoint, environment: environment)
         pause = BackendPause(environment: environment)
         self.environment = environment

@@ -70,6 +70,26 @@ struct BackendHTTP: Sendable {
         return try await send(request)
     }
 
+    /// Sends a request about something else than the upload queue.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: what follows the base address.
+    ///   - body: the body; nil for none.
+    ///   - authorization: the value of the header field.
+    /// - Returns: the answer, whatever its status.
+    /// - Throws: `PowerSyncError` if there is none, `CancellationError`.
+    func send(
+        _ method: String, _ path: String, body: JSON?, authorization: String
+    ) async throws -> HTTPClientResponse {
+        var request = request(method, path, authorization)
+        if let body {
+            request.fields["content-type"] = "application/json"
+            request.body = body.utf8
+        }
+        return try await send(request)
+    }
+
     // MARK: Answers
 
     /// Reads the token of an answer with the status 200.
@@ -146,8 +166,8 @@ struct BackendHTTP: Sendable {
             detail: "\(method) \(ShownText.address(url + path)) answered \(response.status)\(code)")
     }
 
-    /// The code of a problem (backend 1.7), as far as it may be shown.
-    private static func code(of body: [UInt8]) -> String? {
+    /// Returns the code of a problem (backend 1.7), as far as it may be shown; nil for what is none.
+    static func code(of body: [UInt8]) -> String? {
         guard body.count <= problemLimit else { return nil }
         // nil: what is no JSON, such as a proxy's page, has no code.
         return (try? JSON.parse(body, limits: .shortAnswer))?["code"]?.stringValue.flatMap(ShownText.code)
@@ -208,12 +228,24 @@ final class FirstUseHTTPClient: Sendable {
                 return try await URLSessionClient(session: .shared).send(request, bodyLimit: Self.answerLimit)
             }
         #endif
-        let client = try client.withLock { client in
+        return try await made().send(request, bodyLimit: Self.answerLimit)
+    }
+
+    /// Sends a request through libcurl, on Apple systems too, and returns as soon as the head of the answer is there.
+    ///
+    /// - Parameter request: the request; its body may be a file.
+    /// - Returns: the answer, whose body is read from it.
+    /// - Throws: `HTTPClientError`, for options that cannot be used, too; `CancellationError`.
+    func open(_ request: HTTPClientRequest) async throws -> HTTPClientStream {
+        try await made().open(request)
+    }
+
+    private func made() throws -> HTTPClient {
+        try client.withLock { client in
             if let client { return client }
             let new = try HTTPClient(HTTPClientConfiguration(options))
             client = new
             return new
         }
-        return try await client.send(request, bodyLimit: Self.answerLimit)
     }
 }

@@ -56,4 +56,11 @@ enum ShownText {
         let scheme = schemes.first { bytes.starts(with: $0.utf8) } ?? ""
         return scheme + String(decoding: bytes[bytes.index(after: end)...], as: UTF8.self)
     }
+
+    /// Returns an address without what may stand before its host, and without its query: a signature may be in it.
+    static func place(_ address: String) -> String {
+        // By bytes: a mark and what combines with it are one character.
+        let place = address.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        return ShownText.address(String(decoding: place, as: UTF8.self))
+    }
 }

@@ -1,0 +1,73 @@
+import PowerSyncSystem
+
+/// A file that is being downloaded, and the SHA-256 of what is there of it.
+final class PartFile {
+    private let file: StagedFile
+    private let digest = RunningDigest()
+    /// How many bytes are there.
+    private(set) var size: Int64
+
+    /// Opens what is there of a file, or makes an empty one.
+    ///
+    /// - Parameter path: its path.
+    /// - Throws: `PowerSyncAttachmentError` with `invalidPath`; `SystemError`, also while somebody else downloads it.
+    init(_ path: String) throws {
+        try LocalFile.check(path)
+        try AttachmentFiles.check(folderOf: path)
+        file = try StagedFile(path: path, resuming: true)
+        size = file.size
+    }
+
+    /// Takes the bytes that are there into the digest.
+    ///
+    /// - Parameters:
+    ///   - work: where they are read.
+    ///   - onPiece: is told the size of each piece that is held.
+    /// - Throws: `PowerSyncAttachmentError`, `CancellationError`.
+    func digestWhatIsThere(_ work: FileWork, onPiece: (@Sendable (Int) -> Void)?) async throws {
+        let (file, digest, size) = (file, digest, size)
+        try await work.run(bytes: size) { isWanted in
+            var offset: Int64 = 0
+            while offset < size {
+                guard isWanted() else { throw CancellationError() }
+                let piece = try file.read(at: offset, count: LocalFile.pieceSize)
+                guard !piece.isEmpty else { throw SystemError(.file, "\(file.path) became shorter") }
+                onPiece?(piece.count)
+                digest.add(piece)
+                offset += Int64(piece.count)
+            }
+        }
+    }
+
+    /// Drops all that is there.
+    func beginAnew() throws {
+        try file.truncate(to: 0)
+        _ = digest.finish()
+        size = 0
+    }
+
+    /// Adds bytes.
+    func append(_ bytes: [UInt8]) throws {
+        try file.write(bytes)
+        digest.add(bytes)
+        size = file.size
+    }
+
+    /// Returns the SHA-256 of all bytes; none can be added any more.
+    func finish() -> String { digest.finish() }
+
+    /// Brings the bytes to the disk, so that whoever gives the file its name has little to wait for.
+    ///
+    /// - Parameter work: where that is waited for.
+    /// - Throws: `PowerSyncAttachmentError`, `CancellationError`.
+    func sync(_ work: FileWork) async throws {
+        let file = file
+        try await work.run(bytes: size) { _ in try file.sync() }
+    }
+
+    /// Closes the file and leaves it, to be gone on with.
+    func close() { file.close() }
+
+    /// Removes the file.
+    func discard() { file.discard() }
+}
