@@ -29,7 +29,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --no-create-home --shell /usr/sbin/nologin powersync \
     && install --directory --owner=powersync --group=powersync --mode=700 /var/lib/powersync \
-        /var/lib/powersync/keys /var/lib/powersync/state
+        /var/lib/powersync/keys /var/lib/powersync/state /var/lib/powersync/attachments
 USER powersync
 WORKDIR /var/lib/powersync
 STOPSIGNAL SIGTERM

@@ -23,6 +23,7 @@ package final class Backend: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
         let routes: BackendRoutes
+        let sweep: AttachmentSweep?
         let pool: PostgresPool
         let phase: Lock<BackendRoutes.Phase>
         let serving: Task<Void, Never>
@@ -32,6 +33,7 @@ package final class Backend: Sendable {
     private let environment: BackendEnvironment
     private let poller: Poller
     private let log: Log
+    private let givenStore: (any ObjectStore)?
     private let running = Lock<Running?>(nil)
 
     /// Makes a backend that does nothing yet.
@@ -41,10 +43,12 @@ package final class Backend: Sendable {
     ///   - poller: watches its sockets; must outlive it.
     ///   - log: where it says what it does; never tokens or values of rows.
     ///   - environment: the time and chance.
+    ///   - store: keeps the attachments in place of the store that the configuration names.
     package init(
         configuration: BackendConfiguration, poller: Poller, log: Log,
-        environment: BackendEnvironment = BackendEnvironment()
+        environment: BackendEnvironment = BackendEnvironment(), store: (any ObjectStore)? = nil
     ) {
+        givenStore = store
         self.configuration = configuration
         self.environment = environment
         self.poller = poller
@@ -80,6 +84,14 @@ package final class Backend: Sendable {
         return try await LedgerPruning(pool: pool, poller: poller, log: log).walk()
     }
 
+    /// Clears up what nobody needs of attachments, as it does every ten minutes by itself.
+    ///
+    /// - Returns: what was done; nil while it is not running, or keeps none.
+    /// - Throws: what stood in the way, `CancellationError`.
+    package func sweepAttachments() async throws -> AttachmentSweep.Outcome? {
+        try await running.withLock({ $0?.sweep })?.sweep()
+    }
+
     /// Loads the keys, brings the schema `psb` up to date where that is to be done, checks the table map and listens.
     ///
     /// - Throws: `BackendError` that says what to change; nothing is left running then.
@@ -97,6 +109,7 @@ package final class Backend: Sendable {
                     uri: configuration.databaseURI, parameters: configuration.connectionParameters,
                     poller: poller, log: log, random: environment.random))
             try await catalog.load()
+            try await checkReads(source, pool, catalog)
             try serve(pool, catalog, keys)
         } catch {
             await pool.close()
@@ -219,6 +232,16 @@ package final class Backend: Sendable {
         }
     }
 
+    private func checkReads(
+        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ catalog: CatalogWatch
+    ) async throws {
+        guard case .map(let map, let name) = source else { return }
+        let tables = try await catalog.knowledge().tables
+        try await pool.withConnection { [settings = configuration.settings] in
+            try await ReadCheck.run(map, source: name, tables, settings, on: $0)
+        }
+    }
+
     private func applier(_ pool: PostgresPool, _ catalog: CatalogWatch, isolates: Bool) -> UploadApplier {
         UploadApplier(
             tools: UploadTools(
@@ -232,7 +255,15 @@ package final class Backend: Sendable {
             times: configuration.uploadTimes)
     }
 
+    private func openStore(_ port: @escaping @Sendable () -> Int) throws(BackendError) -> OpenedStore? {
+        if let givenStore { return OpenedStore(givenStore) }
+        guard let attachments = configuration.attachments else { return nil }
+        return try OpenedStore(attachments, environment: environment, port: port)
+    }
+
     private func serve(_ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys) throws {
+        let port = Lock(0)
+        let opened = try openStore { port.withLock { $0 } }
         let server: HTTPServer
         do {
             server = try HTTPServer(
@@ -240,12 +271,23 @@ package final class Backend: Sendable {
         } catch {
             throw BackendError(.address, "\(error)", cause: error)
         }
+        port.withLock { $0 = server.port }
         let phase = Lock(BackendRoutes.Phase.running)
+        let attachments = opened.map { opened in
+            AttachmentService(
+                transactions: AttachmentTransactions(
+                    pool: pool, catalog: catalog, settings: configuration.settings),
+                store: StoreCalls(store: opened.store, environment: environment, poller: poller, log: log),
+                policy: configuration.attachments?.policy ?? AttachmentPolicy(), environment: environment,
+                log: log)
+        }
         let routes = BackendRoutes(
             configuration: configuration,
             applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
             mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
-            readiness: Readiness(configuration: configuration, poller: poller), phase: phase)
+            readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
+            attachments: attachments, blobs: opened?.blobs)
+        let sweep = attachments.map { AttachmentSweep($0) }
         let pruning = LedgerPruning(pool: pool, poller: poller, log: log)
         let letterPruning = DeadLetterPruning(
             policy: configuration.letters, pool: pool, poller: poller, log: log)
@@ -254,12 +296,14 @@ package final class Backend: Sendable {
                 group.addTask { await pruning.run() }
                 group.addTask { await catalog.run() }
                 group.addTask { await letterPruning.run() }
+                if let sweep { group.addTask { await sweep.run() } }
                 await server.run { await routes.answer($0, $1) }
                 group.cancelAll()
             }
         }
         running.withLock {
-            $0 = Running(server: server, routes: routes, pool: pool, phase: phase, serving: serving)
+            $0 = Running(
+                server: server, routes: routes, sweep: sweep, pool: pool, phase: phase, serving: serving)
         }
     }
 }

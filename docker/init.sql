@@ -25,6 +25,8 @@ CREATE TABLE public.todos (
 );
 
 CREATE INDEX todos_of_list ON public.todos (list_id);
+-- Each question for a URL looks for the rows that name an attachment.
+CREATE INDEX todos_with_photo ON public.todos (photo_id);
 
 -- The backend: neither owner of a table nor allowed to replicate. It keeps its own tables in the schema psb.
 CREATE ROLE powersync_backend LOGIN PASSWORD :'backend_password';

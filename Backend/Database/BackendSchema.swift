@@ -16,7 +16,7 @@ package enum BackendSchema {
 
     /// The steps from an empty database to the present schema; each runs once, in order.
     static let migrations: [String] = [
-        firstMigration, secondMigration, thirdMigration, fourthMigration, fullerDigest,
+        firstMigration, secondMigration, thirdMigration, fourthMigration, fullerDigest, attachmentMigration,
     ]
 
     /// The version of the schema that this backend works with.

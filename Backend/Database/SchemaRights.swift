@@ -36,6 +36,11 @@ package enum SchemaRights {
             privileges: ["SELECT", "INSERT", "UPDATE", "DELETE"]),
         Right(
             kind: "TABLE", object: "psb.dead_letters", privileges: ["SELECT", "INSERT", "UPDATE", "DELETE"]),
+        Right(
+            kind: "TABLE", object: "psb.attachments", privileges: ["SELECT", "INSERT", "UPDATE", "DELETE"]),
+        Right(
+            kind: "TABLE", object: "psb.attachment_removals",
+            privileges: ["SELECT", "INSERT", "UPDATE", "DELETE"]),
         // What earlier backends left behind, for `erase`.
         Right(kind: "TABLE", object: "psb.upload_ledger", privileges: ["SELECT", "DELETE"]),
         Right(

@@ -15,17 +15,20 @@ package enum Erasure {
     /// Counts what there is, and removes it if that is wanted, all in one transaction.
     ///
     /// Every table of the schema `psb` that names a user counts, and the custom checkpoints where they are the backend's own
-    /// table: an app may have one of that name.
+    /// table: an app may have one of that name. Of attachments the bare ids stay for a while, so that none is used again, and
+    /// a backend that runs has the store remove the bytes.
     ///
     /// - Parameters:
     ///   - user: the token's subject.
     ///   - removes: whether it is removed.
+    ///   - now: the time, in seconds since 1970.
     ///   - connection: outside a transaction.
     /// - Returns: the counts of all tables, by name.
     /// - Throws: `PostgresError`; nothing is removed then.
-    package static func run(_ user: String, removes: Bool, on connection: PostgresConnection) async throws
-        -> [Count]
-    {
+    package static func run(
+        _ user: String, removes: Bool, at now: Double = BackendEnvironment().now(),
+        on connection: PostgresConnection
+    ) async throws -> [Count] {
         // The last statement fails where no backend has been started.
         try await connection.script(
             "BEGIN; SET LOCAL statement_timeout = '10min'; SELECT 'psb.dead_letters'::regclass")
@@ -54,7 +57,27 @@ package enum Erasure {
             }
             counts.append(Count(table: "\(schema).\(table)", rows: rows))
         }
+        if let attachments = try await attachments(user, removes, now, connection) {
+            counts.append(attachments)
+            counts.sort { $0.table < $1.table }
+        }
         try await connection.script("COMMIT")
         return counts
+    }
+
+    /// The same for attachments; nil in a schema of before they were there.
+    private static func attachments(
+        _ user: String, _ removes: Bool, _ now: Double, _ connection: PostgresConnection
+    ) async throws -> Count? {
+        let name = "psb.attachments"
+        let found = try await connection.query(
+            "SELECT pg_catalog.to_regclass($1::text) IS NOT NULL", [name])
+        guard found.scalar == "t" else { return nil }
+        if removes {
+            return Count(table: name, rows: try await AttachmentTable.erase(user, at: now, on: connection))
+        }
+        let count = try await connection.query(
+            "SELECT count(*)::text FROM psb.attachments WHERE owner = $1::text", [user])
+        return Count(table: name, rows: count.scalar.flatMap { Int($0) } ?? 0)
     }
 }

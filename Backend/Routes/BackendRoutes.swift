@@ -43,6 +43,11 @@ package struct BackendRoutes: Sendable {
     let readiness: Readiness
     let phase: Lock<Phase>
     let admission: UploadAdmission
+    /// Nil where nobody keeps attachments.
+    let attachments: AttachmentService?
+    /// Nil where the store of attachments is served by others.
+    private let blobs: BlobRoutes?
+    private let options: Route.Options
     var quota: DeadLetterQuota { applier.tools.quota }
     private let cors: CORSPolicy
     /// Nil where a request counts for nothing without a token that this backend gives to nobody.
@@ -51,8 +56,15 @@ package struct BackendRoutes: Sendable {
     /// Makes the routes of their parts.
     package init(
         configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint, readiness: Readiness,
-        phase: Lock<Phase>
+        phase: Lock<Phase>, attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
     ) {
+        self.attachments = attachments
+        self.blobs = blobs
+        var options = Route.Options()
+        options.hasCheckpoints = configuration.hasCustomCheckpoints
+        options.hasAttachments = attachments != nil
+        options.hasBlobs = blobs != nil
+        self.options = options
         self.configuration = configuration
         self.applier = applier
         self.mint = mint
@@ -68,7 +80,8 @@ package struct BackendRoutes: Sendable {
             configuration.hasDevelopmentTokens || configuration.hasOpenUploads
             ? HostPolicy(
                 names: configuration.developmentHosts,
-                urls: [configuration.powersyncURL] + configuration.corsOrigins) : nil
+                urls: [configuration.powersyncURL] + configuration.corsOrigins
+                    + (configuration.attachments?.publicURL.map { [$0] } ?? [])) : nil
     }
 
     private var log: Log { applier.tools.log }
@@ -88,17 +101,11 @@ package struct BackendRoutes: Sendable {
         var routeName = "none"
         var answer: Answer
         do {
-            let route = try Route.find(
-                method: request.method, path: request.path, hasCheckpoints: configuration.hasCustomCheckpoints
-            )
+            let route = try Route.find(request, options)
             routeName = route.name
             answer = try await perform(route, request, body, &requestID)
         } catch {
-            let problem = ErrorResponse.problem(
-                for: error, bodyLimit: configuration.bodyLimit, retryAfter: 1 + Int(environment.random() * 4))
-            if problem.status == 500 {
-                log.error("request failed", ["request.id": requestID, "error": "\(type(of: error))"])
-            }
+            let problem = problem(for: error, requestID)
             answer = Answer(problem.response(requestID: requestID), ["problem": problem.code])
         }
         answer.response.fields["x-request-id"] = sentID ?? requestID
@@ -115,6 +122,16 @@ package struct BackendRoutes: Sendable {
         return answer.response
     }
 
+    /// What an error is answered with; a mistake of ours is told in the log.
+    func problem(for error: any Error, _ requestID: String) -> Problem {
+        let problem = ErrorResponse.problem(
+            for: error, bodyLimit: configuration.bodyLimit, retryAfter: 1 + Int(environment.random() * 4))
+        if problem.status == 500 {
+            log.error("request failed", ["request.id": requestID, "error": "\(type(of: error))"])
+        }
+        return problem
+    }
+
     private func perform(
         _ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: inout String
     ) async throws -> Answer {
@@ -125,7 +142,7 @@ package struct BackendRoutes: Sendable {
         case .capabilities: return Answer(capabilities)
         case .keys: return keys(request)
         case .preflight: return Answer(HTTPResponse(status: 200, fields: ["content-length": "0"]))
-        case .token, .upload, .operation, .checkpoint, .checkpointRequest: break
+        case .token, .upload, .operation, .checkpoint, .checkpointRequest, .attachment, .blob: break
         }
         // What comes before gives nothing away, and balancers and services ask for it under names of their own.
         guard hosts?.allows(request.fields["host"]) ?? true else { throw Problem.hostNotAllowed }
@@ -135,6 +152,10 @@ package struct BackendRoutes: Sendable {
         switch route {
         case .token: return try await token(request, body)
         case .checkpoint, .checkpointRequest: return try await checkpoint(route, request, body)
+        case .attachment(let route): return try await attachment(route, request, body, requestID)
+        case .blob:
+            guard let blobs else { throw Problem.noSuchRoute }
+            return Answer(await blobs.answer(request, body))
         default: return try await upload(route, request, body, &requestID)
         }
     }
@@ -157,7 +178,8 @@ package struct BackendRoutes: Sendable {
         let limits = configuration.limits
         var features = ["ledger", "dead_letters"]
         if configuration.hasCustomCheckpoints { features.append("custom_checkpoints") }
-        return .object([
+        if attachments != nil { features.append("attachments") }
+        var members = [
             JSONMember("dialects", .array([.string("batch"), .string("transactions"), .string("v1")])),
             JSONMember(
                 "limits",
@@ -180,7 +202,9 @@ package struct BackendRoutes: Sendable {
                 "batch_on_fatal_error", .string(configuration.continuesAfterFatalError ? "skip" : "stop")),
             JSONMember(
                 "legacy_batch_mode", .string(configuration.isolatesLegacyBatches ? "isolate" : "atomic")),
-        ])
+        ]
+        if let attachmentCapabilities { members.append(JSONMember("attachments", attachmentCapabilities)) }
+        return .object(members)
     }
 
     /// A name that a caller gave its request, if it is fit for a log and a header.

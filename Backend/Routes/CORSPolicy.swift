@@ -31,11 +31,13 @@ package struct CORSPolicy: Sendable, Hashable {
         guard origins.contains("*") || origins.contains(origin) || allowsLoopback && isLoopback(origin)
         else { return }
         response.fields["access-control-allow-origin"] = origins.contains("*") ? "*" : origin
-        response.fields["access-control-expose-headers"] = "retry-after, x-request-id"
+        // Also what pages need that transfer attachments by signed URLs (backend 10.3).
+        response.fields["access-control-expose-headers"] =
+            "retry-after, x-request-id, etag, accept-ranges, content-range, content-disposition"
         guard request.method == "OPTIONS" else { return }
-        response.fields["access-control-allow-methods"] = "GET, POST, PUT, PATCH, DELETE"
+        response.fields["access-control-allow-methods"] = "GET, HEAD, POST, PUT, PATCH, DELETE"
         response.fields["access-control-allow-headers"] =
-            "authorization, content-type, idempotency-key, x-request-id"
+            "authorization, content-type, idempotency-key, x-request-id, if-none-match, range, x-amz-checksum-sha256"
         response.fields["access-control-max-age"] = "600"
     }
 

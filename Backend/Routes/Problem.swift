@@ -152,7 +152,7 @@ package struct Problem: Error, Sendable, Hashable {
     /// Something that passes.
     ///
     /// - Parameters:
-    ///   - slug: `database-unavailable`, `overloaded`, `draining` or `keys-unavailable`.
+    ///   - slug: `database-unavailable`, `store-unavailable`, `overloaded`, `draining` or `keys-unavailable`.
     ///   - title: the same in words.
     ///   - code: the code, where it says more than the slug.
     ///   - retryAfter: seconds after which to come again.
@@ -165,11 +165,11 @@ package struct Problem: Error, Sendable, Hashable {
         return problem
     }
 
-    /// The problem as an answer.
+    /// The problem as JSON.
     ///
     /// - Parameter requestID: names the request in logs.
-    /// - Returns: the answer.
-    package func response(requestID: String) -> HTTPResponse {
+    /// - Returns: the body of the answer.
+    package func json(requestID: String) -> JSON {
         var members = [
             JSONMember("type", .string("urn:psb:problem:" + slug)), JSONMember("title", .string(title)),
             JSONMember("status", .integer(status)),
@@ -179,7 +179,15 @@ package struct Problem: Error, Sendable, Hashable {
             JSONMember("instance", .string(requestID)), JSONMember("retryable", .bool(isRetryable)),
             JSONMember("code", .string(code)), JSONMember("message", .string(title)),
         ]
-        var response = HTTPResponse(status: status, body: .bytes(JSON.object(members + extra).utf8))
+        return .object(members + extra)
+    }
+
+    /// The problem as an answer.
+    ///
+    /// - Parameter requestID: names the request in logs.
+    /// - Returns: the answer.
+    package func response(requestID: String) -> HTTPResponse {
+        var response = HTTPResponse(status: status, body: .bytes(json(requestID: requestID).utf8))
         response.fields["content-type"] = "application/problem+json"
         response.fields["cache-control"] = "no-store"
         if let retryAfter { response.fields["retry-after"] = String(retryAfter) }

@@ -1,3 +1,5 @@
+import PowerSyncHTTP
+
 /// What a request asks for (backend 1.4).
 package enum Route: Sendable, Hashable {
     /// `POST /api/data` and `/api/v1/upload`.
@@ -22,6 +24,10 @@ package enum Route: Sendable, Hashable {
     case readiness
     /// `GET /startupz`.
     case startup
+    /// One about attachments.
+    case attachment(AttachmentRoute)
+    /// `GET`, `PUT /api/v1/blobs/…`: bytes of a store that the backend serves itself, by a signed URL.
+    case blob
     /// `OPTIONS` of a route: a browser asks first.
     case preflight
 
@@ -49,7 +55,42 @@ package enum Route: Sendable, Hashable {
         return table
     }()
 
-    /// Finds the route of a request; a slash too many does not matter, and nothing is ever redirected.
+    /// Which routes there are only where somebody has asked for them.
+    package struct Options: Sendable, Hashable {
+        /// Whether the routes of custom checkpoints exist.
+        package var hasCheckpoints = false
+        /// Whether those of attachments exist.
+        package var hasAttachments = false
+        /// Whether those of signed URLs exist.
+        package var hasBlobs = false
+
+        /// Makes options of none.
+        package init() {}
+    }
+
+    /// Finds the route of a request, ids within its path included.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - options: which routes there are.
+    /// - Returns: the route.
+    /// - Throws: `Problem` 404 or 405, 400 for what can be no id.
+    package static func find(_ request: HTTPRequest, _ options: Options) throws(Problem) -> Route {
+        if options.hasAttachments,
+            let route = try AttachmentRoute.find(method: request.method, path: request.rawPath)
+        {
+            return route
+        }
+        let names = request.path.split(separator: "/")
+        if options.hasBlobs, names.count > 3, names[..<3].elementsEqual(["api", "v1", "blobs"]) {
+            return try one(
+                of: ["GET": .blob, "PUT": .blob], method: request.method)
+        }
+        return try find(method: request.method, path: request.path, hasCheckpoints: options.hasCheckpoints)
+    }
+
+    /// Finds the route of a request that has no id in its path; a slash too many does not matter, and nothing is ever
+    /// redirected.
     ///
     /// - Parameters:
     ///   - method: the HTTP method; HEAD is GET without a body.
@@ -62,6 +103,11 @@ package enum Route: Sendable, Hashable {
         guard let methods = table[name], hasCheckpoints || !name.hasPrefix("/api/data/") else {
             throw .noSuchRoute
         }
+        return try one(of: methods, method: method)
+    }
+
+    /// Chooses among the methods of a path.
+    static func one(of methods: [String: Route], method: String) throws(Problem) -> Route {
         if method == "OPTIONS" { return .preflight }
         guard let route = methods[method == "HEAD" ? "GET" : method] else {
             throw .methodNotAllowed(
@@ -74,6 +120,7 @@ package enum Route: Sendable, Hashable {
     package var name: String {
         switch self {
         case .operation(let method): "operation." + method.lowercased()
+        case .attachment(let route): "attachment." + route.name
         default: "\(self)"
         }
     }

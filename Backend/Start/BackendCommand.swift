@@ -120,6 +120,30 @@ package enum BackendCommand {
                 + "answered 429; 10000 and 100000000 by default. letters list says which there are."),
         Variable("DEAD_LETTER_RETENTION", help: "How long refused uploads are kept; 30d by default."),
         Variable(
+            "ATTACHMENTS_STORE",
+            help:
+                "Where attachments are kept: file:///FOLDER, which this backend serves by signed URLs, or "
+                + "s3://BUCKET/PREFIX?endpoint=https://…&region=…&style=path (or virtual); none by default, and no routes for "
+                + "them. The table map names the columns that hold their ids."),
+        Variable(
+            "ATTACHMENTS_S3_ACCESS_KEY, ATTACHMENTS_S3_SECRET_KEY, ATTACHMENTS_S3_SESSION_TOKEN",
+            help: "The credentials of an s3 store; the token if they are temporary."),
+        Variable(
+            "ATTACHMENTS_PUBLIC_URL",
+            help:
+                "Where devices reach this backend, for the URLs of a file store; http://127.0.0.1:PORT by default, with "
+                + "ENV=production it must be given."),
+        Variable(
+            "ATTACHMENTS_MAX_BYTES, ATTACHMENTS_QUOTA_BYTES, ATTACHMENTS_QUOTA_FILES",
+            help:
+                "The most bytes of a file (413), and of all files of a user, and how many of these there may be (429); "
+                + "5 GiB, 10 GiB and 100000 by default."),
+        Variable(
+            "ATTACHMENTS_TYPES",
+            help:
+                "The media types that are taken, separated by commas, such as image/*,application/pdf; any by default."
+        ),
+        Variable(
             "POOL_SIZE",
             help:
                 "The most connections to the database, 8 by default; two more ask whether it answers, and listen."

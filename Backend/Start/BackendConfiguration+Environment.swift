@@ -56,6 +56,7 @@ extension BackendConfiguration {
             try reader.duration("DRAIN_DELAY", 0...600) ?? (isProduction ? .seconds(5) : .zero)
         try readKeys(reader)
         try readTables(reader)
+        try readAttachments(reader)
         try check(isProduction: isProduction, isOpen: tables == .openSchema)
     }
 
@@ -155,6 +156,11 @@ extension BackendConfiguration {
         if corsOrigins.contains("*") {
             throw .setting("CORS_ORIGINS", "must name origins with ENV=production")
         }
+        if case .disk = attachments?.store, attachments?.publicURL == nil {
+            throw .setting(
+                "ATTACHMENTS_PUBLIC_URL",
+                "is missing: where devices reach this backend, which serves the files of ATTACHMENTS_STORE itself")
+        }
     }
 }
 
@@ -164,7 +170,8 @@ extension BackendError {
     }
 }
 
-private struct EnvironmentReader {
+/// Reads variables of the environment.
+struct EnvironmentReader {
     static let ours: Set<String> = ["PSB_TABLE_MAP"]
 
     let variables: [String: String]

@@ -73,6 +73,8 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var letters = DeadLetterPolicy()
     /// How long an upload waits to hear how many its user has; it goes on without (backend 1.8).
     package var quotaTimeout = Duration.seconds(1)
+    /// Where attachments are, and how many; nil keeps none.
+    package var attachments: AttachmentConfiguration?
     /// How often the catalog is looked at where nobody says that it has changed (backend 8.5).
     package var catalogInterval = Duration.seconds(30)
     /// The most connections to the database, beside the one of the probe and the one that listens.

@@ -50,6 +50,8 @@ package enum ServerValue: String, Sendable, Hashable {
 ///     id: id               # so is this
 ///     owner: owner_id      # optional: rows belong to the token's subject; may be the column of the id
 ///     ops: [PUT, PATCH, DELETE]
+///     attachments: [photo_id]  # optional: columns that hold ids of attachments
+///     read: owner_id = :sub OR list_id IN (SELECT id FROM shared WHERE who = :sub)  # optional: who may download them
 ///     columns:
 ///       created_at: { write: server }  # or never, or client
 ///       updated_at: { set: now }       # or subject
@@ -71,6 +73,15 @@ package enum ServerValue: String, Sendable, Hashable {
 ///   `refuse` is the default.
 /// - `epoch`, for moments: a number counts seconds (`s`) or milliseconds (`ms`) since 1970; without, numbers are refused.
 /// - `empty`: `null` stores NULL for an empty text; `keep`, the default, takes it as any other text.
+///
+/// Of attachments (`Backend/Attachments/SPEC.md` says who may do what):
+/// - `attachments`: columns of texts, UUIDs or whole numbers; a row names the attachments whose ids stand in them, spelled as
+///   Postgres prints the value. Each of these columns wants an index: every question for a URL looks for the rows that name an
+///   id.
+/// - `read`: a condition of SQL for a row of the table, by which others than its owner may download what it names. `:sub` is
+///   the subject of the token, a text: `:sub::uuid` is another type, which every subject must then be. Columns stand by their
+///   names, in queries within the condition behind the name of the table in the database (`todos.list_id`). It runs as
+///   uploads do, with the backend's rights and their statement timeout, and is checked at the start.
 package struct TableMap: Sendable, Hashable {
     /// One column of the map.
     package struct Column: Sendable, Hashable {
@@ -100,6 +111,10 @@ package struct TableMap: Sendable, Hashable {
         package var operations: Set<UploadOperationKind> = [.put, .patch, .delete]
         /// The columns that differ from the default, which is that the client writes them.
         package var columns: [Column] = []
+        /// The columns that hold ids of attachments.
+        package var attachments: [Located] = []
+        /// The condition by which others than the owner of a row may download its attachments (`ReadCondition`).
+        package var read: Located?
     }
 
     /// The tables in the order of the file.
@@ -156,8 +171,16 @@ private struct TableMapReader {
                 for (key, value) in try members(value, of: "columns") {
                     table.columns.append(try column(key, value))
                 }
-            default: throw unknown(key, ["table", "id", "owner", "ops", "columns"])
+            case "attachments": table.attachments = try attachments(value)
+            case "read": table.read = try condition(value)
+            default: throw unknown(key, ["table", "id", "owner", "ops", "columns", "attachments", "read"])
             }
+        }
+        if let read = table.read, table.attachments.isEmpty {
+            throw BackendError(
+                .tableMap,
+                "\(source) line \(read.line), column \(read.column): read says who gets the attachments of a row: name "
+                    + "their columns in attachments")
         }
         let taken = ([table.id] + (table.owner.map { [$0] } ?? [])).map { ExactText($0.text) }
         for column in table.columns
@@ -191,6 +214,29 @@ private struct TableMapReader {
             kinds.insert(kind)
         }
         return kinds
+    }
+
+    private func attachments(_ node: YAMLNode) throws(BackendError) -> [Located] {
+        guard case .sequence(let items) = node.kind, !items.isEmpty else {
+            throw error(node, "expected a list of columns such as [photo_id]")
+        }
+        var columns: [Located] = []
+        for item in items {
+            let column = try text(item)
+            guard !columns.contains(where: { ExactText($0.text) == ExactText(column.text) }) else {
+                throw error(item, "\(column.text) stands there twice")
+            }
+            columns.append(column)
+        }
+        return columns
+    }
+
+    private func condition(_ node: YAMLNode) throws(BackendError) -> Located {
+        guard let text = node.string else { throw error(node, "expected a condition of SQL") }
+        let place = Located(text: text, line: node.line, column: node.column)
+        // What is wrong with it is told before there is a database.
+        _ = try ReadCondition.compiled(place, source: source)
+        return place
     }
 
     private func column(_ key: YAMLNode, _ body: YAMLNode) throws(BackendError) -> TableMap.Column {

@@ -50,10 +50,15 @@ package struct UploadTable: Sendable, Hashable {
     package let required: [UploadColumn]
     /// The columns that the server sets, by their names.
     package let assigned: [UploadColumn]
+    /// The columns that hold ids of attachments.
+    package let attachments: [UploadColumn]
+    /// Who may download these beside the owner; nil leaves it to the owner, or to everybody where there is none.
+    package let read: ReadCondition?
 
     init(
         name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
-        operations: Set<UploadOperationKind>, columns: [ExactText: UploadColumn]
+        operations: Set<UploadOperationKind>, columns: [ExactText: UploadColumn],
+        attachments: [UploadColumn] = [], read: ReadCondition? = nil
     ) {
         self.name = name
         self.quoted = quoted
@@ -62,6 +67,8 @@ package struct UploadTable: Sendable, Hashable {
         self.owner = owner
         self.operations = operations
         self.columns = columns
+        self.attachments = attachments
+        self.read = read
         let sorted = columns.sorted { $0.key < $1.key }
         required = sorted.filter { $0.value.isRequired && $0.key != ExactText(id.name) }.map(\.value)
         assigned = sorted.map(\.value).filter { $0.assigned != nil }
@@ -93,9 +100,16 @@ package struct UploadTables: Sendable, Hashable {
     package var missing: [ExactText: CatalogEntry] = [:]
     /// What an operator should know.
     package var warnings: [String] = []
+    /// Whether the database lacks a column that the map names for attachments now, or has another type in its place.
+    package var isMissingAttachments = false
 
     /// Makes the tables of a database that nothing is known of.
     package init() {}
+
+    /// The tables with columns of attachments, by the client's names.
+    package var attachmentTables: [UploadTable] {
+        tables.sorted { $0.key < $1.key }.map(\.value).filter { !$0.attachments.isEmpty }
+    }
 
     /// Resolves a table map against a database.
     ///
@@ -116,6 +130,7 @@ package struct UploadTables: Sendable, Hashable {
             } catch  where isRunning {
                 missing[ExactText(entry.name.text)] = CatalogEntry(
                     name: name, digest: catalog.tables[name]?.digest, isLockable: false)
+                if !entry.attachments.isEmpty { isMissingAttachments = true }
                 continue
             }
             let options = Dictionary(entry.columns.map { (ExactText($0.name.text), $0) }) { _, last in last }
@@ -130,10 +145,15 @@ package struct UploadTables: Sendable, Hashable {
                             + "about a column of type \(column.type)")
                 }
             }
+            let attachments = entry.attachments.compactMap { byName[ExactText($0.text)] }
+                .filter(\.kind.holdsNames)
+            if attachments.count < entry.attachments.count { isMissingAttachments = true }
+            var read: ReadCondition?
+            if let place = entry.read { read = try ReadCondition.compiled(place, source: source) }
             tables[ExactText(entry.name.text)] = UploadTable(
                 name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
                 owner: entry.owner.flatMap { byName[ExactText($0.text)] },
-                operations: entry.operations, columns: byName)
+                operations: entry.operations, columns: byName, attachments: attachments, read: read)
         }
     }
 
@@ -148,7 +168,7 @@ package struct UploadTables: Sendable, Hashable {
             throw fail(entry.table, "the database has no table \(name.schema).\(name.table)")
         }
         let known = Set(table.columns.map { ExactText($0.name) })
-        let options = isRunning ? [] : entry.columns.map(\.name)
+        let options = isRunning ? [] : entry.columns.map(\.name) + entry.attachments
         for place in [entry.id] + (entry.owner.map { [$0] } ?? []) + options
         where !known.contains(ExactText(place.text)) {
             throw fail(place, "\(name.schema).\(name.table) has no column \(place.text)")
@@ -163,6 +183,12 @@ package struct UploadTables: Sendable, Hashable {
                     "\(column.name.text) is \(found.isGenerated ? "generated" : "of type \(found.type)") and cannot be set "
                         + "to \(value.rawValue)")
             }
+        }
+        for place in isRunning ? [] : entry.attachments {
+            guard let found = table.columns.first(where: { ExactText($0.name) == ExactText(place.text) }),
+                !catalog.kind(of: found).holdsNames
+            else { continue }
+            throw fail(place, "\(place.text) is of type \(found.type), which holds no ids of attachments")
         }
         guard table.isView || table.uniqueColumns.contains(ExactText(entry.id.text)) else {
             throw fail(entry.id, "\(entry.id.text) needs a primary key or unique index of its own")

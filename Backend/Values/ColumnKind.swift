@@ -48,6 +48,14 @@ package indirect enum ColumnKind: Sendable, Hashable {
     /// Whether of some texts only Postgres can tell if they are values of the type.
     var isKnownToPostgresAlone: Bool { self == .unsupported || self == .range(of: nil) }
 
+    /// Whether values can be names that clients choose, such as ids of attachments, and be found by their texts.
+    package var holdsNames: Bool {
+        switch self {
+        case .text, .paddedText, .name, .textForm, .uuid, .integer: true
+        default: false
+        }
+    }
+
     /// Whether two values are equal exactly if their texts after conversion are, where the collation tells all texts apart.
     package var hasCanonicalText: Bool {
         switch self {

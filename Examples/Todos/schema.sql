@@ -12,10 +12,12 @@ CREATE TABLE todos (
     owner_id text NOT NULL,
     description text NOT NULL,
     quantity integer NOT NULL DEFAULT 1 CHECK (quantity > 0),
-    completed boolean NOT NULL DEFAULT false
+    completed boolean NOT NULL DEFAULT false,
+    photo_id uuid
 );
 
 CREATE INDEX todos_list ON todos (list_id);
+CREATE INDEX todos_photo ON todos (photo_id);
 
 INSERT INTO lists (id, owner_id, name) VALUES ('a0000000-0000-4000-8000-000000000001', 'alice', 'Groceries');
 INSERT INTO todos (id, list_id, owner_id, description) VALUES

@@ -34,8 +34,9 @@ package struct HTTPRequest: Sendable {
         query.first { $0.name == name }?.value
     }
 
-    /// The path as sent, without the scheme and authority of an absolute target (RFC 9112 3.2.2).
-    var rawPath: Substring {
+    /// The path as sent, without the scheme and authority of an absolute target (RFC 9112 3.2.2): with the slashes apart that
+    /// were encoded.
+    package var rawPath: Substring {
         var path = target[...]
         if let mark = path.utf8.firstIndex(of: UInt8(ascii: "?")) { path = path[..<mark] }
         if path.utf8.first == UInt8(ascii: "/") { return path }

@@ -167,6 +167,79 @@ struct BackendConfigurationTests {
         #expect(error.message.contains(name))
     }
 
+    // MARK: Attachments
+
+    @Test func withoutAStoreNothingOfAttachmentsCounts() throws {
+        #expect(try read([:]).attachments == nil)
+        #expect(try read(["ATTACHMENTS_STORE": "", "ATTACHMENTS_TYPES": "nonsense"]).attachments == nil)
+    }
+
+    @Test func aStoreInAFolderHasTheDefaults() throws {
+        let attachments = try #require(
+            try read(["ATTACHMENTS_STORE": "file:///var/lib/powersync/attachments"]).attachments)
+        #expect(attachments.store == .disk(folder: "/var/lib/powersync/attachments"))
+        #expect(attachments.publicURL == nil && attachments.policy == AttachmentPolicy())
+        #expect(attachments.policy.fileBytes == 5 << 30 && attachments.policy.userBytes == 10 << 30)
+        #expect(attachments.policy.userFiles == 100_000 && attachments.policy.types.isEmpty)
+    }
+
+    @Test func everySettingOfAttachmentsIsRead() throws {
+        let attachments = try #require(
+            try read([
+                "ATTACHMENTS_STORE": "s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1",
+                "ATTACHMENTS_S3_ACCESS_KEY": "access", "ATTACHMENTS_S3_SECRET_KEY": nil,
+                "ATTACHMENTS_S3_SECRET_KEY_FILE": "/run/secrets/uri",
+                "ATTACHMENTS_PUBLIC_URL": "https://files.example.com/psb/", "ATTACHMENTS_MAX_BYTES": "1000",
+                "ATTACHMENTS_QUOTA_BYTES": "2000", "ATTACHMENTS_QUOTA_FILES": "3",
+                "ATTACHMENTS_TYPES": "image/*, Application/PDF,*/*",
+            ]).attachments)
+        guard case .s3(let bucket) = attachments.store else {
+            Issue.record("no s3 store")
+            return
+        }
+        #expect(bucket.bucket == "bucket" && bucket.prefix == "prefix" && bucket.region == "eu-central-1")
+        #expect(bucket.credentials.accessKey == "access")
+        #expect(bucket.credentials.secretKey == "postgres://secret/app", "what stands in the file")
+        #expect(attachments.publicURL == "https://files.example.com/psb")
+        #expect(attachments.policy.fileBytes == 1_000 && attachments.policy.userBytes == 2_000)
+        #expect(attachments.policy.userFiles == 3)
+        #expect(attachments.policy.types == ["image/*", "application/pdf", "*/*"])
+    }
+
+    @Test(arguments: [
+        ("ATTACHMENTS_STORE", "/var/lib/attachments"), ("ATTACHMENTS_STORE", "file://host/folder"),
+        ("ATTACHMENTS_STORE", "ftp://x/y"), ("ATTACHMENTS_STORE", "s3://b"),
+        ("ATTACHMENTS_PUBLIC_URL", "files.example.com"), ("ATTACHMENTS_PUBLIC_URL", "http://"),
+        ("ATTACHMENTS_PUBLIC_URL", "http:///x"), ("ATTACHMENTS_PUBLIC_URL", "http://x/?a=b"),
+        ("ATTACHMENTS_PUBLIC_URL", "http://user@x"), ("ATTACHMENTS_PUBLIC_URL", "http://a b"),
+        ("ATTACHMENTS_MAX_BYTES", "0"), ("ATTACHMENTS_MAX_BYTES", "83886080001"),
+        ("ATTACHMENTS_QUOTA_BYTES", "10 GB"), ("ATTACHMENTS_QUOTA_FILES", "-1"),
+        ("ATTACHMENTS_TYPES", "image"), ("ATTACHMENTS_TYPES", "image/png;q=1"), ("ATTACHMENTS_TYPES", "*"),
+    ])
+    func aWrongSettingOfAttachmentsIsNamed(name: String, value: String) {
+        let error = thrown { try read(["ATTACHMENTS_STORE": "file:///attachments", name: value]) } as? BackendError
+        #expect(error?.code == .configuration)
+        let named = value.hasPrefix("s3:") ? error?.message.contains("_S3_") : error?.message.hasPrefix(name)
+        #expect(named == true, "\(error?.message ?? "no error")")
+    }
+
+    /// Nobody else reaches 127.0.0.1.
+    @Test func productionSaysWhereItsFilesAre() throws {
+        var production: [String: String?] = [
+            "ENV": "production", "DEV_EPHEMERAL_KEYS": nil, "DEV_OPEN_SCHEMA": nil, "JWT_KEYS_DIR": "/keys",
+            "PSB_TABLE_MAP": "/map.yaml", "ATTACHMENTS_STORE": "file:///attachments",
+        ]
+        let error = thrown { try read(production) } as? BackendError
+        #expect(error?.message.hasPrefix("ATTACHMENTS_PUBLIC_URL is missing") == true)
+        production["ATTACHMENTS_PUBLIC_URL"] = "https://files.example.com"
+        #expect(try read(production).attachments != nil)
+        production["ATTACHMENTS_PUBLIC_URL"] = .some(nil)
+        production["ATTACHMENTS_STORE"] = "s3://bucket?region=eu-central-1"
+        production["ATTACHMENTS_S3_ACCESS_KEY"] = "access"
+        production["ATTACHMENTS_S3_SECRET_KEY"] = "secret"
+        #expect(try read(production).attachments != nil)
+    }
+
     @Test func partsOfADatabaseMakeOneURI() throws {
         let configuration = try read([
             "DATABASE_URI": nil, "DATABASE_HOST": "db", "DATABASE_NAME": "app",

@@ -53,8 +53,8 @@ struct EraseTests {
             let removed = try #require(try done.json["removed"])
             #expect(
                 removed.objectMembers == [
-                    JSONMember("psb.dead_letters", .integer(1)), JSONMember("psb.ledger", .integer(2)),
-                    JSONMember("psb.upload_attempts", .integer(1)),
+                    JSONMember("psb.attachments", .integer(0)), JSONMember("psb.dead_letters", .integer(1)),
+                    JSONMember("psb.ledger", .integer(2)), JSONMember("psb.upload_attempts", .integer(1)),
                     JSONMember("psb.upload_ledger", .integer(1)),
                 ])
             #expect(try await rows(of: "u1").map(\.count) == [0, 0, 0, 0])

@@ -12,7 +12,7 @@ import Testing
 /// What a role that owns nothing must be granted, and that it is enough (backend 6.2).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct SchemaRightsTests {
-    /// A backend under such a role, with custom checkpoints, and the commands beside it.
+    /// A backend under such a role, with custom checkpoints and attachments, and the commands beside it.
     private func with(_ body: (TwoRoles, Work) async throws -> Void) async throws {
         let folder = try TemporaryDirectory(prefix: "rights-")
         defer { folder.remove() }
@@ -24,7 +24,8 @@ struct SchemaRightsTests {
                 $0.hasCheckpoints = true
             }
             try await TestBackend.with(
-                schema: "SELECT 1", uri: two.backend, map: TwoRoles.map, { $0.hasCustomCheckpoints = true }
+                schema: "SELECT 1", uri: two.backend, map: TwoRoles.map, store: ScriptedStore(),
+                { $0.hasCustomCheckpoints = true }
             ) { backend in
                 try await body(two, Work(backend: backend, desk: OperatorDesk(uri: two.backend, map: map)))
             }
@@ -133,6 +134,8 @@ private struct Work: Sendable {
             ("the ledger's memory of an attempt", { try await attempt(user) }),
             ("pruning the ledger", { try await backend.backend.pruneLedger() >= 0 }),
             ("pruning letters", { try await pruneLetters() }),
+            ("an attachment", { try await attach(user) }),
+            ("clearing up attachments", { try await clearUp() }),
             ("erase", { await desk.run("erase", "--user", user, "--yes").status == 0 }),
             // The last, as a red answer holds for a second, and each right must be missed by somebody who needs it.
             ("the probe", { try await backend.send("GET", "/readyz").status == 200 }),
@@ -177,6 +180,36 @@ private struct Work: Sendable {
             claim, reading: connection, until: .now + TestOptions.deadline)
         await connection.close()
         return reading.known.isEmpty
+    }
+
+    /// Uploads a file that is never finished, and one that is deleted again.
+    private func attach(_ user: String) async throws -> Bool {
+        let token = "Bearer \(try await backend.token(user))"
+        for id in ["left-" + user, "gone-" + user] {
+            let row = #"{"op":"PUT","table":"lists","id":"p-\#(id)","data":{"photo_id":"\#(id)"}}"#
+            guard try await apply(row, user) == "applied" else { return false }
+            let answer = try await backend.send(
+                "POST", "/api/v1/attachments/upload-url", AttachmentsFixture.question(id, [1]).json.text,
+                fields: ["authorization": token])
+            guard answer.status == 200 else { return false }
+        }
+        let row = #"{"op":"PATCH","table":"lists","id":"p-gone-\#(user)","data":{"photo_id":null}}"#
+        guard try await apply(row, user) == "applied" else { return false }
+        return try await backend.send(
+            "DELETE", "/api/v1/attachments/gone-\(user)", fields: ["authorization": token]
+        ).status == 204
+    }
+
+    /// At once, as a day later, and as a month later; what a former try has left goes along.
+    private func clearUp() async throws -> Bool {
+        let now = backend.clock.withLock { $0 }
+        defer { backend.clock.withLock { $0 = now } }
+        _ = try await backend.backend.sweepAttachments()
+        backend.clock.withLock { $0 += 86_400 }
+        let first = try await backend.backend.sweepAttachments()
+        backend.clock.withLock { $0 += 31 * 86_400 }
+        let second = try await backend.backend.sweepAttachments()
+        return (first?.unfinished ?? 0) >= 1 && (second?.forgotten ?? 0) >= 1
     }
 
     private func pruneLetters() async throws -> Bool {

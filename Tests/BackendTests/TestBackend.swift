@@ -29,7 +29,7 @@ struct TestBackend: Sendable {
 
     static func start(
         schema: String = demoTables, uri: String? = nil, map: String? = nil,
-        _ change: (inout BackendConfiguration) -> Void = { _ in }
+        store: (any ObjectStore)? = nil, _ change: (inout BackendConfiguration) -> Void = { _ in }
     ) async throws -> TestBackend {
         let poller = try Poller()
         let database: String
@@ -49,7 +49,7 @@ struct TestBackend: Sendable {
         let log = Log(label: "test", level: .trace) { line in lines.withLock { $0.append(line) } }
         let backend = Backend(
             configuration: configuration, poller: poller, log: log,
-            environment: BackendEnvironment(now: { clock.withLock { $0 } }))
+            environment: BackendEnvironment(now: { clock.withLock { $0 } }), store: store)
         try await backend.start()
         return TestBackend(backend: backend, poller: poller, uri: database, lines: lines, clock: clock)
     }
@@ -101,9 +101,10 @@ struct TestBackend: Sendable {
     /// Runs a test with a backend and stops it whatever happens.
     static func with(
         schema: String = demoTables, uri: String? = nil, map: String? = nil,
-        _ change: (inout BackendConfiguration) -> Void = { _ in }, _ body: (TestBackend) async throws -> Void
+        store: (any ObjectStore)? = nil, _ change: (inout BackendConfiguration) -> Void = { _ in },
+        _ body: (TestBackend) async throws -> Void
     ) async throws {
-        let backend = try await start(schema: schema, uri: uri, map: map, change)
+        let backend = try await start(schema: schema, uri: uri, map: map, store: store, change)
         do {
             try await body(backend)
             await backend.stop()

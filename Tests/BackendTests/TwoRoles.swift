@@ -15,13 +15,13 @@ struct TwoRoles: Sendable {
 
     static let map = """
         tables:
-          lists: { owner: owner_id }
+          lists: { owner: owner_id, attachments: [photo_id] }
           todos:
         """
 
     /// The tables of the app, with the rights that are the team's to grant.
     static let tables = """
-        CREATE TABLE lists (id text PRIMARY KEY, owner_id text NOT NULL, name text CHECK (name <> 'bad'));
+        CREATE TABLE lists (id text PRIMARY KEY, owner_id text NOT NULL, name text CHECK (name <> 'bad'), photo_id text);
         CREATE TABLE todos (id text PRIMARY KEY, list_id text REFERENCES lists (id));
         CREATE FUNCTION suspect() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION 'who knows' USING ERRCODE = 'XX000'; END $$;

@@ -97,6 +97,43 @@ struct ContainerRoleTests {
         }
     }
 
+    @Test func settingsOfAttachmentsReachTheBackend() async throws {
+        let changes = [
+            "DEV_OPEN_SCHEMA": "false", "PSB_TABLE_MAP": "/etc/powersync/tables.yaml",
+            "ATTACHMENTS_MAX_BYTES": "1000", "ATTACHMENTS_QUOTA_BYTES": "2000", "ATTACHMENTS_QUOTA_FILES": "3",
+            "ATTACHMENTS_TYPES": "image/png", "ATTACHMENTS_PUBLIC_URL": "http://files.example.com",
+        ]
+        try await Containers.with(changes: changes) { containers in
+            let environment = try containers.compose.container("backend").environment
+            for (name, value) in changes { #expect(environment[name] == value, "\(name)") }
+            let backend = try await containers.start("backend", "powersync-backend", ready: "backend")
+            let api = try JSONClient(backend)
+            let told = try await api.send("GET", "/api/capabilities").json["attachments"]
+            for (name, value) in [("file_bytes", 1_000), ("user_bytes", 2_000), ("user_files", 3)] {
+                #expect(told?[name]?.int64Value == Int64(value), "\(name)")
+            }
+            let minted = try await api.send("GET", "/api/auth/token?user_id=dora").json
+            let token = try #require(minted["token"]?.stringValue)
+            let (todo, photo) = (
+                "b0000000-0000-4000-8000-000000000002", "b0000000-0000-4000-8000-000000000003"
+            )
+            let put =
+                #"{"op":"PUT","table":"todos","id":"\#(todo)","data":{"description":"with a picture","#
+                + #""list_id":"75f89104-d95a-4f16-8309-5363f1bb377a","photo_id":"\#(photo)"}}"#
+            let answer = try await upload(put, api, token)
+            try #require(answer["summary"]?["applied"] == .number("1"), "\(answer.text)")
+            let digest = String(repeating: "0", count: 64)
+            let ticket = try await api.send(
+                "POST", "/api/v1/attachments/upload-url",
+                #"{"id":"\#(photo)","filename":"a.png","contentType":"image/png","size":3,"sha256":"\#(digest)"}"#,
+                token: token)
+            #expect(ticket.status == 200)
+            let url = try ticket.json["uploadUrl"]?.stringValue
+            #expect(url?.hasPrefix("http://files.example.com/api/v1/blobs/") == true)
+            try await containers.stopAll()
+        }
+    }
+
     /// A page of somewhere else that a developer visits gets no token.
     @Test func pagesOfThisMachineAloneMayCallTheBackend() async throws {
         try await Containers.with { containers in

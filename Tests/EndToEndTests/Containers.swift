@@ -176,6 +176,7 @@ final class Containers: Sendable {
     /// A value of a container's environment, for this machine.
     private func here(_ value: String, backend: String?) -> String {
         var value = value.hasPrefix("/") ? folder.path + value : value
+        if value.hasPrefix("file:///") { value = "file://" + folder.path + value.dropFirst(7) }
         value = value.replacing("@postgres:5432/", with: "@127.0.0.1:\(server.port)/")
         if let backend { value = value.replacing("http://backend:6060", with: backend) }
         return value

@@ -12,6 +12,7 @@ struct MapTarget: FuzzTarget {
         "encoding: hex",
         "encoding: base64", "infinity: accept", "infinity: refuse", "epoch: ms", "epoch: s", "empty: null",
         "empty: keep",
+        "attachments: [a, i]", "read: ", "owner = :sub", "'':sub''", "$q$", ":sub::text", "/*", "--",
         ": ", "- ", "{", "}", "[", "]", ", ", "&a ", "*a", "|\n", ">-\n", "'", "\"", "\\x41", "# ", "---\n",
         "\u{85}", "\u{2028}",
         "\u{FEFF}", "\r", ".",
@@ -31,6 +32,8 @@ struct MapTarget: FuzzTarget {
             "tables: { t: }", "tables:\n  mine: { table: public.t, id: id, ops: [PUT] }\n",
             "tables:\n  t:\n    owner: owner\n    columns: { a: { write: server }, i: { write: never, empty: null } }\n",
             "tables: { t: { columns: { l: { json_strings: keep }, m: { encoding: hex }, n: { infinity: accept, epoch: s } } } }",
+            "tables:\n  t:\n    attachments: [i, s]\n    read: >-\n      owner = :sub OR i IN (SELECT 'x:sub' /* :sub */)\n",
+            "tables:\n  t: { attachments: [id], read: \"(':sub' || $a$:sub$a$ || :sub::text) = E'\\\\''\" }\n",
             "tables: { nothing: }", "",
         ]
     }
@@ -65,13 +68,27 @@ struct MapTarget: FuzzTarget {
             tally.count("maps of the database")
             for (name, table) in tables.tables {
                 guard ExactText(table.name) == name, table.columns[ExactText(table.id.name)] == table.id,
-                    table.operations.count <= 3
+                    table.operations.count <= 3, table.read == nil || !table.attachments.isEmpty,
+                    table.attachments.allSatisfy({
+                        table.columns[ExactText($0.name)] == $0 && $0.kind.holdsNames
+                    })
                 else {
                     fatalError("a table that is not what its entry says")
                 }
             }
+            for entry in map.tables {
+                check(entry.read, tables.tables[ExactText(entry.name.text)]?.read)
+            }
         } catch {
             check(error, places)
+        }
+    }
+
+    /// A condition is cut where its subject stands, and otherwise left as it is.
+    private func check(_ place: Located?, _ read: ReadCondition?) {
+        let whole = place.map { "(" + $0.text + "\n)" }
+        guard whole.map(ExactText.init) == read.map({ ExactText($0.sql(subject: ":sub")) }) else {
+            fatalError("a condition that is more than cut")
         }
     }
 

@@ -1,0 +1,199 @@
+import PowerSyncPostgres
+import PowerSyncWire
+
+extension AttachmentService {
+    /// What a question for an upload has come to in the database.
+    private enum Claim: Sendable {
+        case uploaded
+        case pending(AttachmentRecord, isNew: Bool)
+    }
+
+    /// Signs an upload for whoever owns a row that names the attachment.
+    ///
+    /// - Parameters:
+    ///   - request: what is to be uploaded.
+    ///   - caller: who asks.
+    ///   - deadline: when the request is over.
+    /// - Returns: where the bytes go, or that they are there.
+    /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
+    func upload(
+        _ request: AttachmentUploadRequest, by caller: AttachmentCaller,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentUploadTicket {
+        guard case .pending(let record, let isNew) = try await claim(request, caller, deadline) else {
+            return AttachmentUploadTicket(id: request.id, isUploaded: true)
+        }
+        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, deadline) }
+        guard !AttachmentRules.isInParts(record.size) else { return try await inParts(record, deadline) }
+        let signed = try store.sign { store, now in
+            try store.signUpload(
+                key: record.key, contentType: record.contentType, size: record.size,
+                sha256: AttachmentRules.bytes(ofDigest: record.sha256), at: now)
+        }
+        return AttachmentUploadTicket(id: record.id, request: signed)
+    }
+
+    /// Asks whether the caller may upload, and records that it does.
+    ///
+    /// The row that names the id is looked for in the transaction that makes the record, and the questions of a user come one
+    /// behind the other, so that two of them do not both find the same room.
+    private func claim(
+        _ request: AttachmentUploadRequest, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws -> Claim {
+        let key = environment.uniqueName()
+        while true {
+            let now = environment.now()
+            let found = try await transaction(caller, deadline) { transaction in
+                try await claim(request, key, at: now, transaction)
+            }
+            if let found { return found }
+        }
+    }
+
+    /// The same within a transaction; nil where somebody else has made the record meanwhile.
+    private func claim(
+        _ request: AttachmentUploadRequest, _ key: String, at now: Double, _ transaction: Transaction
+    ) async throws -> Claim? {
+        let (connection, deadline) = (transaction.connection, transaction.deadline)
+        let subject = transaction.caller.subject
+        try await AttachmentTable.lock(subject, on: connection, until: deadline)
+        let record = try await AttachmentTable.record(
+            request.id, isLocked: true, on: connection, until: deadline)
+        guard let row = try await row(for: request, record, transaction) else { throw unknown(transaction) }
+        switch AttachmentRules.upload(request, record) {
+        case .conflict: throw Problem.conflict("the id is that of other bytes")
+        case .gone: throw Problem.gone
+        case .uploaded:
+            if let record { try await AttachmentTable.isNamed(record, on: connection, until: deadline) }
+            return .uploaded
+        case .again(let record):
+            try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
+            return .pending(record, isNew: false)
+        case .make:
+            try await requireRoom(for: request, subject, on: connection, deadline)
+            let made = AttachmentRecord(request, key: key, owner: subject, row: row)
+            guard try await AttachmentTable.insert(made, at: now, on: connection, until: deadline) else {
+                return nil
+            }
+            return .pending(made, isNew: true)
+        }
+    }
+
+    /// A row of the caller that names the attachment and counts, that of the request before others.
+    private func row(
+        for request: AttachmentUploadRequest, _ record: AttachmentRecord?, _ transaction: Transaction
+    ) async throws -> (table: Catalog.Name, id: String?)? {
+        var preferred: AttachmentAccess.RowName?
+        if let table = request.table, let id = request.rowID, !table.utf8.contains(0), !id.utf8.contains(0) {
+            preferred = AttachmentAccess.RowName(table: table, id: id)
+        }
+        let question = transaction.access.owned(
+            request.id, by: transaction.caller.subject, record, preferring: preferred)
+        guard let found = try await transaction.ask(question), found.rowCount > 0 else { return nil }
+        let first = (0..<found.rowCount).first { found[$0, 2] == "t" } ?? 0
+        guard let number = found[first, 0].flatMap({ Int($0) }) else { return nil }
+        return (transaction.access.tables[number].source.name, found[first, 1])
+    }
+
+    private func requireRoom(
+        for request: AttachmentUploadRequest, _ subject: String, on connection: PostgresConnection,
+        _ deadline: ContinuousClock.Instant
+    ) async throws {
+        guard request.size <= policy.fileBytes else { throw Problem.tooLargeAttachment(policy.fileBytes) }
+        guard policy.allows(request.contentType) else { throw Problem.attachmentTypeNotAllowed }
+        let usage = try await AttachmentTable.usage(of: subject, on: connection, until: deadline)
+        guard policy.hasRoom(for: request.size, beside: usage) else { throw Problem.attachmentQuota(policy) }
+    }
+
+    private func uploaded(
+        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentUploadTicket {
+        switch try await settle(record, deadline) {
+        case .ready: return AttachmentUploadTicket(id: record.id, isUploaded: true)
+        case .deleted: throw Problem.gone
+        // Cleared up in this moment: asked again it is a new one.
+        case .pending, nil: throw Problem.notStored
+        }
+    }
+
+    // MARK: In parts
+
+    /// Says what is there of an upload in parts, and begins one where there is none.
+    private func inParts(
+        _ found: AttachmentRecord, _ deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentUploadTicket {
+        var record = found
+        while true {
+            if let upload = record.upload {
+                let key = record.key
+                let parts = try await store.call(until: deadline) {
+                    try await $0.parts(key: key, upload: upload)
+                }
+                if let parts {
+                    let usable = AttachmentRules.usable(parts, of: record.size)
+                    return ticket(record, uploaded: usable.map(\.number))
+                }
+                // Completed by somebody who has not said so yet, or given up by the store.
+                if try await isStored(record, deadline) { return try await uploaded(record, deadline) }
+                try await forgetUpload(of: record, deadline)
+            } else if try await beginUpload(of: record, deadline) {
+                return ticket(record, uploaded: [])
+            }
+            record = try await stillPending(record, deadline)
+        }
+    }
+
+    /// Has the store begin an upload; false where somebody else's is known by now, and then ours is given up.
+    private func beginUpload(
+        of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        let upload = try await store.call(until: deadline) {
+            try await $0.createMultipart(key: record.key, contentType: record.contentType)
+        }
+        do {
+            let isOurs = try await transactions.alone(until: deadline) {
+                try await AttachmentTable.setUpload(upload, of: record, on: $0, until: deadline)
+            }
+            if isOurs { return true }
+        } catch {
+            // If it is recorded all the same, the next question finds that the store does not know it, and begins another.
+            await giveUp(upload, of: record, deadline)
+            throw error
+        }
+        await giveUp(upload, of: record, deadline)
+        return false
+    }
+
+    /// Gives up an upload of which nobody knows; one that the store keeps all the same is the store's to clear up.
+    private func giveUp(
+        _ upload: String, of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+    ) async {
+        do {
+            try await store.call(until: deadline) {
+                try await $0.abortMultipart(key: record.key, upload: upload)
+            }
+        } catch {
+            log.warning("an upload in parts could not be given up", ["error": "\(type(of: error))"])
+        }
+    }
+
+    /// The record as it is now, if it is still the same and pending.
+    private func stillPending(
+        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentRecord {
+        // Asked again it is uploaded, or a new one.
+        guard let present = try await present(record, deadline), present.state != .ready else {
+            throw Problem.notStored
+        }
+        guard present.state == .pending else { throw Problem.gone }
+        return present
+    }
+
+    private func ticket(_ record: AttachmentRecord, uploaded: [Int]) -> AttachmentUploadTicket {
+        AttachmentUploadTicket(
+            id: record.id,
+            multipart: AttachmentMultipart(
+                partSize: AttachmentPart.size, partCount: AttachmentRules.partCount(record.size),
+                uploaded: uploaded))
+    }
+}

@@ -1,0 +1,232 @@
+import PowerSyncCommandLine
+import PowerSyncPostgres
+import PowerSyncSystem
+
+/// Clears up, every ten minutes, what nobody finishes or names any more (backend 10.3).
+///
+/// The rules have the time of the environment, and none is the database's. What a batch has done stays done if a later one
+/// fails, and everything may be done twice: several backends clear up at once.
+package struct AttachmentSweep: Sendable {
+    /// What was done.
+    package struct Outcome: Sendable, Hashable {
+        /// Uploads that were not finished in time and are forgotten.
+        package var unfinished = 0
+        /// Uploads that were finished, which nobody had said.
+        package var finished = 0
+        /// Attachments that no row has named for long, and that are deleted.
+        package var unnamed = 0
+        /// Bytes of which the store was told that they go.
+        package var removed = 0
+        /// Deleted ids that are forgotten.
+        package var forgotten = 0
+
+        /// Makes an outcome of nothing.
+        package init() {}
+    }
+
+    /// The most attachments that one transaction looks at.
+    private static let batch = 500
+    /// How long a transaction or a call of the store may take.
+    private static let patience = Duration.seconds(60)
+    private static let interval = Duration.seconds(600)
+
+    private let service: AttachmentService
+
+    init(_ service: AttachmentService) { self.service = service }
+
+    /// Runs until its task is cancelled.
+    func run() async {
+        while true {
+            do {
+                tell(try await sweep())
+            } catch is CancellationError {
+                return
+            } catch {
+                log.warning("attachments not cleared up to the end", ["error": "\(Self.told(error))"])
+            }
+            // It only throws when the task is cancelled.
+            guard (try? await service.store.poller.sleep(until: .now + Self.interval)) != nil else { return }
+        }
+    }
+
+    private func tell(_ outcome: Outcome) {
+        let values: [LogKey: String] = [
+            "attachments.unfinished": String(outcome.unfinished),
+            "attachments.finished": String(outcome.finished),
+            "attachments.unnamed": String(outcome.unnamed), "attachments.removed": String(outcome.removed),
+            "attachments.forgotten": String(outcome.forgotten),
+        ]
+        if outcome == Outcome() {
+            log.debug("attachments looked through", values)
+        } else {
+            log.info("attachments cleared up", values)
+        }
+    }
+
+    /// Clears up once.
+    ///
+    /// - Returns: what was done.
+    /// - Throws: the first error that there was, when all that does not depend on it is done; `CancellationError`.
+    package func sweep() async throws -> Outcome {
+        var outcome = Outcome()
+        var failure: (any Error)?
+        for step in [endUnfinished, deleteUnnamed, removeDue, forgetDeleted] {
+            do {
+                try await step(&outcome)
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        return outcome
+    }
+
+    private var log: Log { service.log }
+
+    private var pace: PruningPace { PruningPace(most: Self.batch, poller: service.store.poller, log: log) }
+
+    /// What the log says of an error; a problem is what a client would be told.
+    private static func told(_ error: any Error) -> String {
+        (error as? Problem).map(\.code) ?? "\(error)"
+    }
+
+    // MARK: Steps
+
+    /// Forgets uploads of which nothing was heard for long; those that the store has whole are ready.
+    ///
+    /// Forgotten and not deleted: a device that comes back begins anew.
+    private func endUnfinished(_ outcome: inout Outcome) async throws {
+        while true {
+            let limit = service.environment.now() - AttachmentRules.unfinished
+            let deadline = ContinuousClock.now + Self.patience
+            let records = try await service.transactions.alone(until: deadline) {
+                try await AttachmentTable.unfinished(
+                    since: limit, most: Self.batch, on: $0, until: deadline)
+            }
+            for record in records {
+                let deadline = ContinuousClock.now + Self.patience
+                if try await service.isStored(record, deadline) {
+                    if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
+                } else {
+                    let isGone = try await service.transactions.alone(until: deadline) {
+                        try await AttachmentTable.forget(
+                            record, notSignedSince: limit, on: $0, until: deadline)
+                    }
+                    if isGone { outcome.unfinished += 1 }
+                }
+            }
+            if records.count < Self.batch { return }
+        }
+    }
+
+    /// Looks at the rows of attachments, of each once a day, and deletes those that have had none for long.
+    private func deleteUnnamed(_ outcome: inout Outcome) async throws {
+        var pace = pace
+        while true {
+            let batch = try await pace.run { try await look(at: $0) }
+            outcome.unnamed += batch.deleted
+            if batch.seen < pace.size { return }
+        }
+    }
+
+    private struct Batch: Sendable {
+        var seen = 0
+        var deleted = 0
+    }
+
+    private func look(at most: Int) async throws -> Batch {
+        let now = service.environment.now()
+        let deadline = ContinuousClock.now + Self.patience
+        return try await service.transactions.run(as: .nobody, until: deadline) { transaction in
+            let (connection, access) = (transaction.connection, transaction.access)
+            // Rows that nobody can see now may be there, and those of a table that no map names, too.
+            guard !access.tables.isEmpty, !transaction.tables.isMissingAttachments,
+                try await !hidesRows(transaction)
+            else { return Batch() }
+            let records = try await AttachmentTable.unseen(
+                since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
+            let known = records.filter { access.table(of: $0) != nil }
+            let passed = records.filter { access.table(of: $0) == nil }.map(\.id)
+            if !passed.isEmpty {
+                try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
+            }
+            guard !known.isEmpty else { return Batch(seen: records.count) }
+            let named = try await places(transaction.ask(access.named(known)))
+            let present = try await places(transaction.ask(access.recordedRows(of: known)))
+            let looks = known.enumerated().map { place, record in
+                AttachmentTable.Look(
+                    id: record.id, isNamed: named.contains(place),
+                    // Whoever makes a row of that id later is not the one who had it.
+                    hasRow: record.rowID == nil || present.contains(place))
+            }
+            try await AttachmentTable.note(looks, at: now, on: connection, until: deadline)
+            let deleted = try await AttachmentTable.deleteUnnamed(
+                known.map(\.id), since: now - AttachmentRules.unnamed, at: now, on: connection,
+                until: deadline)
+            return Batch(seen: records.count, deleted: deleted)
+        }
+    }
+
+    /// Whether policies keep rows of one of the tables from the backend's role, or may do so.
+    private func hidesRows(_ transaction: AttachmentTransactions.Transaction) async throws -> Bool {
+        let names = transaction.access.tables.map(\.quoted)
+        let hiding = try await transaction.connection.query(
+            """
+            SELECT count(*) FILTER (WHERE pg_catalog.row_security_active(c.oid)) > 0
+            FROM unnest($1::text[]) AS n(name) JOIN pg_catalog.pg_class c ON c.oid = n.name::pg_catalog.regclass
+            """, [arrayLiteral(names)], until: transaction.deadline)
+        guard hiding.scalar == "t" else { return false }
+        log.debug("row security may hide rows that name attachments: none is taken for unnamed")
+        return true
+    }
+
+    private func places(_ result: PostgresResult?) -> Set<Int> {
+        guard let result else { return [] }
+        return Set((0..<result.rowCount).compactMap { result[$0, 0].flatMap { Int($0) } })
+    }
+
+    /// Tells the store what goes.
+    private func removeDue(_ outcome: inout Outcome) async throws {
+        while true {
+            let now = service.environment.now()
+            let deadline = ContinuousClock.now + Self.patience
+            let due = try await service.transactions.alone(until: deadline) {
+                try await AttachmentTable.due(at: now, most: Self.batch, on: $0, until: deadline)
+            }
+            for removal in due {
+                let deadline = ContinuousClock.now + Self.patience
+                do {
+                    try await service.remove(removal, until: deadline)
+                    outcome.removed += 1
+                } catch where !(error is CancellationError || error is PostgresError) {
+                    // The others have their turn before this one comes again.
+                    try await service.transactions.alone(until: deadline) {
+                        try await AttachmentTable.postpone(
+                            removal, to: now + AttachmentRules.pause, on: $0, until: deadline)
+                    }
+                    throw error
+                }
+            }
+            if due.count < Self.batch { return }
+        }
+    }
+
+    /// Forgets ids that were deleted long ago.
+    private func forgetDeleted(_ outcome: inout Outcome) async throws {
+        var pace = pace
+        let limit = service.environment.now() - AttachmentRules.kept
+        while true {
+            let count = try await pace.run { most in
+                let deadline = ContinuousClock.now + Self.patience
+                return try await service.transactions.alone(until: deadline) {
+                    try await AttachmentTable.forgetDeleted(
+                        before: limit, most: most, on: $0, until: deadline)
+                }
+            }
+            outcome.forgotten += count
+            if count < pace.size { return }
+        }
+    }
+}

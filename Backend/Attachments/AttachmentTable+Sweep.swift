@@ -1,0 +1,135 @@
+import PowerSyncPostgres
+
+/// What clearing up reads and writes (`AttachmentSweep`).
+extension AttachmentTable {
+    /// Returns uploads that nobody has asked a URL for since a moment, the oldest first.
+    static func unfinished(
+        since limit: Double, most: Int, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> [AttachmentRecord] {
+        try records(
+            try await connection.query(
+                """
+                SELECT id, \(AttachmentRecord.columns) FROM psb.attachments
+                WHERE state = 'pending' AND signed_at <= to_timestamp($1::float8) ORDER BY signed_at LIMIT $2::bigint
+                """, [String(limit), String(most)], until: deadline))
+    }
+
+    /// Returns attachments at whose rows nobody has looked since a moment, and locks them until the end of the transaction.
+    static func unseen(
+        since limit: Double, most: Int, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> [AttachmentRecord] {
+        try records(
+            try await connection.query(
+                """
+                SELECT id, \(AttachmentRecord.columns) FROM psb.attachments
+                WHERE state = 'ready' AND looked_at <= to_timestamp($1::float8) ORDER BY looked_at LIMIT $2::bigint
+                FOR UPDATE SKIP LOCKED
+                """, [String(limit), String(most)], until: deadline))
+    }
+
+    /// What somebody saw who looked at the rows of an attachment.
+    struct Look: Sendable {
+        /// The attachment.
+        let id: String
+        /// Whether a row that counts names it.
+        let isNamed: Bool
+        /// Whether the row is there that was recorded, or none was.
+        let hasRow: Bool
+    }
+
+    /// Notes what was seen.
+    static func note(
+        _ looks: [Look], at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await connection.query(
+            """
+            UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
+                unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END,
+                row_id = CASE WHEN u.has_row THEN a.row_id END
+            FROM unnest($2::text[], $3::boolean[], $4::boolean[]) AS u(id, named, has_row) WHERE a.id = u.id
+            """,
+            [
+                String(now), arrayLiteral(looks.map(\.id)), arrayLiteral(looks.map { String($0.isNamed) }),
+                arrayLiteral(looks.map { String($0.hasRow) }),
+            ], until: deadline)
+    }
+
+    /// Looks no further at attachments whose table nobody knows now.
+    static func pass(
+        _ ids: [String], at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await connection.query(
+            "UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE id = ANY ($2::text[])",
+            [String(now), arrayLiteral(ids)], until: deadline)
+    }
+
+    /// Deletes those of some attachments that no row has named since a moment; how many.
+    static func deleteUnnamed(
+        _ ids: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> Int {
+        try await connection.query(
+            """
+            WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
+                WHERE id = ANY ($2::text[]) AND state = 'ready' AND unnamed_since <= to_timestamp($3::float8)
+                RETURNING key, upload, signed_at)
+            \(removing)
+            """, [String(now), arrayLiteral(ids), String(limit)], until: deadline
+        ).rowCount
+    }
+
+    /// Forgets ids that were deleted before a moment; how many.
+    static func forgetDeleted(
+        before limit: Double, most: Int, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> Int {
+        try await connection.query(
+            """
+            DELETE FROM psb.attachments WHERE id IN (SELECT id FROM psb.attachments
+                WHERE state = 'deleted' AND deleted_at <= to_timestamp($1::float8)
+                LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
+            """, [String(limit), String(most)], until: deadline
+        ).affectedRows
+    }
+
+    // MARK: What the store is to be told
+
+    /// Returns removals that are due, the oldest first.
+    static func due(
+        at now: Double, most: Int, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+    ) async throws -> [AttachmentRemoval] {
+        try removals(
+            try await connection.query(
+                """
+                SELECT key, upload, extract(epoch FROM last_at)::text FROM psb.attachment_removals
+                WHERE due_at <= to_timestamp($1::float8) ORDER BY due_at LIMIT $2::bigint
+                """, [String(now), String(most)], until: deadline))
+    }
+
+    /// Notes that the store was told; once no URL can bring bytes any more nothing is left to do.
+    static func told(
+        _ removal: AttachmentRemoval, at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        if now >= removal.lastAt {
+            try await connection.query(
+                "DELETE FROM psb.attachment_removals WHERE key = $1::text", [removal.key], until: deadline)
+        } else {
+            try await postpone(removal, to: removal.lastAt, on: connection, until: deadline)
+        }
+    }
+
+    /// Has a removal wait.
+    static func postpone(
+        _ removal: AttachmentRemoval, to moment: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await connection.query(
+            "UPDATE psb.attachment_removals SET due_at = to_timestamp($2::float8) WHERE key = $1::text",
+            [removal.key, String(moment)], until: deadline)
+    }
+}

@@ -1,0 +1,121 @@
+import PowerSyncPostgres
+import PowerSyncWire
+
+/// Who asks: what policies of the database see, and the subject that rows belong to.
+package struct AttachmentCaller: Sendable, Hashable {
+    /// The token's subject.
+    package let subject: String
+    /// The token's payload.
+    package let claims: String
+
+    /// Makes a caller of a token.
+    package init(_ claims: TokenClaims) { self.init(subject: claims.subject, claims: claims.json.text) }
+
+    /// Makes a caller of its fields.
+    package init(subject: String, claims: String) {
+        self.subject = subject
+        self.claims = claims
+    }
+
+    /// Nobody: who clears up asks in no one's name.
+    static let nobody = AttachmentCaller(subject: "", claims: "{}")
+}
+
+/// Runs transactions about attachments as uploads run (backend 2.9): with their settings, in the name of the caller, and with
+/// the tables as they are.
+struct AttachmentTransactions: Sendable {
+    let pool: PostgresPool
+    let catalog: CatalogWatch
+    let settings: SessionSettings
+
+    /// A transaction, for as long as its body runs.
+    struct Transaction: Sendable {
+        let connection: PostgresConnection
+        let tables: UploadTables
+        let access: AttachmentAccess
+        let caller: AttachmentCaller
+        let deadline: ContinuousClock.Instant
+
+        /// Asks one of the questions of `access`; no rows where nobody has to be asked.
+        func ask(_ question: PostgresStatement?) async throws -> PostgresResult? {
+            guard let question else { return nil }
+            return try await connection.query(question.sql, question.parameters, until: deadline)
+        }
+
+        /// Asks for a truth.
+        func isTrue(_ question: PostgresStatement?) async throws -> Bool {
+            try await ask(question)?.scalar == "t"
+        }
+    }
+
+    private static let otherTables: Set = [BackendSchema.otherCatalog, "42P01", "42703", "42704", "42883", "0A000"]
+
+    private static func mayBeOfOtherTables(_ error: PostgresError) -> Bool {
+        guard let state = error.sqlstate else { return false }
+        return otherTables.contains(state)
+    }
+
+    /// Runs a transaction, again where the catalog has changed meanwhile, and commits it unless `body` throws.
+    ///
+    /// - Parameters:
+    ///   - caller: in whose name.
+    ///   - deadline: when all of it is over.
+    ///   - body: what is done; must not wait for anything but the connection.
+    /// - Returns: what it returns.
+    /// - Throws: what it throws, `PostgresError`, `CancellationError`.
+    func run<Value: Sendable>(
+        as caller: AttachmentCaller, until deadline: ContinuousClock.Instant,
+        _ body: @Sendable (Transaction) async throws -> Value
+    ) async throws -> Value {
+        var knowledge = try await catalog.knowledge()
+        while true {
+            let begun = ContinuousClock.now
+            let tables = knowledge.tables
+            do {
+                return try await pool.withConnection(until: deadline) { connection in
+                    try await open(tables, caller, on: connection, until: deadline)
+                    let value = try await body(
+                        Transaction(
+                            connection: connection, tables: tables, access: AttachmentAccess(tables),
+                            caller: caller, deadline: deadline))
+                    try await connection.query("COMMIT", until: deadline)
+                    return value
+                }
+            } catch let error as PostgresError where Self.mayBeOfOtherTables(error) {
+                let newer = try await catalog.look(after: knowledge.number, since: begun, until: deadline)
+                // The catalog is not to blame.
+                guard newer.number != knowledge.number else { throw error }
+                knowledge = newer
+            }
+        }
+    }
+
+    /// Runs one statement about what the backend keeps itself, which needs no tables of the app.
+    func alone<Value: Sendable>(
+        until deadline: ContinuousClock.Instant,
+        _ body: @Sendable (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
+        try await pool.withConnection(until: deadline, body)
+    }
+
+    private func open(
+        _ tables: UploadTables, _ caller: AttachmentCaller, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        let catalog = tables.attachmentTables.map(\.source)
+        let outcomes = try await connection.pipeline(
+            [
+                PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED"), settings.statement,
+                PostgresStatement(
+                    """
+                    SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], NULL::text, NULL::bigint,
+                        NULL::bigint, NULL::bigint)
+                    """,
+                    [
+                        caller.claims, caller.subject, arrayLiteral(catalog.map(\.name.schema)),
+                        arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
+                    ]),
+            ], until: deadline)
+        if let error = outcomes.compactMap(\.error).first { throw error }
+    }
+}

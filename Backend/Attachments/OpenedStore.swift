@@ -1,0 +1,44 @@
+import PowerSyncHTTPClient
+
+/// A store of attachments that can be used, with the routes that serve it where that is the backend's to do.
+struct OpenedStore: Sendable {
+    /// The store.
+    let store: any ObjectStore
+    /// What answers its signed URLs; nil where others do.
+    let blobs: BlobRoutes?
+
+    /// Takes a store that others serve.
+    init(_ store: any ObjectStore) {
+        self.store = store
+        blobs = nil
+    }
+
+    /// Opens the store of a configuration.
+    ///
+    /// - Parameters:
+    ///   - configuration: where it is.
+    ///   - environment: the time.
+    ///   - port: the port that the backend listens on, once it does.
+    /// - Throws: `BackendError` that says what to change.
+    init(
+        _ configuration: AttachmentConfiguration, environment: BackendEnvironment,
+        port: @escaping @Sendable () -> Int
+    ) throws(BackendError) {
+        switch configuration.store {
+        case .disk(let folder):
+            // What a request calls the backend is not believed: its sender may have chosen the name.
+            let publicURL = configuration.publicURL
+            let disk = try DiskStore(folder: folder, publicURL: { publicURL ?? "http://127.0.0.1:\(port())" })
+            store = disk
+            blobs = BlobRoutes(store: disk, now: { Int64(environment.now()) })
+        case .s3(let bucket):
+            do throws(HTTPClientError) {
+                store = S3Store(bucket, client: try HTTPClient())
+            } catch {
+                throw BackendError(
+                    .configuration, "there can be no client for ATTACHMENTS_STORE: \(error)", cause: error)
+            }
+            blobs = nil
+        }
+    }
+}

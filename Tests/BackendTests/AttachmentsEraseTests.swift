@@ -1,0 +1,87 @@
+import PowerSyncBackend
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// A person wants to be forgotten, files too (backend 3.4, Retention).
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct AttachmentsEraseTests {
+    @Test func nothingStaysButTheBareId() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            let desk = OperatorDesk(uri: fixture.backend.uri)
+            for (id, user) in [("a", "alice"), ("b", "alice"), ("c", "alice"), ("d", "bob")] {
+                try await fixture.note(id, of: user, photo: id, friend: "bob")
+            }
+            try await fixture.keep("a", in: store)
+            try #require(
+                try await fixture.upload(
+                    AttachmentsFixture.question("b", [], filename: "canary.png", size: AttachmentPart.size)
+                ).status == 200)
+            try await fixture.keep("c", in: store)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'c'")
+            try #require(try await fixture.delete("c").status == 204)
+            try await fixture.keep("d", in: store, as: "bob")
+            let bobs = try await fixture.backend.query("SELECT * FROM psb.attachments WHERE owner = 'bob'")
+
+            let asked = try await desk.run("erase", "--user", "alice", "--json").json["would_remove"]
+            #expect(asked?["psb.attachments"] == .integer(3))
+            #expect(try await fixture.record("a", "state") == "ready")
+            let table = await desk.run("erase", "--user", "alice")
+            #expect(table.status == 1 && table.text.contains("psb.attachments"))
+            let done = await desk.run("erase", "--user", "alice", "--yes", "--json")
+            #expect(done.status == 0)
+            let names = try #require(try done.json["removed"]?.objectMembers).map(\.name)
+            #expect(names == names.sorted() && names.first == "psb.attachments")
+            #expect(try done.json["removed"]?["psb.attachments"] == .integer(3))
+
+            let left = try await fixture.backend.query(
+                """
+                SELECT id, state, owner || table_schema || table_name || coalesce(row_id, '') || filename || content_type
+                    || encode(sha256, 'hex') || size || coalesce(upload, '') || coalesce(completed_at::text, '')
+                FROM psb.attachments WHERE id <> 'd' ORDER BY id
+                """)
+            #expect(left == [["a", "deleted", "0"], ["b", "deleted", "0"], ["c", "deleted", "0"]])
+            #expect(
+                try await fixture.backend.query("SELECT * FROM psb.attachments WHERE id = 'd'") == bobs)
+            // Her rows still name them, and so does whoever may read them.
+            for (user, verdict) in [("alice", "404 unknown"), ("bob", "404 unknown")] {
+                #expect(try await fixture.download("a", as: user).verdict == verdict)
+                #expect(try await fixture.upload("a", as: user).verdict == verdict)
+                #expect(try await fixture.delete("a", as: user).verdict == verdict)
+            }
+            #expect(try await fixture.download("d", as: "bob").status == 200)
+            let again = await desk.run("erase", "--user", "alice", "--yes", "--json")
+            #expect(try again.json["removed"]?["psb.attachments"] == .integer(0))
+        }
+    }
+
+    /// By a backend that runs; the command knows no store.
+    @Test func theBytesLeaveTheStore() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
+            try await fixture.keep("a", in: store)
+            try #require(
+                try await fixture.upload(AttachmentsFixture.question("b", [], size: AttachmentPart.size)).status == 200)
+            // The clock of the command is that of the machine, which the rules of clearing up do not depend on.
+            let done = await OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes")
+            #expect(done.status == 0)
+            #expect(store.keys.count == 1)
+            #expect(try await fixture.sweep().removed == 2)
+            #expect(store.keys.isEmpty && store.state.withLock { $0.uploads.isEmpty })
+            fixture.pass(AttachmentRules.settled)
+            #expect(try await fixture.sweep().removed == 2, "once more, when no URL is good")
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "0")
+        }
+    }
+
+    /// The command may be newer than the schema.
+    @Test func aSchemaOfBeforeIsErasedAsFarAsItGoes() async throws {
+        try await AttachmentsFixture.withScripted { fixture, _ in
+            try await fixture.execute("DROP TABLE psb.attachments")
+            let done = await OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes", "--json")
+            #expect(done.status == 0)
+            #expect(try done.json["removed"]?["psb.attachments"] == nil)
+            #expect(try done.json["removed"]?["psb.ledger"] == .integer(0))
+        }
+    }
+}

@@ -1,0 +1,351 @@
+import PowerSyncBackend
+import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// What is cleared up, and when, by the clock of the test (Backend/Attachments/SPEC.md, Clearing up).
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct AttachmentsSweepTests {
+    private static let day = 86_400.0
+
+    private func keys(_ fixture: AttachmentsFixture) async throws -> [String] {
+        try await fixture.backend.query("SELECT key FROM psb.attachment_removals ORDER BY key").compactMap {
+            $0[0]
+        }
+    }
+
+    // MARK: Unfinished uploads
+
+    @Test func anUploadThatIsNeverFinishedIsForgottenAfterADay() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try #require(try await fixture.upload("a").status == 200)
+            let key = try await fixture.key("a")
+            fixture.pass(Self.day - 1)
+            #expect(try await fixture.sweep() == AttachmentSweep.Outcome())
+            #expect(try await fixture.record("a", "state") == "pending")
+            fixture.pass(1)
+            let outcome = try await fixture.sweep()
+            #expect(outcome.unfinished == 1 && outcome.removed == 1)
+            #expect(try await fixture.record("a", "state") == nil)
+            #expect(store.count(.delete) == 1)
+            // A device that comes back begins anew, and has the room again.
+            #expect(try await fixture.upload("a", [9]).status == 200)
+            #expect(try await fixture.key("a") != key)
+        }
+    }
+
+    /// Each URL is a sign of life.
+    @Test func whoeverAsksForURLsIsNotCutShort() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.note("m", of: "alice", photo: "b")
+            let large = AttachmentsFixture.question("b", [], size: AttachmentPart.size)
+            try #require(try await fixture.upload("a").status == 200)
+            try #require(try await fixture.upload(large).status == 200)
+            for _ in 0..<3 {
+                fixture.pass(Self.day - 1)
+                #expect(try await fixture.upload("a").status == 200)
+                #expect(try await fixture.parts("b", [1]).status == 200)
+                fixture.pass(Self.day - 1)
+                #expect(try await fixture.upload("a").status == 200)
+                #expect(try await fixture.upload(large).status == 200)
+                #expect(try await fixture.sweep().unfinished == 0)
+            }
+            fixture.pass(Self.day)
+            #expect(try await fixture.sweep().unfinished == 2)
+            #expect(store.state.withLock { $0.uploads.isEmpty }, "its parts are gone, too")
+        }
+    }
+
+    /// Whoever uploaded it may never come back to say so.
+    @Test func anUploadThatIsThereWholeIsKept() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a", friend: "carol")
+            try #require(try await fixture.upload("a").status == 200)
+            store.put(try await fixture.key("a"), size: 3)
+            fixture.pass(Self.day)
+            let outcome = try await fixture.sweep()
+            #expect(outcome.finished == 1 && outcome.unfinished == 0)
+            #expect(try await fixture.download("a", as: "carol").status == 200)
+        }
+    }
+
+    // MARK: Attachments that no row names
+
+    @Test func whatNoRowNamesForThirtyDaysIsDeleted() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+            }
+            try await fixture.execute("DELETE FROM notes WHERE id = 'a'")
+            #expect(try await fixture.sweep() == AttachmentSweep.Outcome(), "looked at once a day")
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "true")
+            fixture.pass(Self.day)
+            _ = try await fixture.sweep()
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "false")
+            fixture.pass(30 * Self.day - 1)
+            #expect(try await fixture.sweep().unnamed == 0)
+            fixture.pass(Self.day)
+            let outcome = try await fixture.sweep()
+            #expect(outcome.unnamed == 1 && outcome.removed == 1)
+            #expect(try await fixture.record("a", "state") == "deleted")
+            #expect(try await fixture.record("b", "state") == "ready")
+            #expect(store.keys == [try await fixture.key("b")])
+        }
+    }
+
+    /// Thirty days in a row.
+    @Test func aRowThatComesBackBeginsTheTimeAnew() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            func days(_ count: Int) async throws {
+                for _ in 0..<count {
+                    fixture.pass(Self.day)
+                    _ = try await fixture.sweep()
+                }
+            }
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            try await days(29)
+            try await fixture.execute("UPDATE notes SET photo_id = 'a'")
+            try await days(1)
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "true")
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            try await days(29)
+            // Whoever asks for it has a row that names it, whenever somebody looks.
+            try await fixture.execute("UPDATE notes SET photo_id = 'a'")
+            #expect(try await fixture.download("a").status == 200)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            try await days(30)
+            #expect(try await fixture.record("a", "state") == "ready")
+            try await days(1)
+            #expect(try await fixture.record("a", "state") == "deleted")
+        }
+    }
+
+    /// The same rows count as for whoever deletes.
+    @Test func rowsThatDoNotCountKeepNothing() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.note("m", of: "bob", photo: "a")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a'), ('x', 'b')")
+            try await fixture.keep("b", in: store)
+            try await fixture.execute("DELETE FROM notes WHERE id = 'n'")
+            for _ in 0..<32 {
+                fixture.pass(Self.day)
+                _ = try await fixture.sweep()
+            }
+            #expect(try await fixture.record("a", "state") == "deleted")
+            #expect(try await fixture.record("b", "state") == "ready")
+        }
+    }
+
+    /// Somebody else's row of the same id is not the one that was recorded.
+    @Test func aRecordedRowThatIsGoneNeverCountsAgain() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["n", "o"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+            }
+            try await fixture.execute("DELETE FROM notes WHERE id = 'n'")
+            fixture.pass(Self.day)
+            _ = try await fixture.sweep()
+            #expect(try await fixture.record("n", "row_id") == nil)
+            #expect(try await fixture.record("o", "row_id") == "o")
+            try await fixture.note("n", of: "bob", photo: "n")
+            #expect(try await fixture.download("n", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.delete("n", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.delete("n").status == 204)
+        }
+    }
+
+    @Test func manyAreLookedAtInBatches() async throws {
+        try await AttachmentsFixture.withScripted { fixture, _ in
+            try await fixture.execute(
+                "INSERT INTO notes SELECT 'n' || n, 'alice', 'a' || n FROM generate_series(1, 1200) AS n")
+            try await fixture.execute(
+                """
+                INSERT INTO psb.attachments (id, key, owner, table_schema, table_name, row_id, filename, content_type, size,
+                    sha256, state, created_at, signed_at, looked_at)
+                SELECT 'a' || n, 'k' || n, 'alice', 'public', 'notes', 'n' || n, '', 'image/png', 1, ''::bytea, 'ready',
+                    to_timestamp(1700000000), to_timestamp(1700000000), to_timestamp(1700000000)
+                FROM generate_series(1, 1200) AS n
+                """)
+            try await fixture.execute("DELETE FROM notes WHERE id IN ('n7', 'n1100')")
+            _ = try await fixture.sweep()
+            #expect(
+                try await fixture.backend.query(
+                    "SELECT id FROM psb.attachments WHERE unnamed_since IS NOT NULL ORDER BY id") == [["a1100"], ["a7"]])
+            #expect(
+                try await fixture.backend.scalar(
+                    "SELECT count(*) FROM psb.attachments WHERE looked_at = to_timestamp(1800000000)") == "1200")
+        }
+    }
+
+    // MARK: What is not known
+
+    /// Rows that nobody sees now may be there.
+    @Test func whatCannotBeSeenIsNotTakenForGone() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("ALTER TABLE walls RENAME COLUMN picture_id TO former")
+            for _ in 0..<32 {
+                fixture.pass(Self.day)
+                #expect(try await fixture.sweep().unnamed == 0)
+            }
+            try await fixture.execute("ALTER TABLE walls RENAME COLUMN former TO picture_id")
+            fixture.pass(Self.day)
+            #expect(try await fixture.sweep().unnamed == 0)
+            #expect(try await fixture.download("a").status == 200)
+        }
+    }
+
+    /// A map that names the table no more, or none at all, says nothing about its rows.
+    @Test func aTableThatIsInNoMapIsLeftAlone() async throws {
+        var uri = ""
+        try await AttachmentsFixture.withScripted { fixture, store in
+            uri = fixture.backend.uri
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store)
+        }
+        for map in [
+            "tables: { notes: { owner: owner_id, attachments: [photo_id] } }", "tables: { walls: }",
+        ] {
+            try await AttachmentsFixture.withScripted(schema: "SELECT 1", map: map, uri: uri) { fixture, _ in
+                for _ in 0..<32 {
+                    fixture.pass(Self.day)
+                    #expect(try await fixture.sweep().unnamed == 0)
+                }
+                #expect(try await fixture.record("a", "state") == "ready")
+            }
+        }
+    }
+
+    /// Row security keeps rows from whoever clears up, who is nobody.
+    @Test func rowsThatPoliciesHideAreNotTakenForGone() async throws {
+        let tables = """
+            CREATE TABLE notes (id text PRIMARY KEY, photo_id text, reader text);
+            ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
+            CREATE POLICY p ON notes USING (reader = current_setting('app.user_id', true));
+            INSERT INTO notes VALUES ('n', 'a', 'alice');
+            """
+        try await TwoRoles.with(tables: tables) { two in
+            try await two.migrate { $0.roles = [two.backendRole] }
+            try await AttachmentsFixture.withScripted(
+                schema: "SELECT 1", map: "tables: { notes: { attachments: [photo_id] } }", uri: two.backend
+            ) { fixture, store in
+                try await fixture.keep("a", in: store)
+                for _ in 0..<32 {
+                    fixture.pass(Self.day)
+                    #expect(try await fixture.sweep().unnamed == 0)
+                }
+                #expect(try await fixture.download("a").status == 200)
+            }
+        }
+    }
+
+    // MARK: Deleted ids and keys
+
+    @Test func aDeletedIdIsKeptForThirtyDays() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            #expect(try await fixture.delete("a").status == 204)
+            try await fixture.execute("UPDATE notes SET photo_id = 'a'")
+            fixture.pass(30 * Self.day - 1)
+            #expect(try await fixture.sweep().forgotten == 0)
+            #expect(try await fixture.upload("a").verdict == "410 gone")
+            fixture.pass(1)
+            #expect(try await fixture.sweep().forgotten == 1)
+            #expect(try await fixture.delete("a").verdict == "404 unknown")
+            #expect(try await fixture.upload("a").status == 200)
+        }
+    }
+
+    /// A device that began in time may end later: what it brings goes, too.
+    @Test func bytesThatComeBehindADeletionGo() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try #require(try await fixture.upload("a").status == 200)
+            let key = try await fixture.key("a")
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            #expect(try await fixture.delete("a").status == 204)
+            #expect(store.count(.delete) == 1)
+            store.put(key, size: 3)
+            fixture.pass(AttachmentRules.settled - 1)
+            #expect(try await fixture.sweep().removed == 0)
+            #expect(try await keys(fixture) == [key])
+            fixture.pass(1)
+            #expect(try await fixture.sweep().removed == 1)
+            #expect(store.keys.isEmpty)
+            #expect(try await keys(fixture).isEmpty)
+            #expect(try await fixture.sweep().removed == 0)
+        }
+    }
+
+    @Test func aStoreThatIsAwayIsToldLater() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+            }
+            fixture.pass(AttachmentRules.settled)
+            store.fail(with: ObjectStoreError(.unavailable, "away"))
+            try await fixture.execute("DELETE FROM notes")
+            for id in ["a", "b"] { #expect(try await fixture.delete(id).status == 204) }
+            #expect(store.keys.count == 2)
+            await #expect(throws: Problem.self) { try await fixture.sweep() }
+            store.fail(with: nil)
+            // One of the two has been tried, and waits.
+            #expect(try await fixture.sweep().removed == 1)
+            fixture.pass(AttachmentRules.pause)
+            #expect(try await fixture.sweep().removed == 1)
+            #expect(store.keys.isEmpty)
+            #expect(try await keys(fixture).isEmpty)
+        }
+    }
+
+    /// What does not need the store is done without it.
+    @Test func oneStepThatFailsHoldsUpNoOther() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b", "c"] { try await fixture.note(id, of: "alice", photo: id) }
+            try await fixture.keep("a", in: store)
+            try await fixture.keep("b", in: store)
+            try #require(try await fixture.upload("c").status == 200)
+            try await fixture.execute("DELETE FROM notes WHERE id = 'b'")
+            #expect(try await fixture.delete("b").status == 204)
+            store.fail(with: ObjectStoreError(.refused, "no rights"))
+            fixture.pass(30 * Self.day)
+            await #expect(throws: Problem.self) { try await fixture.sweep() }
+            #expect(try await fixture.record("b", "state") == nil, "the deleted id is forgotten")
+            #expect(try await fixture.record("c", "state") == "pending", "the store has not been asked")
+            #expect(try await fixture.record("a", "looked_at = to_timestamp(1800000000 + 30 * 86400)") == "true")
+        }
+    }
+
+    /// Several backends have one database.
+    @Test func severalSweepsAtOnceDoItOnce() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for number in 0..<20 {
+                try await fixture.note("n\(number)", of: "alice", photo: "a\(number)")
+                try #require(try await fixture.upload("a\(number)").status == 200)
+            }
+            fixture.pass(Self.day)
+            let outcomes = try await withThrowingTaskGroup(of: AttachmentSweep.Outcome.self) { group in
+                for _ in 0..<4 { group.addTask { try await fixture.sweep() } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(outcomes.reduce(0) { $0 + $1.unfinished } == 20)
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "0")
+            #expect(store.keys.isEmpty)
+        }
+    }
+}
