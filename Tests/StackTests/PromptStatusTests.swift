@@ -43,6 +43,17 @@ struct PromptStatusTests {
             Self.prompt { $0.progress = PromptStatus.Progress(downloaded: 0, total: 0) } == "offline, 0 %> ")
     }
 
+    @Test func itSaysHowFarFilesAre() {
+        #expect(
+            Self.prompt { $0.files = PromptStatus.Files(count: 3, percent: 45) } == "offline, 3 files 45 %> ")
+        #expect(
+            Self.prompt {
+                $0.isConnected = true
+                $0.queued = 2
+                $0.files = PromptStatus.Files(count: 1, percent: 0)
+            } == "connected, 2 to upload, 1 file 0 %> ")
+    }
+
     @Test func aTimeIsThereWhereThereIsRoom() {
         let change: (inout PromptStatus) -> Void = { $0.lastSyncedAt = Date(timeIntervalSince1970: 7) }
         #expect(Self.prompt(width: 60, change) == "offline, synced at 7> ")
@@ -105,6 +116,30 @@ struct PromptStatusTests {
                 Self.connected(&$0)
                 $0.downloadError = "checksum"
             } == ["download failed: checksum; trying again in 0.5 s"])
+    }
+
+    @Test func aFileThatFailsIsNewsOnceAndSoIsTheEndOfAll() {
+        let waiting: (inout PromptStatus) -> Void = { $0.files = PromptStatus.Files(count: 5, percent: 0) }
+        let failed: (inout PromptStatus) -> Void = {
+            $0.files = PromptStatus.Files(count: 5, percent: 0)
+            $0.fileErrors = ["a": "refused", "b": "too large"]
+        }
+        #expect(Self.news(waiting, failed) == ["file a: refused", "file b: too large"])
+        #expect(Self.news(failed, failed).isEmpty)
+        #expect(
+            Self.news(failed) {
+                failed(&$0)
+                $0.fileErrors["a"] = "no answer"
+            } == ["file a: no answer"])
+        #expect(
+            Self.news(waiting) {
+                waiting(&$0)
+                $0.fileErrors = ["a": "x", "b": "x", "c": "x", "d": "x", "e": "x"]
+            } == [
+                "file a: x", "file b: x", "file c: x", "2 more files failed; .attachments lists them",
+            ])
+        #expect(Self.news(failed) { _ in } == ["all files are in step"])
+        #expect(Self.news(waiting, waiting).isEmpty)
     }
 
     @Test func theFirstSyncIsNewsOnlyWhereItWasWaitedFor() {
