@@ -176,7 +176,7 @@ final class FileClient: Sendable {
 
     /// The files that are being written, by their path behind that of the database.
     func unfinished() throws -> [String] {
-        try ["-attachments/.powersync-new", "-attachments/.powersync-part", "-attachments-incoming"]
+        try ["-attachments/.powersync-new", "-attachments/.powersync-part", "-attachments.incoming"]
             .flatMap { place in try names(in: place).map { "\(place)/\($0)" } }
     }
 

@@ -22,7 +22,7 @@ struct ClientRunAttachmentTests {
     init() throws { folder = try TemporaryDirectory(prefix: "files-") }
 
     private var database: String { folder.path + "/c.db" }
-    private var incoming: String { database + "-attachments-incoming" }
+    private var incoming: String { database + "-attachments.incoming" }
 
     /// Lets `body` drive a client of the one database, and ends it by the end of its input.
     private func with(

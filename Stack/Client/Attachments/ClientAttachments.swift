@@ -42,7 +42,7 @@ final class ClientAttachments: Sendable {
     ) {
         self.options = options
         self.database = database
-        incoming = IncomingFolder(path: path + "-attachments-incoming")
+        incoming = IncomingFolder(path: path + "-attachments.incoming")
         let watched = "SELECT * FROM \(options.subquery) WHERE id IS NOT NULL"
         queue = AttachmentQueue(
             db: database, remoteStorage: SignedURLStorage(connector: connector),

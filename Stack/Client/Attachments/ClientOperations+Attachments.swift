@@ -69,9 +69,8 @@ extension ClientOperations {
     func listAttachments<Row>(
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> StatementOutcome<Row> {
-        let queue = try requiredAttachments().queue
-        let status = await queue.status
-        return try await read(ClientAttachments.listing(status.errors), mapper: mapper)
+        let errors = try requiredAttachments().queue.status.errors
+        return try await read(ClientAttachments.listing(errors), mapper: mapper)
     }
 
     private static func run(

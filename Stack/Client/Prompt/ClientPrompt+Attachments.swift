@@ -6,7 +6,7 @@ extension ClientPrompt {
     /// Follows the transfers of files, if there are any, until the task ends.
     func followAttachments() async {
         guard let queue = operations.attachments?.queue else { return }
-        for await status in await queue.statusUpdates() {
+        for await status in queue.statusUpdates() {
             board.change { $0.take(status) }
         }
     }
