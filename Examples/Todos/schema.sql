@@ -1,4 +1,4 @@
--- The tables of the example, which make up takes; the program of README.md writes lists.
+-- The tables of the example, which make up takes; the program of README.md writes lists. A todo may have a picture.
 CREATE TABLE lists (
     id uuid PRIMARY KEY,
     owner_id text NOT NULL,
@@ -12,7 +12,8 @@ CREATE TABLE todos (
     owner_id text NOT NULL,
     description text NOT NULL,
     quantity integer NOT NULL DEFAULT 1 CHECK (quantity > 0),
-    completed boolean NOT NULL DEFAULT false
+    completed boolean NOT NULL DEFAULT false,
+    photo_id uuid
 );
 
 CREATE INDEX todos_list ON todos (list_id);
