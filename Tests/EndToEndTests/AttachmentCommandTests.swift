@@ -35,7 +35,8 @@ struct AttachmentCommandTests {
     ) async throws {
         try await EndToEnd.withWorld { world in
             try await world.addList()
-            let (backend, service) = (try await world.stack.url(.backend), try await world.stack.url(.service))
+            let backend = try await world.stack.url(.backend)
+            let service = try await world.stack.url(.service)
             let folder = try TemporaryDirectory(prefix: "powersync-files-")
             defer { folder.remove() }
             func client(_ name: String, _ user: String) throws -> FileClient {
@@ -85,7 +86,8 @@ struct AttachmentCommandTests {
             try await a.waitForAll()
             #expect(Set(try await a.files().map(\.id)) == Set(ids).subtracting([ids[1]]))
             try await wait(
-                for: "B's copy to be archived", read: { try await b.files().first { $0.id == ids[1] }?.state },
+                for: "B's copy to be archived",
+                read: { try await b.files().first { $0.id == ids[1] }?.state },
                 until: { $0 == "archived" })
             // It is kept as long as the cache has room.
             #expect(try await clients.bytes(of: ids[1], on: b) == [7])

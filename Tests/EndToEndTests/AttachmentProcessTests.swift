@@ -89,7 +89,8 @@ struct AttachmentProcessTests {
     private func with(_ body: @escaping @Sendable (Place, DemoWorld) async throws -> Void) async throws {
         try await EndToEnd.withWorld { world in
             try await world.addList()
-            let (backend, service) = (try await world.stack.url(.backend), try await world.stack.url(.service))
+            let backend = try await world.stack.url(.backend)
+            let service = try await world.stack.url(.service)
             let folder = try TemporaryDirectory(prefix: "powersync-pair-")
             defer { folder.remove() }
             let signed = Lock(Signed())
@@ -149,7 +150,8 @@ struct AttachmentProcessTests {
             let before = place.signed.withLock { $0.uploads.count }
             let ids = try await place.save(1..<13, size: 3 << 20, on: second)
             try await wait(
-                for: "the first to be in the midst of it", read: { place.signed.withLock { $0.uploads.count } },
+                for: "the first to be in the midst of it",
+                read: { place.signed.withLock { $0.uploads.count } },
                 until: { $0 > before })
             try await first.kill()
             try await second.waitForAll()

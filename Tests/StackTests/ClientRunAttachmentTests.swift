@@ -75,9 +75,9 @@ struct ClientRunAttachmentTests {
             let named = try await client.ask(#"{"id":2,"op":"read","sql":"SELECT photo_id FROM items"}"#)
             #expect(named["rows"]?.text == #"[{"photo_id":"\#(id)"}]"#)
             let listed = try await client.ask(#"{"id":3,"op":"attachments"}"#)
-            #expect(
-                listed["rows"]?.text
-                    == #"[{"id":"\#(id)","state":"queuedUpload","filename":"\#(id).png","size":3,"error":null}]"#)
+            let expected =
+                #"[{"id":"\#(id)","state":"queuedUpload","filename":"\#(id).png","size":3,"error":null}]"#
+            #expect(listed["rows"]?.text == expected)
             #expect(try kept() == ["\(id).png"])
             #expect(try waiting() == [])
             #expect(try Array(Data(contentsOf: URL(filePath: cat))) == [1, 2, 3])
@@ -191,7 +191,10 @@ struct ClientRunAttachmentTests {
             #expect(try await client.answered(2)["ok"] == .bool(true))
             // Named, and nobody knows of it yet.
             _ = try await client.ask(
-                #"{"id":3,"op":"write","tx":[["INSERT INTO items (id, photo_id) VALUES ('i', 'p'), ('j', NULL)"]]}"#)
+                #"""
+                {"id":3,"op":"write","tx":[["INSERT INTO items (id, photo_id) VALUES ('i', 'p'), \#
+                ('j', NULL)"]]}
+                """#)
             #expect(try await client.ask(#"{"id":4,\#(ask)}"#)["code"] == .string("timedOut"))
             _ = try await client.ask(#"{"id":5,"op":"write","tx":[["DELETE FROM items WHERE id = 'i'"]]}"#)
             #expect(try await client.ask(#"{"id":6,\#(ask)}"#)["ok"] == .bool(true))

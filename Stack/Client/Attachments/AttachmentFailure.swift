@@ -9,7 +9,8 @@ enum AttachmentFailure {
         case let error as PowerSyncAttachmentError: (code(of: error), error.description)
         case let error as AttachmentStorageError:
             (PowerSyncError.Code(rawValue: error.code.rawValue), error.message)
-        case let error as SystemError where error.code == .file: (PowerSyncError.Code.fileAccess, error.description)
+        case let error as SystemError where error.code == .file:
+            (PowerSyncError.Code.fileAccess, error.description)
         default: nil
         }
     }

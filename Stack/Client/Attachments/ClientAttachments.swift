@@ -141,7 +141,9 @@ final class ClientAttachments: Sendable {
     ///   - isUnwanted: asked again and again; true ends it.
     /// - Throws: `PowerSyncAttachmentError` for an id that is not known; that or `ClientError` for a file that is not here;
     ///   `ClientError` or `SystemError` for one that cannot be read or written; `CancellationError`.
-    func export(_ id: String, to file: String, unless isUnwanted: @escaping @Sendable () -> Bool) async throws {
+    func export(
+        _ id: String, to file: String, unless isUnwanted: @escaping @Sendable () -> Bool
+    ) async throws {
         var source = try await path(of: id)
         if !FileManager.default.fileExists(atPath: source) {
             // A process that was killed may have left it where only the queue looks for it.
@@ -190,14 +192,14 @@ final class ClientAttachments: Sendable {
             (.queuedDelete, "queuedDelete"), (.synced, "synced"), (.archived, "archived"),
         ]
         let words = states.map { "WHEN \($0.rawValue) THEN '\($1)'" }.joined(separator: " ")
-        let json = JSON.object(errors.sorted { $0.key < $1.key }.map { JSONMember($0.key, .string($0.value)) })
+        let members = errors.sorted { $0.key < $1.key }.map { JSONMember($0.key, .string($0.value)) }
         return ClientStatement(
             """
             WITH failed(id, error) AS MATERIALIZED (SELECT key, value FROM json_each(?))
             SELECT item.id, CASE item.state \(words) ELSE item.state END AS state, item.filename, item.size,
                 failed.error
             FROM \(table) AS item LEFT JOIN failed ON failed.id = item.id ORDER BY item.timestamp, item.id
-            """, [json.text])
+            """, [JSON.object(members).text])
     }
 
     /// The query of one truth value: whether every attachment that is named is here and in the storage, nothing is to be
