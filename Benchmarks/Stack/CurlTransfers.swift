@@ -39,8 +39,12 @@ enum CurlTransfers {
         }
     }
 
-    /// Runs a line of the shell in a folder.
+    /// Runs a line of the shell.
     ///
+    /// - Parameters:
+    ///   - line: the line.
+    ///   - folder: where it runs.
+    /// - Returns: what it wrote to standard output.
     /// - Throws: `BenchmarkError` if it fails.
     @discardableResult
     static func shell(_ line: String, in folder: String) async throws -> String {
@@ -96,8 +100,12 @@ enum CurlTransfers {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Brings a file to the disk, and gives it its name; checks its size.
+    /// Brings a file to the disk, and gives it its name.
     ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - name: its name then.
+    ///   - size: how many bytes it must have.
     /// - Throws: `BenchmarkError`.
     static func settle(_ path: String, as name: String, size: Int64) throws {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
