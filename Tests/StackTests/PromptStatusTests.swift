@@ -1,6 +1,8 @@
 import Foundation
-import PowerSyncStack
 import Testing
+
+@testable import PowerSync
+@testable import PowerSyncStack
 
 struct PromptStatusTests {
     private static func status(_ change: (inout PromptStatus) -> Void) -> PromptStatus {
@@ -52,6 +54,38 @@ struct PromptStatusTests {
                 $0.queued = 2
                 $0.files = PromptStatus.Files(count: 1, percent: 0)
             } == "connected, 2 to upload, 1 file 0 %> ")
+    }
+
+    @Test func whatAQueueTellsOfFilesIsCountedTogether() {
+        var queue = AttachmentSyncStatus()
+        #expect(PromptStatus.Files(queue) == nil)
+        queue.uploads.waitingFiles = 2
+        queue.uploads.waitingBytes = 300
+        queue.uploads.doneBytes = 100
+        queue.downloads.waitingFiles = 1
+        queue.downloads.waitingBytes = 100
+        let bytes = AttachmentBytes(done: 50, total: 100)
+        queue.transfers = [AttachmentSyncStatus.Transfer(id: "a", kind: .upload, bytes: bytes)]
+        #expect(PromptStatus.Files(queue) == PromptStatus.Files(count: 3, percent: 30))
+        // Files that are to be deleted have no bytes to go.
+        var deletes = AttachmentSyncStatus()
+        deletes.deletes.waitingFiles = 1
+        #expect(PromptStatus.Files(deletes) == PromptStatus.Files(count: 1, percent: 0))
+    }
+
+    /// Each try of all files brings the errors anew.
+    @Test func anErrorOfAFileStaysUntilNothingIsToBeDone() {
+        var (status, queue) = (PromptStatus(), AttachmentSyncStatus())
+        queue.uploads.waitingFiles = 1
+        queue.errors = ["a": "refused\n"]
+        status.take(queue)
+        #expect(status.fileErrors == ["a": "refused\\n"])
+        queue.errors = [:]
+        status.take(queue)
+        #expect(status.fileErrors.count == 1)
+        queue.uploads.waitingFiles = 0
+        status.take(queue)
+        #expect(status.fileErrors.isEmpty && status.files == nil)
     }
 
     @Test func aTimeIsThereWhereThereIsRoom() {
