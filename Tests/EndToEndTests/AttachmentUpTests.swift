@@ -83,7 +83,8 @@ struct AttachmentUpTests {
             #expect(asked.status == 200)
             let upload = try #require(try AttachmentUploadTicket(json: try asked.json).request)
             #expect(upload.url.hasPrefix("http://127.0.0.1:"))
-            #expect((200...204).contains(try await send(upload, bytes, storage).status))
+            let stored = try await send(upload, bytes, storage)
+            #expect((200...204).contains(stored.status))
             let completed = try await backend.send("POST", "\(path)\(id)/complete", "{}", token: alice)
             #expect(completed.status == 204)
 
