@@ -73,8 +73,8 @@ enum ClientCommand {
               unwatch     watch (id)                          ends the watch whose command had this id
               connect     retry (500), throttle (10)          starts syncing, or starts it again
               disconnect                                      stops syncing
-              clear       soft (false)                        stops syncing and removes the data; a stream that is held
-                                                              is asked for again by the next connect
+              clear       soft (false)                        stops syncing, removes data and files; a stream that is
+                                                              held is asked for again by the next connect
               stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
               unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
               status                                          connected, connecting, hasSynced, lastSyncedAt,
