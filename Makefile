@@ -10,7 +10,7 @@ DEBUG := .build/debug
 EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-config.yaml --tables Examples/Todos/tables.yaml
 
 .PHONY: help setup peers demo up build test test-unit test-package test-api test-busy test-postgres-18 test-sanitize lint format \
-	docs bench bench-stack bench-faults fuzz mutants nightly release clean
+	docs bench bench-stack bench-faults bench-attachments fuzz mutants nightly release clean
 
 help: ## Say what there is
 	@echo 'A complete PowerSync stack in Swift: client SDK, upload backend, mock sync service, wire models.'
@@ -85,6 +85,10 @@ bench-stack: setup ## Measure two clients on backend, service and Postgres, five
 bench-faults: setup ## Measure how long two clients, backend and service take to get over faults, five runs (release build)
 	@swift build -c release --product powersync-stack >&2
 	@swift run -c release PowerSyncBenchmarks faults $(ARGS)
+
+bench-attachments: setup ## Measure 1,000 small files and one of 1 GB each way beside curl (release build, some minutes, 8 GB of disk)
+	@swift build -c release --product powersync-stack >&2
+	@swift run -c release PowerSyncBenchmarks attachments $(ARGS)
 
 fuzz: setup ## Feed what reads bytes from outside with mutated inputs, ten targets for five minutes each (ARGS=http for one)
 	@Scripts/fuzz.sh $(ARGS)

@@ -54,10 +54,11 @@ enum BenchmarkCommand {
             pairs and leaves out the twentieth at either end. Numbers of \
             different machines cannot be compared, ratios roughly.
 
-            Two tables of their own, with their own --help, are of two clients, backend, service and Postgres:
+            Three tables of their own, with their own --help, are of clients, backend, service and Postgres:
 
              stack         how long writes, uploads and a first sync take (make bench-stack)
              faults        how long it takes to get over faults (make bench-faults)
+             attachments   how fast files go to their storage and come back (make bench-attachments)
 
             Examples:
 

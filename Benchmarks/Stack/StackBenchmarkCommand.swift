@@ -16,6 +16,7 @@ enum StackBenchmarkCommand {
         switch word {
         case "stack": stack
         case "faults": faults
+        case "attachments": attachments
         default: nil
         }
     }
@@ -71,6 +72,44 @@ enum StackBenchmarkCommand {
         options: [runs, only(Fault.self)]
     ) { arguments in
         let benchmark = FaultBenchmark(faults: try chosen(arguments), runs: try number(arguments))
+        PartEnvironment.forgetPostgresVariables()
+        return try await benchmark.run()
+    }
+
+    private static let pairs = Option(
+        "--pairs", "N", help: "How many pairs of our way and curl, one after the other.", standard: "3")
+    private static let files = Option(
+        "--files", "N", help: "How many small files there are; the goals are for the default.",
+        standard: String(AttachmentBenchmark.standardFiles))
+    private static let megabytes = Option(
+        "--megabytes", "N",
+        help: "How large the large file is, at least 16; the goals are for the default.",
+        standard: String(AttachmentBenchmark.standardMegabytes))
+
+    private static let attachments = Command(
+        "PowerSyncBenchmarks attachments",
+        abstract: "Measures the queue of attachments beside curl, and prints one table.",
+        discussion: """
+            Starts what PowerSyncBenchmarks stack starts, whose backend keeps files in a folder. Ours is a database with a \
+            queue in this process, from startSync until all files are in step: the questions to the backend, SHA-256, \
+            fsync and rename included. Curl gets addresses that were signed before. It needs curl, sha256sum, split, \
+            head and cp, and some eight times the large file of disk below TMPDIR. No figure is judged, the exit status \
+            tells whether everything ran. Nothing stays behind.
+
+             large  one file up, beside curl with its parts over one connection, the call that completes it, \
+                    and sha256sum; the same down, beside curl, sha256sum, fsync and rename; and by how much \
+                    more memory than before this process and the backend had (Linux)
+             small  files of 10,000 bytes up, eight at a time, beside curl with eight connections; the same \
+                    down, where curl's are then fsynced and renamed one by one
+            """,
+        options: [pairs, only(AttachmentBenchmark.Work.self), files, megabytes]
+    ) { arguments in
+        let benchmark = AttachmentBenchmark(
+            works: try chosen(arguments),
+            files: try arguments.number(files.name, in: 1...100_000) ?? AttachmentBenchmark.standardFiles,
+            megabytes: try arguments.number(megabytes.name, in: 16...100_000)
+                ?? AttachmentBenchmark.standardMegabytes,
+            pairs: try arguments.number(pairs.name, in: 1...99) ?? 3)
         PartEnvironment.forgetPostgresVariables()
         return try await benchmark.run()
     }

@@ -39,7 +39,20 @@ final class StackWorld: Sendable {
     static func with(
         items: Int, session: Session, _ body: (StackWorld) async throws -> Void
     ) async throws {
-        let world = try StackWorld(items: items, session: session)
+        try await with(.items(items), session: session, body)
+    }
+
+    /// Starts everything but clients, and lets `body` measure.
+    ///
+    /// - Parameters:
+    ///   - tables: the tables.
+    ///   - session: closes what is opened.
+    ///   - body: what is measured.
+    /// - Throws: what `body` throws, and errors of starting; the end of the log is told then.
+    static func with(
+        _ tables: StackTables, session: Session, _ body: (StackWorld) async throws -> Void
+    ) async throws {
+        let world = try StackWorld(tables, session: session)
         do {
             try await Phase.run("Postgres to start", within: startLimit) { try await world.database.open() }
             try await Phase.run("backend and service to start", within: startLimit) {
@@ -54,7 +67,7 @@ final class StackWorld: Sendable {
         }
     }
 
-    private init(items: Int, session: Session) throws {
+    private init(_ tables: StackTables, session: Session) throws {
         self.session = session
         executable = try Self.sibling("powersync-stack")
         folder = try session.temporaryFolder()
@@ -65,12 +78,13 @@ final class StackWorld: Sendable {
         let log = try PrivateFile.create(folder + "/log")
         session.onEnd { close(log) }
         self.log = log
-        try PrivateFile.write(StackApp.clientSchema, to: folder + "/schema.json")
-        try PrivateFile.write(StackApp.tableMap, to: folder + "/tables.yaml")
+        try PrivateFile.write(tables.clientSchema, to: folder + "/schema.json")
+        try PrivateFile.write(tables.tableMap, to: folder + "/tables.yaml")
         var configuration = LocalStackConfiguration(executable: executable, folder: folder)
-        configuration.schema = StackApp.sql(items: items)
-        configuration.syncConfig = .text(StackApp.syncConfig)
+        configuration.schema = tables.sql
+        configuration.syncConfig = .text(tables.syncConfig)
         configuration.tableMap = folder + "/tables.yaml"
+        configuration.backendEnvironment = tables.backendEnvironment
         configuration.log = log
         let stack = LocalStack(configuration, database: database, poller: poller)
         session.onEnd { await stack.stop() }

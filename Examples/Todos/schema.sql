@@ -1,4 +1,4 @@
--- The tables of the example, which make up takes; the program of README.md writes lists.
+-- The tables of the example, which make up takes; the program of README.md writes lists. A todo may have a picture.
 CREATE TABLE lists (
     id uuid PRIMARY KEY,
     owner_id text NOT NULL,

@@ -132,16 +132,18 @@ enum ClientAnswer {
             ? members(ClientError("the client ends before that", code: .closed)) : members(error)
     }
 
-    /// The text of an error, and its code; `other` for one that is not of the SDK.
+    /// The text of an error, and its code; `other` for one that is neither of the SDK nor about files.
     private static func members(_ error: Any) -> [JSONMember] {
+        let ofFile = AttachmentFailure.described(error)
         let code: PowerSyncError.Code =
             switch error {
             case let error as PowerSyncError: error.code
             case let error as ClientError: error.code
-            default: .other
+            default: ofFile?.code ?? .other
             }
         return [
-            JSONMember("error", .string("\(error)")), JSONMember("code", .string(code.rawValue)),
+            JSONMember("error", .string(ofFile?.text ?? "\(error)")),
+            JSONMember("code", .string(code.rawValue)),
         ]
     }
 }

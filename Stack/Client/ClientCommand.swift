@@ -48,6 +48,18 @@ enum ClientCommand {
               {"id":5,"op":"wait","for":"up-to-date"}
               {"op":"close"}
 
+            Files that belong to rows, such as pictures, come along with --attachments: a query of the ids of those that \
+            the client is to have, in a column id; columns file_extension, filename, media_type and meta_data may say \
+            more. They lie beside the database, in DB-attachments, and are transferred while the client is connected; \
+            what failed is tried again each second. The schema gets the table attachments if it lacks it.
+
+              powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
+                  --backend http://127.0.0.1:6060 --user alice --json \\
+                  --attachments 'SELECT photo_id AS id FROM todos'
+              {"id":1,"op":"connect"}
+              {"id":2,"op":"attach","file":"a.png","tx":[["UPDATE todos SET photo_id = ? WHERE id = 't1'",[{"$attachment":true}]]]}
+              {"id":3,"op":"wait","for":"attachments","timeout":30}
+
             A line that cannot be read is answered by the id that stands at its beginning; where there is none, an \
             event {"event":"error","error":…,"code":…} tells of it.
 
@@ -61,16 +73,22 @@ enum ClientCommand {
               unwatch     watch (id)                          ends the watch whose command had this id
               connect     retry (500), throttle (10)          starts syncing, or starts it again
               disconnect                                      stops syncing
-              clear       soft (false)                        stops syncing and removes the data; a stream that is held
-                                                              is asked for again by the next connect
+              clear       soft (false)                        stops syncing, removes data and files; a stream that is
+                                                              held is asked for again by the next connect
               stream      name, parameters, ttl, priority     subscribes to a sync stream and holds it
               unstream    name, parameters, all (false)       gives it up, its data goes after its ttl; all: at once
               status                                          connected, connecting, hasSynced, lastSyncedAt,
                                                               downloading, uploading, downloadError, uploadError,
                                                               progress (downloaded, total)
-              wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name);
-                                                              a timeout of 0 asks once
+              wait        for, timeout (none)                 first-sync, queue-empty, up-to-date, stream (with name),
+                                                              attachments: those that are named are here and in the
+                                                              storage; a timeout of 0 asks once
               crud-count                                      how many entries wait for upload
+              attach      file, media_type (by its name), tx  saves a copy of a file; attachment_id. In tx, which is the
+                                                              same transaction, {"$attachment":true} is that id
+              delete-attachment  attachment_id, tx            deletes it here and in the storage
+              attachments                                     rows: id, state, filename, size, error
+              export      attachment_id, file                 copies it into a file
               close                                           ends with status 0
 
             An event {"event":"checkpoint","at":…} tells of each checkpoint that was applied, before or behind what a \
@@ -97,6 +115,12 @@ enum ClientCommand {
             Option("--backend", "URL", help: "A development backend, for tokens and uploads."),
             Option("--user", "NAME", help: "The subject of the backend's tokens."),
             Option("--params", "JSON", help: "Client parameters, an object."),
+            Option(
+                "--attachments", "SQL",
+                help: "The ids of the files that the client is to have, as a query with a column id."),
+            Option(
+                "--attachment-cache", "N", help: "How many files are kept that no row names any more.",
+                standard: "100"),
             Option(
                 "--proxy", "URL", help: "The proxy of all requests; '' for none, not even the environment's."),
             Option("--ca-file", "FILE", help: "The authorities to trust, as PEM, in place of the system's."),

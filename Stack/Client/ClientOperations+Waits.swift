@@ -48,6 +48,7 @@ extension ClientOperations {
         case .stream(let stream): return hasSynced(stream, try await status())
         case .queueEmpty: return try await isTrue(Self.isQueueEmpty)
         case .upToDate: return try await isUpToDate()
+        case .attachments: return try await isTrue(try requiredAttachments().isSettled)
         }
     }
 
@@ -57,6 +58,7 @@ extension ClientOperations {
         case .stream(let stream): try await waitForStatus { hasSynced(stream, $0) }
         case .queueEmpty: try await waitForQuery(Self.isQueueEmpty)
         case .upToDate: try await waitUntilUpToDate()
+        case .attachments: try await waitForQuery(try requiredAttachments().isSettled)
         }
     }
 

@@ -18,6 +18,8 @@ package struct ClientOperations: Sendable {
     let database: any PowerSyncDatabaseProtocol
     /// What follows from the states of syncing.
     let checkpoints: CheckpointFeed
+    /// The files that belong to rows; nil for a client that has none.
+    let attachments: ClientAttachments?
     /// Hands the feed each state.
     private let observation: StatusObservation
     private let connector: any PowerSyncBackendConnectorProtocol
@@ -26,11 +28,12 @@ package struct ClientOperations: Sendable {
 
     private init(
         _ database: any PowerSyncDatabaseProtocol, checkpoints: CheckpointFeed,
-        observation: StatusObservation, connector: any PowerSyncBackendConnectorProtocol,
-        connectOptions: ConnectOptions
+        attachments: ClientAttachments?, observation: StatusObservation,
+        connector: any PowerSyncBackendConnectorProtocol, connectOptions: ConnectOptions
     ) {
         self.database = database
         self.checkpoints = checkpoints
+        self.attachments = attachments
         self.observation = observation
         self.connector = connector
         self.connectOptions = connectOptions
@@ -45,7 +48,8 @@ package struct ClientOperations: Sendable {
     ///   - onCheckpoint: called for each checkpoint that is applied from now on, with its time; must be quick, and call
     ///   nothing of the database.
     /// - Returns: the operations.
-    /// - Throws: `PowerSyncError` if it cannot be opened.
+    /// - Throws: `PowerSyncError` if it cannot be opened; `ClientError`, or what the queue throws, if the files cannot be
+    ///   known.
     static func open(
         _ options: ClientOptions, logger: any LoggerProtocol, session: Session,
         onCheckpoint: @escaping @Sendable (Date) -> Void = { _ in }
@@ -62,9 +66,41 @@ package struct ClientOperations: Sendable {
         let observation = observed.observeStatus { status in
             if let time = checkpoints.take(status) { onCheckpoint(time) }
         }
+        let connector = ClientConnector.make(options)
         return ClientOperations(
-            database, checkpoints: checkpoints, observation: observation,
-            connector: ClientConnector.make(options), connectOptions: options.connectOptions)
+            database, checkpoints: checkpoints,
+            attachments: try await attachments(options, database, connector, logger, session),
+            observation: observation, connector: connector, connectOptions: options.connectOptions)
+    }
+
+    private static func attachments(
+        _ options: ClientOptions, _ database: any PowerSyncDatabaseProtocol,
+        _ connector: any PowerSyncBackendConnectorProtocol, _ logger: any LoggerProtocol, _ session: Session
+    ) async throws -> ClientAttachments? {
+        guard let chosen = options.attachments else { return nil }
+        guard let connector = connector as? BackendConnector else {
+            throw ClientError("attachments need a backend, which signs their addresses", code: .invalidState)
+        }
+        let attachments = ClientAttachments(
+            chosen, of: database, at: options.database, connector: connector, logger: logger)
+        session.onEnd { try await attachments.close() }
+        try await attachments.prepare()
+        return attachments
+    }
+
+    /// Ends the transfers, and closes the database.
+    ///
+    /// - Throws: what the SDK throws; the database is closed all the same.
+    func close() async throws {
+        let ended: Result<Void, any Error>
+        do {
+            try await attachments?.close()
+            ended = .success(())
+        } catch {
+            ended = .failure(error)
+        }
+        try await database.close()
+        try ended.get()
     }
 
     // MARK: SQL
@@ -137,7 +173,16 @@ package struct ClientOperations: Sendable {
         }
     }
 
-    private static func outcome<Row>(
+    /// Runs a statement on a connection.
+    ///
+    /// - Parameters:
+    ///   - statement: the statement.
+    ///   - connection: a connection of the SDK.
+    ///   - isUnwanted: asked while it runs; true ends it.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: what it gave.
+    /// - Throws: what the SDK throws.
+    static func outcome<Row>(
         of statement: ClientStatement, on connection: any ConnectionContext,
         unless isUnwanted: @escaping @Sendable () -> Bool,
         _ mapper: @Sendable @escaping (any SqlCursor) throws -> Row
@@ -150,7 +195,7 @@ package struct ClientOperations: Sendable {
     }
 
     /// Runs a body with a question that is true once the task is cancelled.
-    private func whileWanted<Value>(
+    func whileWanted<Value>(
         _ body: (@escaping @Sendable () -> Bool) async throws -> Value
     ) async throws -> Value {
         let isUnwanted = Lock(false)
@@ -170,7 +215,7 @@ package struct ClientOperations: Sendable {
 
     // MARK: Syncing
 
-    /// Starts syncing, or starts it again.
+    /// Starts syncing and the transfer of files, or starts both again.
     ///
     /// - Parameters:
     ///   - retry: the wait after an error, in seconds.
@@ -184,13 +229,21 @@ package struct ClientOperations: Sendable {
         options.retryDelay = retry
         options.crudThrottle = throttle
         try await database.connect(connector: connector, options: options)
+        try await attachments?.queue.startSync()
     }
 
-    /// Stops syncing.
-    func disconnect() async throws { try await database.disconnect() }
+    /// Stops syncing, and the transfer of files.
+    func disconnect() async throws {
+        try await attachments?.queue.stopSyncing()
+        try await database.disconnect()
+    }
 
-    /// Stops syncing and removes the data; if `soft`, what was downloaded is kept aside.
-    func clear(soft: Bool) async throws { try await database.disconnectAndClear(soft: soft) }
+    /// Stops syncing and removes the data and all files; if `soft`, what was downloaded of the data is kept aside.
+    func clear(soft: Bool) async throws {
+        try await attachments?.queue.stopSyncing()
+        try await database.disconnectAndClear(soft: soft)
+        try await attachments?.queue.clearQueue()
+    }
 
     /// Subscribes to a stream and holds it.
     ///

@@ -26,6 +26,8 @@ package struct ClientOptions: Sendable {
     package var usesCheckpointRequests = false
     /// Proxy and certificates of all requests; nil for those of the system.
     package var transport: TransportOptions?
+    /// The files that belong to rows; nil for none.
+    package var attachments: AttachmentOptions?
 
     /// The variable with a token, where no option names a user.
     static let tokenVariable = "POWERSYNC_TOKEN"
@@ -50,10 +52,14 @@ package struct ClientOptions: Sendable {
         let endpoint = try Self.required("--endpoint", "URL", arguments)
         let login = try Self.login(arguments, environment)
         let parameters = try arguments.value("--params").map(Self.parameters)
+        let attachments = try Self.attachments(arguments, database: path, login)
+        let tables = try SchemaFile.read(schema)
         self.init(
             // The SDK looks for other paths in the folder of an app.
             database: path == ":memory:" ? path : TextFile.absolutePath(path),
-            schema: try SchemaFile.read(schema), endpoint: endpoint, login: login)
+            schema: attachments == nil ? tables : try AttachmentOptions.completing(tables, from: schema),
+            endpoint: endpoint, login: login)
+        self.attachments = attachments
         self.parameters = parameters ?? [:]
         usesCheckpointRequests = arguments.flag("--checkpoint-requests")
         transport = try Self.transport(arguments)
@@ -115,6 +121,24 @@ package struct ClientOptions: Sendable {
         if proxy == nil, authorities == nil, certificate == nil { return nil }
         return TransportOptions(
             proxy: proxy, certificateAuthorities: authorities, clientCertificate: certificate)
+    }
+
+    private static func attachments(
+        _ arguments: ParsedArguments, database: String, _ login: Login
+    ) throws(CommandError) -> AttachmentOptions? {
+        let cacheLimit = try arguments.number("--attachment-cache", in: 0...1_000_000)
+        guard let query = arguments.value("--attachments") else {
+            if cacheLimit != nil { throw usage("--attachment-cache needs --attachments SQL") }
+            return nil
+        }
+        guard database != ":memory:" else {
+            throw usage("--attachments needs a --db FILE, beside which the files lie")
+        }
+        guard case .user = login else {
+            throw usage(
+                "--attachments needs --backend URL and --user NAME: the backend signs the addresses of files")
+        }
+        return AttachmentOptions(query, cacheLimit: cacheLimit.map { Int64($0) })
     }
 
     private static func usage(_ message: String) -> CommandError {

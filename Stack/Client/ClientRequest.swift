@@ -33,6 +33,11 @@ package struct ClientRequest: Sendable {
         case stream(ClientStream, timeToLive: Double?, priority: Int32?)
         /// Gives up what `stream` holds; all subscriptions of the stream, whoever made them, if asked for.
         case unstream(ClientStream, all: Bool)
+        /// Saves a copy of a file as a new attachment, and runs statements in the same transaction; nil for the media type
+        /// that its name tells.
+        case attach(file: String, mediaType: String?, [ClientStatement])
+        /// Deletes an attachment here and in the storage, and runs statements in the same transaction.
+        case deleteAttachment(id: String, [ClientStatement])
     }
 
     /// What only looks.
@@ -43,6 +48,10 @@ package struct ClientRequest: Sendable {
         case status
         /// Counts the upload queue.
         case crudCount
+        /// Lists the attachments.
+        case attachments
+        /// Copies an attachment into a file.
+        case export(id: String, file: String)
     }
 
     /// What can be waited for.
@@ -55,6 +64,8 @@ package struct ClientRequest: Sendable {
         case upToDate
         /// The data of a stream was complete once.
         case stream(ClientStream)
+        /// Every attachment that is named is here and in the storage, and no other one is to be transferred.
+        case attachments
 
         /// The word of the command.
         package var name: String {
@@ -63,6 +74,7 @@ package struct ClientRequest: Sendable {
             case .queueEmpty: "queue-empty"
             case .upToDate: "up-to-date"
             case .stream: "stream"
+            case .attachments: "attachments"
             }
         }
     }
@@ -89,12 +101,7 @@ package struct ClientRequest: Sendable {
     private static func operation(_ word: String, _ json: JSON) throws(ClientError) -> Operation {
         switch word {
         case "write":
-            let fields = try fields(json, "tx")
-            var statements: [ClientStatement] = []
-            for (json, place) in try fields.elements("tx") {
-                statements.append(try ClientStatement(pair: json, at: place))
-            }
-            return .change(.write(statements))
+            return .change(.write(try statements(try fields(json, "tx"))))
         case "read": return .look(.read(try ClientStatement(try fields(json, "sql", "args"))))
         case "watch":
             let fields = try fields(json, "sql", "args", "throttle")
@@ -129,6 +136,7 @@ package struct ClientRequest: Sendable {
             // What `stream` takes beside the name is allowed, so that the same members serve both.
             let fields = try fields(json, "name", "parameters", "ttl", "priority", "all")
             return .change(.unstream(try ClientStream(fields), all: try fields.optionalBool("all")))
+        case "attach", "delete-attachment", "attachments", "export": return try attachment(word, json)
         case "status":
             _ = try fields(json)
             return .look(.status)
@@ -143,6 +151,41 @@ package struct ClientRequest: Sendable {
         }
     }
 
+    private static func attachment(_ word: String, _ json: JSON) throws(ClientError) -> Operation {
+        switch word {
+        case "attach":
+            let fields = try fields(json, "file", "media_type", "tx")
+            return .change(
+                .attach(
+                    file: try fields.string("file"), mediaType: try fields.optionalString("media_type"),
+                    try statements(fields, mayNameAttachment: true)))
+        case "delete-attachment":
+            let fields = try fields(json, "attachment_id", "tx")
+            return .change(
+                .deleteAttachment(
+                    id: try fields.string("attachment_id"), try statements(fields, mayNameAttachment: true)))
+        case "export":
+            let fields = try fields(json, "attachment_id", "file")
+            return .look(
+                .export(id: try fields.string("attachment_id"), file: try fields.string("file")))
+        default:
+            _ = try fields(json)
+            return .look(.attachments)
+        }
+    }
+
+    /// Reads the statements of a transaction.
+    private static func statements(
+        _ fields: JSONFields, mayNameAttachment: Bool = false
+    ) throws(ClientError) -> [ClientStatement] {
+        var statements: [ClientStatement] = []
+        for (json, place) in try fields.elements("tx") {
+            statements.append(
+                try ClientStatement(pair: json, at: place, mayNameAttachment: mayNameAttachment))
+        }
+        return statements
+    }
+
     private static func wait(_ json: JSON) throws(ClientError) -> Operation {
         let condition: Condition
         let state = json["for"]?.stringValue
@@ -154,7 +197,8 @@ package struct ClientRequest: Sendable {
         case "queue-empty": condition = .queueEmpty
         case "up-to-date": condition = .upToDate
         case "stream": condition = .stream(try ClientStream(fields))
-        default: throw fields.expected("first-sync, queue-empty, up-to-date or stream", "for")
+        case "attachments": condition = .attachments
+        default: throw fields.expected("first-sync, queue-empty, up-to-date, stream or attachments", "for")
         }
         return .wait(condition, timeout: try fields.optionalNumber("timeout"))
     }
@@ -173,15 +217,26 @@ package struct ClientRequest: Sendable {
 
 /// One SQL statement of a command, with the values of its placeholders.
 package struct ClientStatement: Sendable {
+    /// Stands among the values for the id of an attachment that is not known yet.
+    struct AttachmentMark: Sendable {}
+
+    /// How a command spells that: `{"$attachment":true}`.
+    static let attachmentMark = "$attachment"
+
     /// The statement.
     let sql: String
     /// The values, as the SDK takes them.
     let arguments: [(any Sendable)?]
 
-    /// Makes a statement without placeholders.
-    init(_ sql: String) {
+    /// Makes a statement of its parts.
+    init(_ sql: String, _ arguments: [(any Sendable)?] = []) {
         self.sql = sql
-        arguments = []
+        self.arguments = arguments
+    }
+
+    /// Returns the statement with the id of an attachment where it is to stand.
+    func naming(attachment id: String) -> ClientStatement {
+        ClientStatement(sql, arguments.map { value -> (any Sendable)? in value is AttachmentMark ? id : value })
     }
 
     /// Reads the members `sql` and `args` of a command.
@@ -191,7 +246,13 @@ package struct ClientStatement: Sendable {
     }
 
     /// Reads a statement of a transaction: `[sql, args]`, or `[sql]`.
-    init(pair json: JSON, at place: String) throws(ClientError) {
+    ///
+    /// - Parameters:
+    ///   - json: the statement.
+    ///   - place: where it is in the command.
+    ///   - mayNameAttachment: whether the id of an attachment may be among the values.
+    /// - Throws: `ClientError`, which names what is wrong.
+    init(pair json: JSON, at place: String, mayNameAttachment: Bool = false) throws(ClientError) {
         guard let parts = json.arrayValue, (1...2).contains(parts.count), let sql = parts[0].stringValue
         else {
             throw ClientError("\(place): expected [sql, args]")
@@ -202,14 +263,22 @@ package struct ClientStatement: Sendable {
             return
         }
         guard let values = parts[1].arrayValue else { throw ClientError("\(place)[1]: expected an array") }
-        arguments = try Self.values(values.enumerated().map { ($1, "\(place)[1][\($0)]") })
+        arguments = try Self.values(
+            values.enumerated().map { ($1, "\(place)[1][\($0)]") }, mayNameAttachment: mayNameAttachment)
     }
 
     private static func values(
-        _ elements: [(json: JSON, place: String)]
+        _ elements: [(json: JSON, place: String)], mayNameAttachment: Bool = false
     ) throws(ClientError) -> [(any Sendable)?] {
+        let mark = JSON.object([JSONMember(attachmentMark, .bool(true))])
         var values: [(any Sendable)?] = []
-        for (json, place) in elements { values.append(try ClientValue.parameter(json, at: place)) }
+        for (json, place) in elements {
+            if mayNameAttachment, json == mark {
+                values.append(AttachmentMark())
+            } else {
+                values.append(try ClientValue.parameter(json, at: place))
+            }
+        }
         return values
     }
 }

@@ -29,6 +29,11 @@ extension ClientRun {
                     "this client holds no such stream; \"all\":true ends what others have asked for",
                     code: .invalidState)
             }
+        case .attach(let file, let mediaType, let statements):
+            let id = try await operations.attach(file, mediaType: mediaType, statements)
+            return .members([JSONMember("attachment_id", .string(id))])
+        case .deleteAttachment(let id, let statements):
+            try await operations.deleteAttachment(id, statements)
         }
         return .members([])
     }
@@ -51,6 +56,14 @@ extension ClientRun {
         case .crudCount:
             let stats = try await operations.database.getUploadQueueStats()
             return .members([JSONMember("count", .integer(stats.count))])
+        case .attachments:
+            try await place.take()
+            let rows = AnswerRows(limit: answerLimit)
+            _ = try await operations.listAttachments(mapper: { _ = try rows.take($0) })
+            return .spelled("rows", rows.takeArray())
+        case .export(let id, let file):
+            try await operations.exportAttachment(id, to: file)
+            return .members([])
         }
     }
 

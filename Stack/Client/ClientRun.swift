@@ -193,11 +193,11 @@ package struct ClientRun: Sendable {
         switch end {
         case .failed(let error): throw error
         case .inputEnded:
-            try await operations.database.close()
+            try await operations.close()
             return 0
         case .close(let id):
             do {
-                try await operations.database.close()
+                try await operations.close()
             } catch {
                 output.put(ClientAnswer.failure(id, error).text)
                 return 1

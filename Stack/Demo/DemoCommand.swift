@@ -21,8 +21,9 @@ enum DemoCommand {
         discussion: """
             Starts a private Postgres, the backend and the service, then: a local write arrives on another device; \
             two devices edit while one is cut off; a row that Postgres refuses is kept and leaves the device; 10,000 \
-            rows reach both. At the end every row on both devices is compared with Postgres. Exit status 0 means \
-            they are equal, 1 that they are not, 130 that it was stopped before. Nothing stays behind.
+            rows reach both; a picture follows its row to another device of its user, and goes with it. At the end \
+            every row on both devices is compared with Postgres. Exit status 0 means they are equal, 1 that they are \
+            not, 130 that it was stopped before. Nothing stays behind.
             """,
         options: [Option("--json", help: "Print JSON lines instead of a timeline.")],
         variables: [

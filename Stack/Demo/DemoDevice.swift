@@ -30,6 +30,8 @@ package final class DemoDevice: Sendable {
     private let refused: Lock<[UploadVerdict]>
 
     private static let keptRefusals = 100
+    /// What the names of all files of the database begin with.
+    private static let databaseName = "device.sqlite"
 
     /// Makes a device that is not connected yet.
     ///
@@ -59,7 +61,25 @@ package final class DemoDevice: Sendable {
                 refused.withLock { $0 = ($0 + [verdict]).suffix(DemoDevice.keptRefusals) }
             })
         database = PowerSyncDatabase(
-            schema: DemoSchema.client, dbFilename: folder + "/device.sqlite", logger: SilentLogger())
+            schema: DemoSchema.client, dbFilename: folder + "/" + Self.databaseName, logger: SilentLogger())
+    }
+
+    /// Makes a queue for the pictures of todos, which transfers none before it is started, and has to be closed before the
+    /// database.
+    ///
+    /// What failed is tried again soon, so that nobody waits; a picture that no todo names is not kept.
+    package func pictures() -> AttachmentQueue {
+        let database = database
+        return AttachmentQueue(
+            db: database, remoteStorage: SignedURLStorage(connector: connector),
+            attachmentsDirectory: folder + "/pictures",
+            watchAttachments: {
+                try database.watch(DemoSchema.watchedPictures) { cursor in
+                    WatchedAttachmentItem(
+                        id: try cursor.getString(index: 0), fileExtension: DemoPicture.fileExtension)
+                }
+            },
+            syncInterval: 0.5, archivedCacheLimit: 0, syncThrottleDuration: 0.1, logger: SilentLogger())
     }
 
     /// The last transactions that the backend refused, at most a hundred.
@@ -97,6 +117,7 @@ package final class DemoDevice: Sendable {
     ///
     /// - Parameters:
     ///   - sql: the query; its first column is read as text.
+    ///   - parameters: the values of its placeholders.
     ///   - limit: how long to wait.
     ///   - state: what is waited for, in words that complete "waited 10 s for …".
     ///   - condition: gets the first column of every row.
@@ -104,16 +125,15 @@ package final class DemoDevice: Sendable {
     /// - Throws: `StackError` with `.deadline`, or what the query throws.
     @discardableResult
     package func watch(
-        _ sql: String, within limit: Duration = DemoWorld.patience, for state: String,
-        until condition: @escaping @Sendable ([String]) -> Bool
+        _ sql: String, _ parameters: [(any Sendable)?] = [], within limit: Duration = DemoWorld.patience,
+        for state: String, until condition: @escaping @Sendable ([String]) -> Bool
     ) async throws -> [String] {
         let database = database
         return try await withThrowingTaskGroup(of: [String].self) { group in
             group.addTask {
-                for try await rows in try database.watch(sql, mapper: { try $0.getString(index: 0) })
-                where condition(rows) {
-                    return rows
-                }
+                let results = try database.watch(
+                    sql: sql, parameters: parameters, mapper: { try $0.getString(index: 0) })
+                for try await rows in results where condition(rows) { return rows }
                 throw CancellationError()
             }
             group.addTask {
@@ -129,7 +149,8 @@ package final class DemoDevice: Sendable {
     /// Returns those of the texts that occur anywhere in the files of the database.
     package func textsInFiles(_ texts: [String]) throws -> Set<String> {
         var found: Set<String> = []
-        for file in try FileManager.default.contentsOfDirectory(atPath: folder) {
+        for file in try FileManager.default.contentsOfDirectory(atPath: folder)
+        where file.hasPrefix(Self.databaseName) {
             let bytes = try Data(contentsOf: URL(filePath: folder + "/" + file))
             found.formUnion(texts.filter { Self.occurs(Array($0.utf8), in: bytes) })
         }

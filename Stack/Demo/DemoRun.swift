@@ -1,7 +1,7 @@
 import PowerSyncPostgres
 import PowerSyncSystem
 
-/// The whole demo: a stack of its own, the four situations, the comparison at the end.
+/// The whole demo: a stack of its own, the five situations, the comparison at the end.
 package enum DemoRun {
     /// Starts the stack and runs the demo.
     ///
@@ -42,6 +42,7 @@ package enum DemoRun {
                 try await world.refusedRowIsKept()
                 try await world.manyRowsArrive()
                 try await world.checkThirdDevice()
+                try await world.pictureFollowsItsRow()
                 return try await world.converge().count
             }
             timeline.end(

@@ -1,6 +1,6 @@
 import PowerSync
 
-/// The app of the demo: lists and todos, each row its owner's.
+/// The app of the demo: lists and todos, each row its owner's; a todo may have a picture.
 package enum DemoSchema {
     /// The tables in Postgres.
     package static let sql = """
@@ -16,7 +16,8 @@ package enum DemoSchema {
             owner_id text NOT NULL,
             description text NOT NULL,
             quantity integer NOT NULL DEFAULT 1 CHECK (quantity > 0),
-            completed boolean NOT NULL DEFAULT false
+            completed boolean NOT NULL DEFAULT false,
+            photo_id uuid
         );
         CREATE INDEX todos_list ON todos (list_id);
         """
@@ -42,6 +43,7 @@ package enum DemoSchema {
             columns: { created_at: { write: server } }
           todos:
             owner: owner_id
+            attachments: [photo_id]
 
         """
 
@@ -52,10 +54,14 @@ package enum DemoSchema {
             name: "todos",
             columns: [
                 .text("list_id"), .text("owner_id"), .text("description"), .integer("quantity"),
-                .integer("completed"),
+                .integer("completed"), .text("photo_id"),
             ],
-            indexes: [.ascending(name: "list", column: "list_id")])
+            indexes: [.ascending(name: "list", column: "list_id")]),
+        createAttachmentTable(name: defaultAttachmentsTableName)
     )
+
+    /// The ids of the pictures that a device is to have.
+    static let watchedPictures = "SELECT photo_id FROM todos WHERE photo_id IS NOT NULL"
 
     /// Every row of a user in Postgres, one text a row, ordered as `rowsOnDevice`.
     static let rowsInPostgres = """
@@ -63,7 +69,8 @@ package enum DemoSchema {
             to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) COLLATE "C" AS row
         FROM lists WHERE owner_id = $1
         UNION ALL
-        SELECT concat_ws('|', 'todos', id, list_id, owner_id, description, quantity, completed::int)
+        SELECT concat_ws('|', 'todos', id, list_id, owner_id, description, quantity, completed::int,
+            coalesce(photo_id::text, ''))
         FROM todos WHERE owner_id = $1
         ORDER BY row
         """
@@ -74,7 +81,7 @@ package enum DemoSchema {
         FROM lists
         UNION ALL
         SELECT 'todos|' || id || '|' || list_id || '|' || owner_id || '|' || description || '|' || quantity || '|'
-            || completed FROM todos
+            || completed || '|' || coalesce(photo_id, '') FROM todos
         ORDER BY row
         """
 }

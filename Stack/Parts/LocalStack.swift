@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import PowerSyncPostgres
 import PowerSyncPostgresServer
 import PowerSyncSystem
@@ -61,6 +62,10 @@ package actor LocalStack {
             let made = try SyncConfigDefault.everything(tables)
             warn("no sync configuration given: every published table goes to everyone, by this one:\n\(made)")
             configuration.syncConfig = .text(made)
+        }
+        // Addresses of files name the backend, which takes itself for 127.0.0.1 unless it is told otherwise.
+        if configuration.backendPort == 0, configuration.urlHost != "127.0.0.1" {
+            configuration.backendPort = try FreePort.find(host: configuration.host)
         }
         // The tokens name the service and the service fetches the backend's keys: one port must be known before.
         let isChosen = configuration.servicePort == 0
@@ -165,6 +170,12 @@ package actor LocalStack {
         return port
     }
 
+    /// Returns the URL of an absolute path (RFC 8089).
+    private static func fileURL(_ path: String) -> String {
+        let names = path.split(separator: "/", omittingEmptySubsequences: false)
+        return "file://" + names.map { PercentEncoding.encode($0) }.joined(separator: "/")
+    }
+
     private func environment(_ part: Part) throws -> [String: String] {
         let isUsersServer = if case .cluster = database.place { false } else { true }
         let inherited = PartEnvironment.of(ProcessInfo.processInfo.environment, isUsersServer: isUsersServer)
@@ -187,7 +198,14 @@ package actor LocalStack {
                 "POWERSYNC_URL": serviceURL, "JWT_AUDIENCE": "powersync",
                 "JWT_KEYS_DIR": configuration.folder + "/keys", "DEV_TOKENS": "true",
                 "LOG_LEVEL": configuration.logLevel,
+                "ATTACHMENTS_STORE": Self.fileURL(
+                    try PrivateFile.makeFolder(configuration.folder + "/attachments")),
             ]
+            // A port that it chooses itself it also knows itself.
+            if configuration.backendPort != 0 {
+                environment["ATTACHMENTS_PUBLIC_URL"] =
+                    "http://\(configuration.urlHost):\(configuration.backendPort)"
+            }
             if let map = configuration.tableMap {
                 environment["PSB_TABLE_MAP"] = map
             } else {

@@ -26,6 +26,9 @@ enum UpCommand {
                   owner: owner_id            # rows belong to the token's subject, checked on every operation
                   ops: [PUT, PATCH, DELETE]
                   columns: { created_at: { write: server }, secret: { write: never } }   # all others: client
+                  attachments: [photo_id]    # columns that hold ids of files; whose the row is may upload and get them
+
+            Files lie in the folder of this run, and the backend serves them under addresses that it signs.
             """,
         options: [
             Option("--schema", "FILE.sql", help: "SQL to run on a database that has no tables yet."),
@@ -50,8 +53,8 @@ enum UpCommand {
             Option(
                 "--data", "DIR",
                 help:
-                    "Keep cluster, keys, state and slot in this folder for the next time. Without it all are gone "
-                    + "at the end."),
+                    "Keep cluster, keys, state, files and slot in this folder for the next time. Without it all are "
+                    + "gone at the end."),
         ],
         variables: [
             Variable(

@@ -78,8 +78,8 @@ package enum UpRun {
         }
         if !["127.0.0.1", "localhost", "::1"].contains(options.host) {
             warn(
-                "--host \(options.host) opens both ports: whoever reaches them gets a token for any user, and tokens "
-                    + "name the service as http://\(configuration.urlHost):PORT")
+                "--host \(options.host) opens both ports: whoever reaches them gets a token for any user. Tokens name the "
+                    + "service as http://\(configuration.urlHost):PORT, and addresses of files the backend")
         }
         let stack = LocalStack(configuration, database: database, poller: poller)
         session.onEnd { await stack.stop() }

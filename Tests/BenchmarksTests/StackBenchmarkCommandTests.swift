@@ -5,9 +5,11 @@ import Testing
 @testable import PowerSyncBenchmarks
 
 @Suite struct StackBenchmarkCommandTests {
-    @Test func onlyTheTwoMeasuresHaveCommandsOfTheirOwn() {
+    @Test func onlyTheThreeMeasuresHaveCommandsOfTheirOwn() {
         #expect(StackBenchmarkCommand.named("stack")?.name == "PowerSyncBenchmarks stack")
         #expect(StackBenchmarkCommand.named("faults")?.name == "PowerSyncBenchmarks faults")
+        #expect(
+            StackBenchmarkCommand.named("attachments")?.name == "PowerSyncBenchmarks attachments")
         #expect(StackBenchmarkCommand.named("first-sync")?.name == nil)
         #expect(StackBenchmarkCommand.named(nil)?.name == nil)
     }
@@ -25,6 +27,8 @@ import Testing
         (["stack", "--rows", "1500"], "--rows takes a multiple of 1000, not 1500"),
         (["stack", "--runs", "0"], "--runs takes a number from 1 to 99, not \"0\""),
         (["faults", "--rows", "1000"], "there is no option --rows"),
+        (["attachments", "--only", "huge"], "--only does not take \"huge\"; there are large, small"),
+        (["attachments", "--megabytes", "8"], "--megabytes takes a number from 16 to 100000, not \"8\""),
     ])
     func aLineThatMakesNoSenseStartsNothing(words: [String], message: String) async throws {
         let command = try #require(StackBenchmarkCommand.named(words[0]))

@@ -64,6 +64,8 @@ struct DataFolderTests {
             let up = try StackProcess(arguments, temporary: temporary)
             _ = try await up.endpoints()
             var found: Set<String> = []
+            #expect(try Self.mode(data + "/attachments") == 0o700)
+            #expect(try Self.mode(data + "/attachments/signing-key") == 0o600)
             for folder in ["keys", "service"] {
                 #expect(try Self.mode(data + "/" + folder) == 0o700, "\(folder)")
                 for name in try FileManager.default.contentsOfDirectory(atPath: data + "/" + folder) {
@@ -76,7 +78,7 @@ struct DataFolderTests {
             )
             // Nothing else lies openly in the folder itself.
             let all = try FileManager.default.contentsOfDirectory(atPath: data)
-            #expect(Set(all) == ["keys", "service", "postgres", "lock", "database"])
+            #expect(Set(all) == ["attachments", "keys", "service", "postgres", "lock", "database"])
             #expect(try Self.mode(data + "/postgres/cluster") == 0o700)
             up.process.signal(SIGINT)
             #expect(try await up.end() == .exited(0))

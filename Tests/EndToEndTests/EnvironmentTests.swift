@@ -6,12 +6,13 @@ import Testing
 /// What stands in a user's shell changes nothing of a local stack.
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct EnvironmentTests {
-    /// Each of these once made a local stack fail, or work with somebody's production.
+    /// Each of these once made a local stack fail, or work with somebody's production, or could.
     private static let shell = [
         "POWERSYNC_CONFIG_B64": "e30=", "POWERSYNC_SYNC_CONFIG_B64": "e30=",
         "POWERSYNC_PRIVATE_KEY": "e30=", "ENV": "production", "PSB_ANYTHING": "1", "PGSSLMODE": "require",
         "PGHOSTADDR": "127.0.0.254", "PGOPTIONS": "-c default_transaction_read_only=on",
         "JWT_AUDIENCE": "somebody-else", "PS_PORT": "1", "PORT": "1", "POWERSYNC_URL": "http://127.0.0.254",
+        "ATTACHMENTS_STORE": "s3://production", "ATTACHMENTS_PUBLIC_URL": "http://127.0.0.254",
     ]
 
     @Test func upServesWhateverStandsInTheShell() async throws {

@@ -15,8 +15,10 @@ struct ClientOptionsTests {
         try #"{"tables":[]}"#.write(toFile: folder.path + "/schema.json", atomically: true, encoding: .utf8)
     }
 
-    private func options(_ words: [String], _ environment: [String: String] = [:]) throws -> ClientOptions {
-        let files = ["--db", ":memory:", "--schema", folder.path + "/schema.json", "--endpoint", "http://s"]
+    private func options(
+        _ words: [String], _ environment: [String: String] = [:], database: String = ":memory:"
+    ) throws -> ClientOptions {
+        let files = ["--db", database, "--schema", folder.path + "/schema.json", "--endpoint", "http://s"]
         guard case .run(_, let arguments) = try ParsedCommand.parse(ClientCommand.command, files + words)
         else {
             throw CommandError("help instead of a run")
@@ -74,6 +76,63 @@ struct ClientOptionsTests {
         let error = #expect(throws: StackError.self) { try options(["--token-file", path]) }
         #expect(error?.message.hasPrefix("\(path) has ") == true)
         #expect(error?.message.contains("two words") == false)
+    }
+
+    // MARK: Files
+
+    private static let user = ["--backend", "http://b", "--user", "u"]
+    private static let query = ["--attachments", "SELECT photo_id AS id FROM items ; \n"]
+
+    @Test func attachmentsHaveAQueryACacheAndATable() throws {
+        let standard = try options(Self.user + Self.query, database: "/d/c.db")
+        #expect(standard.attachments == AttachmentOptions("SELECT photo_id AS id FROM items", cacheLimit: 100))
+        #expect(standard.schema.tables.map(\.name) == ["attachments"])
+        #expect(standard.schema.tables.first?.localOnly == true)
+        let small = try options(Self.user + Self.query + ["--attachment-cache", "0"], database: "/d/c.db")
+        #expect(small.attachments?.cacheLimit == 0)
+        let without = try options(Self.user, database: "/d/c.db")
+        #expect(without.attachments == nil && without.schema.tables.isEmpty)
+    }
+
+    @Test(arguments: [
+        (user + query, ":memory:", "--attachments needs a --db FILE"),
+        (["--token", "t"] + query, "/d/c.db", "--attachments needs --backend URL and --user NAME"),
+        (user + ["--attachment-cache", "5"], "/d/c.db", "--attachment-cache needs --attachments SQL"),
+        (user + query + ["--attachment-cache", "few"], "/d/c.db", "--attachment-cache takes a number"),
+    ])
+    func attachmentsThatCannotBeAreAMistake(words: [String], database: String, message: String) {
+        let error = #expect(throws: CommandError.self) { try options(words, database: database) }
+        #expect(error?.exitStatus == CommandError.usageStatus)
+        #expect(error?.message.hasPrefix(message) == true)
+    }
+
+    @Test(arguments: [
+        (#"{"name":"attachments","columns":[]}"#, false),
+        (#"{"name":"attachments","columns":[],"local_only":true}"#, false),
+        (#"{"name":"files","view_name":"attachments","columns":[],"local_only":true}"#, false),
+        (
+            #"""
+            {"name":"attachments","local_only":true,"columns":[{"name":"filename","type":"text"},
+            {"name":"timestamp","type":"integer"},{"name":"state","type":"integer"},
+            {"name":"has_synced","type":"integer"},{"name":"local_uri","type":"text"},
+            {"name":"media_type","type":"text"},{"name":"size","type":"integer"},
+            {"name":"meta_data","type":"text"},{"name":"note","type":"text"}]}
+            """#, true
+        ),
+    ])
+    func aTableOfTheNameMustBeTheOneThatIsMeant(table: String, isTaken: Bool) throws {
+        let path = folder.path + "/schema.json"
+        try "{\"tables\":[\(table)]}".write(toFile: path, atomically: true, encoding: .utf8)
+        if isTaken {
+            let seen = try options(Self.user + Self.query, database: "/d/c.db").schema
+            #expect(seen.tables.count == 1 && seen.tables.first?.columns.count == 9)
+        } else {
+            let error = #expect(throws: StackError.self) {
+                try options(Self.user + Self.query, database: "/d/c.db")
+            }
+            let start = "\(path): the table attachments is where attachments are kept"
+            #expect(error?.message.hasPrefix(start) == true)
+        }
     }
 
     @Test func aFileThatIsNotThereIsAMistake() {

@@ -33,14 +33,21 @@ struct ClientPromptTests {
 
     private var database: String { folder.path + "/c.db" }
 
-    /// Runs a script to its end.
-    private func run(_ script: String) async throws -> Shown {
+    /// Runs a script to its end; with the query of the ids of files, if there are any.
+    private func run(_ script: String, attachments: String? = nil) async throws -> Shown {
         let file = folder.path + "/script-\(UUID().uuidString)"
         try script.write(toFile: file, atomically: true, encoding: .utf8)
         let input = open(file, O_RDONLY | O_CLOEXEC)
         defer { close(input) }
-        let options = ClientOptions(
+        var options = ClientOptions(
             database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+        if let attachments {
+            options.schema = Schema(
+                tables: Self.schema.tables + [createAttachmentTable(name: defaultAttachmentsTableName)])
+            options.login = .user("u", backend: "http://127.0.0.1:1")
+            options.attachments = AttachmentOptions(attachments)
+        }
+        let chosen = options
         let lines = Lock<[String]>([])
         let errors = Lock<[String]>([])
         let status = try await Session.run(
@@ -51,7 +58,7 @@ struct ClientPromptTests {
             session.onEnd { await output.flush() }
             let console = ScriptConsole(
                 input: input, output: output, errors: { error in errors.withLock { $0.append(error) } })
-            return try await ClientPrompt.run(options, console: console, session: session)
+            return try await ClientPrompt.run(chosen, console: console, session: session)
         }
         let output = lines.withLock { $0 }.joined(separator: "\n")
         return Shown(
@@ -205,6 +212,58 @@ struct ClientPromptTests {
                 (none)
                 (0 changes to upload)
                 """)
+    }
+
+    @Test func aFileIsSavedListedCopiedAndDeleted() async throws {
+        let (file, query) = (folder.path + "/my cat.txt", "SELECT name AS id FROM items")
+        try "meow".write(toFile: file, atomically: true, encoding: .utf8)
+        let saved = try await run(
+            #"""
+            .attach "\#(file)" INSERT INTO items (id, name) VALUES ('a', $attachment);
+            SELECT count(*) AS named FROM items JOIN attachments ON attachments.id = items.name;
+            .mode line
+            .attachments
+            """#, attachments: query)
+        #expect(saved.errors.isEmpty)
+        let id = saved.output.prefix { $0 != "\n" }.dropFirst("saved as ".count)
+        #expect(
+            saved.output == """
+                saved as \(id)
+                named
+                -----
+                    1
+                (1 row)
+                -[ 1 ]-
+                id       | \(id)
+                state    | queuedUpload
+                filename | \(id).txt
+                size     | 4
+                error    | NULL
+                """)
+        let copy = folder.path + "/copy"
+        let deleted = try await run(
+            """
+            .export \(id) '\(copy)'
+            .detach \(id) DELETE FROM items WHERE name = $attachment
+            .export \(id)0 \(copy)
+            SELECT count(*) AS rest FROM items;
+            .wait attachments 0.02
+            """, attachments: query)
+        #expect(try String(contentsOfFile: copy, encoding: .utf8) == "meow")
+        #expect(
+            deleted.output == """
+                copied to \(copy)
+                deleted here; the storage follows
+                rest
+                ----
+                   0
+                (1 row)
+                """)
+        #expect(
+            deleted.errors == [
+                "error: line 3: Attachment record with id \(id)0 was not found.",
+                "error: line 5: The time is over: attachments has not come within 0.02 seconds",
+            ])
     }
 
     @Test func helpNamesEveryCommand() async throws {

@@ -78,7 +78,34 @@ struct ClientRequestTests {
 
     @Test(
         arguments: [
+            (#"{"op":"attach","file":"f","tx":[["SELECT 1"],["SELECT ?",[{"$attachment":true}]]]}"#, nil, 2),
+            (#"{"op":"attach","file":"f","media_type":"image/png","tx":[]}"#, "image/png", 0),
+        ] as [(String, String?, Int)])
+    func aFileMayHaveAMediaType(_ text: String, _ mediaType: String?, _ count: Int) throws {
+        guard case .change(.attach(let file, let seen, let statements)) = try operation(text) else {
+            Issue.record("another command")
+            return
+        }
+        #expect(file == "f")
+        #expect(seen == mediaType)
+        #expect(statements.count == count)
+    }
+
+    @Test func filesAreDeletedListedAndCopied() throws {
+        let deleting = try operation(#"{"op":"delete-attachment","attachment_id":"a","tx":[["SELECT 1"]]}"#)
+        guard case .change(.deleteAttachment("a", let statements)) = deleting, statements.count == 1,
+            case .look(.attachments) = try operation(#"{"op":"attachments","id":7}"#),
+            case .look(.export("a", "f")) = try operation(#"{"op":"export","attachment_id":"a","file":"f"}"#)
+        else {
+            Issue.record("another command")
+            return
+        }
+    }
+
+    @Test(
+        arguments: [
             (#"{"op":"wait","for":"first-sync"}"#, "first-sync", nil),
+            (#"{"op":"wait","for":"attachments"}"#, "attachments", nil),
             (#"{"op":"wait","for":"up-to-date","timeout":1.5}"#, "up-to-date", 1.5),
         ] as [(String, String, Double?)])
     func aWaitLastsForEverUnlessSaidOtherwise(_ text: String, _ name: String, _ timeout: Double?) throws {

@@ -239,7 +239,7 @@ struct ClientRunTests {
         ),
         (
             #"{"id":1,"op":"wait","for":"rain"}"#,
-            "for: expected first-sync, queue-empty, up-to-date or stream"
+            "for: expected first-sync, queue-empty, up-to-date, stream or attachments"
         ),
         (#"{"id":1,"op":"wait","for":"first-sync","name":"s"}"#, "name: unknown key"),
     ])

@@ -21,6 +21,17 @@ struct DotCommandTests {
         (".wait first-sync", .wait(.firstSync, seconds: nil)),
         (".wait queue-empty 0.5", .wait(.queueEmpty, seconds: 0.5)),
         (".wait up-to-date 30;", .wait(.upToDate, seconds: 30)), (".mode line", .mode(.line)),
+        (".wait attachments", .wait(.attachments, seconds: nil)), (".attachments", .attachments),
+        (".attach cat.png", .attach("cat.png", sql: nil)),
+        (
+            #".attach "my 'cat'.png" UPDATE t SET p = $attachment;"#,
+            .attach("my 'cat'.png", sql: "UPDATE t SET p = $attachment")
+        ),
+        (#".attach 'a"b' SELECT 1"#, .attach(#"a"b"#, sql: "SELECT 1")),
+        (#".attach "half SELECT 1"#, .attach("\"half", sql: "SELECT 1")),
+        (".export 7f copy.png", .export(id: "7f", "copy.png")),
+        (".detach 7f", .detach(id: "7f", sql: nil)),
+        (".detach 7f DELETE FROM t", .detach(id: "7f", sql: "DELETE FROM t")),
         (".quit", .quit), (".exit", .quit),
     ]
 
@@ -43,6 +54,11 @@ struct DotCommandTests {
         (".wait first-sync soon", "it is typed as .wait STATE [SECONDS]"),
         (".wait first-sync -1", "it is typed as .wait STATE [SECONDS]"),
         (".clear --hard", "it is typed as .clear [--soft]"),
+        (".attach", "it is typed as .attach FILE [SQL]"),
+        (".attachments all", "it is typed as .attachments"),
+        (".export 7f", "it is typed as .export ID FILE"),
+        (".export 7f a b", "it is typed as .export ID FILE"),
+        (".detach", "it is typed as .detach ID [SQL]"),
         (".mode column", "it is typed as .mode auto|table|line"),
     ])
     func aCommandThatMakesNoSenseSaysHowItIsTyped(line: String, message: String) {
@@ -59,6 +75,7 @@ struct DotCommandTests {
                 .replacing("[NUMBER]", with: "1").replacing("NAME", with: "s")
                 .replacing("[JSON]", with: "{}").replacing("[--all]", with: "--all")
                 .replacing("[--soft]", with: "--soft").replacing("auto|table|line", with: "auto")
+                .replacing("ID", with: "7f").replacing("FILE", with: "f")
             #expect(throws: Never.self) { try DotCommand(line) }
         }
     }

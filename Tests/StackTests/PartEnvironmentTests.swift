@@ -9,6 +9,7 @@ struct PartEnvironmentTests {
         "POWERSYNC_CONFIG_B64": "x", "POWERSYNC_SYNC_CONFIG_B64": "x", "POWERSYNC_PRIVATE_KEY": "x",
         "POWERSYNC_CONFIG_PATH": "x", "PS_DATA_SOURCE_URI": "x", "DATABASE_URI": "x", "ENV": "production",
         "PSB_ANYTHING": "x", "JWT_AUDIENCE": "x", "LC": "x", "PATHS": "x", "PGSSLMODE": "require",
+        "ATTACHMENTS_STORE": "s3://production", "ATTACHMENTS_S3_SECRET_KEY": "x", "ATTACHMENTS_PUBLIC_URL": "x",
         "PGPASSFILE": "/h/p",
     ]
 
@@ -21,6 +22,7 @@ struct PartEnvironmentTests {
         let handed = PartEnvironment.of(Self.shell, isUsersServer: true)
         #expect(handed["PGSSLMODE"] == "require" && handed["PGPASSFILE"] == "/h/p")
         #expect(handed["POWERSYNC_PRIVATE_KEY"] == nil && handed["DATABASE_URI"] == nil)
+        #expect(!handed.keys.contains { $0.hasPrefix("ATTACHMENTS_") })
     }
 
     @Test func everyEntryHasAReason() {

@@ -1,6 +1,8 @@
 import Foundation
-import PowerSyncStack
 import Testing
+
+@testable import PowerSync
+@testable import PowerSyncStack
 
 struct PromptStatusTests {
     private static func status(_ change: (inout PromptStatus) -> Void) -> PromptStatus {
@@ -41,6 +43,49 @@ struct PromptStatusTests {
             } == "connected, 1 to upload, 25 %> ")
         #expect(
             Self.prompt { $0.progress = PromptStatus.Progress(downloaded: 0, total: 0) } == "offline, 0 %> ")
+    }
+
+    @Test func itSaysHowFarFilesAre() {
+        #expect(
+            Self.prompt { $0.files = PromptStatus.Files(count: 3, percent: 45) } == "offline, 3 files 45 %> ")
+        #expect(
+            Self.prompt {
+                $0.isConnected = true
+                $0.queued = 2
+                $0.files = PromptStatus.Files(count: 1, percent: 0)
+            } == "connected, 2 to upload, 1 file 0 %> ")
+    }
+
+    @Test func whatAQueueTellsOfFilesIsCountedTogether() {
+        var queue = AttachmentSyncStatus()
+        #expect(PromptStatus.Files(queue) == nil)
+        queue.uploads.waitingFiles = 2
+        queue.uploads.waitingBytes = 300
+        queue.uploads.doneBytes = 100
+        queue.downloads.waitingFiles = 1
+        queue.downloads.waitingBytes = 100
+        let bytes = AttachmentBytes(done: 50, total: 100)
+        queue.transfers = [AttachmentSyncStatus.Transfer(id: "a", kind: .upload, bytes: bytes)]
+        #expect(PromptStatus.Files(queue) == PromptStatus.Files(count: 3, percent: 30))
+        // Files that are to be deleted have no bytes to go.
+        var deletes = AttachmentSyncStatus()
+        deletes.deletes.waitingFiles = 1
+        #expect(PromptStatus.Files(deletes) == PromptStatus.Files(count: 1, percent: 0))
+    }
+
+    /// Each try of all files brings the errors anew.
+    @Test func anErrorOfAFileStaysUntilNothingIsToBeDone() {
+        var (status, queue) = (PromptStatus(), AttachmentSyncStatus())
+        queue.uploads.waitingFiles = 1
+        queue.errors = ["a": "refused\n"]
+        status.take(queue)
+        #expect(status.fileErrors == ["a": "refused\\n"])
+        queue.errors = [:]
+        status.take(queue)
+        #expect(status.fileErrors.count == 1)
+        queue.uploads.waitingFiles = 0
+        status.take(queue)
+        #expect(status.fileErrors.isEmpty && status.files == nil)
     }
 
     @Test func aTimeIsThereWhereThereIsRoom() {
@@ -105,6 +150,30 @@ struct PromptStatusTests {
                 Self.connected(&$0)
                 $0.downloadError = "checksum"
             } == ["download failed: checksum; trying again in 0.5 s"])
+    }
+
+    @Test func aFileThatFailsIsNewsOnceAndSoIsTheEndOfAll() {
+        let waiting: (inout PromptStatus) -> Void = { $0.files = PromptStatus.Files(count: 5, percent: 0) }
+        let failed: (inout PromptStatus) -> Void = {
+            $0.files = PromptStatus.Files(count: 5, percent: 0)
+            $0.fileErrors = ["a": "refused", "b": "too large"]
+        }
+        #expect(Self.news(waiting, failed) == ["file a: refused", "file b: too large"])
+        #expect(Self.news(failed, failed).isEmpty)
+        #expect(
+            Self.news(failed) {
+                failed(&$0)
+                $0.fileErrors["a"] = "no answer"
+            } == ["file a: no answer"])
+        #expect(
+            Self.news(waiting) {
+                waiting(&$0)
+                $0.fileErrors = ["a": "x", "b": "x", "c": "x", "d": "x", "e": "x"]
+            } == [
+                "file a: x", "file b: x", "file c: x", "2 more files failed; .attachments lists them",
+            ])
+        #expect(Self.news(failed) { _ in } == ["all files are in step"])
+        #expect(Self.news(waiting, waiting).isEmpty)
     }
 
     @Test func theFirstSyncIsNewsOnlyWhereItWasWaitedFor() {

@@ -53,6 +53,10 @@ extension ClientPrompt {
             if ended.isEmpty { throw ClientError("there is no such watch") }
             await console.show("ended: " + ended.map { "watch \($0)" }.joined(separator: ", "))
         case .queue: try await showQueue()
+        case .attachments: try await showAttachments()
+        case .attach(let file, let sql): try await attach(file, sql)
+        case .export(let id, let file): try await export(id, to: file)
+        case .detach(let id, let sql): try await detach(id, sql)
         case .wait(let condition, let seconds):
             let start = ContinuousClock.now
             try await operations.wait(for: condition, timeout: seconds)
@@ -198,7 +202,7 @@ extension ClientPrompt {
     }
 
     /// Shows rows that no query of the person gave.
-    private func show(_ columns: [String], _ rows: [[SQLiteValue]]) async {
+    func show(_ columns: [String], _ rows: [[SQLiteValue]]) async {
         await show(ResultTable(columns: columns, rows: rows), rows.isEmpty ? "(none)" : nil)
     }
 

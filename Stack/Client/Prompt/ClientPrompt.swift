@@ -66,6 +66,7 @@ package struct ClientPrompt: Sendable {
             following.addTask { await followStatus(statuses) }
             if console.isInteractive {
                 following.addTask { await followQueue() }
+                following.addTask { await followAttachments() }
                 following.addTask { await tellNews() }
             }
             let result: Result<Void, any Error>
@@ -77,7 +78,7 @@ package struct ClientPrompt: Sendable {
         // From here on Ctrl-C is a signal like any other.
         signals.end()
         try result.get()
-        try await operations.database.close()
+        try await operations.close()
         return !console.isInteractive && hasFailed.withLock { $0 } ? 1 : 0
     }
 

@@ -29,6 +29,14 @@ package enum DotCommand: Sendable, Equatable {
     case unwatch(Int?)
     /// Tells what waits to be uploaded.
     case queue
+    /// Lists the files that belong to rows.
+    case attachments
+    /// Saves a file, with a statement in the same transaction.
+    case attach(String, sql: String?)
+    /// Copies a file out.
+    case export(id: String, String)
+    /// Deletes a file, with a statement in the same transaction.
+    case detach(id: String, sql: String?)
     /// Waits for a state, as many seconds as are given.
     case wait(ClientRequest.Condition, seconds: Double?)
     /// Chooses how rows are shown.
@@ -41,7 +49,10 @@ package enum DotCommand: Sendable, Equatable {
         (".connect", "start syncing"),
         (".disconnect", "stop syncing; the data stays"),
         (".status", "the state of syncing"),
-        (".wait STATE [SECONDS]", "wait for first-sync, queue-empty or up-to-date; Ctrl-C ends it"),
+        (
+            ".wait STATE [SECONDS]",
+            "wait for first-sync, queue-empty, up-to-date or attachments; Ctrl-C ends it"
+        ),
         (".queue", "what waits to be uploaded"),
         (".tables", "the tables"),
         (".schema [TABLE]", "their columns"),
@@ -50,6 +61,10 @@ package enum DotCommand: Sendable, Equatable {
         (".stream NAME [JSON]", "subscribe to a sync stream, with parameters"),
         (".unstream [--all] NAME [JSON]", "give it up; --all: what others have asked for, too"),
         (".streams", "the streams"),
+        (".attachments", "the files that belong to rows"),
+        (".attach FILE [SQL]", "save a file, and run SQL in the same transaction, where $attachment is its id"),
+        (".export ID FILE", "copy a file to another place"),
+        (".detach ID [SQL]", "delete a file, and run SQL in the same transaction"),
         (".clear [--soft]", "stop syncing and remove the data; --soft keeps what was downloaded aside"),
         (".mode auto|table|line", "how rows are shown"),
         (".help", "this list"),
@@ -85,6 +100,16 @@ package enum DotCommand: Sendable, Equatable {
             if word != nil, number == nil { throw Self.usage(of: name) }
             self = .unwatch(number)
         case ".queue": self = .queue
+        case ".attachments": self = .attachments
+        case ".attach":
+            guard let file = words.nextName() else { throw Self.usage(of: name) }
+            self = .attach(file, sql: words.rest())
+        case ".export":
+            guard let id = words.next(), let file = words.nextName() else { throw Self.usage(of: name) }
+            self = .export(id: id, file)
+        case ".detach":
+            guard let id = words.next() else { throw Self.usage(of: name) }
+            self = .detach(id: id, sql: words.rest())
         case ".wait": self = try Self.readWait(&words, name)
         case ".mode":
             guard let form = words.next().flatMap({ ResultTable.Form(rawValue: $0) }) else {
@@ -103,6 +128,7 @@ package enum DotCommand: Sendable, Equatable {
         case "first-sync": condition = .firstSync
         case "queue-empty": condition = .queueEmpty
         case "up-to-date": condition = .upToDate
+        case "attachments": condition = .attachments
         default: throw usage(of: name)
         }
         guard let word = words.next() else { return .wait(condition, seconds: nil) }
@@ -144,6 +170,16 @@ package enum DotCommand: Sendable, Equatable {
             let word = text.prefix { !$0.isWhitespace }
             text = text[word.endIndex...]
             return word.isEmpty ? nil : String(word)
+        }
+
+        /// Returns the next word, or what stands between two quotation marks of a kind; nil at the end.
+        mutating func nextName() -> String? {
+            skipSpace()
+            guard let mark = text.first, mark == "\"" || mark == "'" else { return next() }
+            let quoted = text.dropFirst()
+            guard let end = quoted.firstIndex(of: mark), end > quoted.startIndex else { return next() }
+            text = quoted[quoted.index(after: end)...]
+            return String(quoted[..<end])
         }
 
         /// Returns whether the next word is this one, which is then taken.

@@ -26,6 +26,10 @@ package struct PromptStatus: Sendable, Equatable {
     package var uploadError: String?
     /// How many changes wait to be uploaded.
     package var queued = 0
+    /// The files that wait to be transferred or deleted, or are under way; nil if there are none.
+    package var files: Files?
+    /// Why files could not be transferred, by their ids.
+    package var fileErrors: [String: String] = [:]
     /// Whether a statement has begun on an earlier line.
     package var isContinuing = false
 
@@ -46,6 +50,24 @@ package struct PromptStatus: Sendable, Equatable {
         var percent: Int { total > 0 ? min(100, downloaded * 100 / total) : 0 }
     }
 
+    /// How far files are.
+    package struct Files: Sendable, Equatable {
+        /// How many are not done.
+        package var count: Int
+        /// The part of the known bytes that has been transferred, in hundredths.
+        package var percent: Int
+
+        /// Makes a state of its parts.
+        package init(count: Int, percent: Int) {
+            self.count = count
+            self.percent = percent
+        }
+    }
+
+    /// How many failed files are told of by themselves at a time.
+    private static let toldErrors = 3
+    /// How many errors of files are remembered.
+    private static let keptErrors = 1000
     /// From so many columns on the prompt has room for a time.
     private static let roomyWidth = 60
 
@@ -65,6 +87,17 @@ package struct PromptStatus: Sendable, Equatable {
         uploadError = status.uploadError.map { PromptFailure.text(of: $0) }
     }
 
+    /// Takes a state of the transfer of files over.
+    ///
+    /// An error of a file stays until nothing is to be done any more, so that it is told once although it comes with each
+    /// attempt.
+    mutating func take(_ status: AttachmentSyncStatus) {
+        files = Files(status)
+        let errors = status.errors.mapValues { DisplayText.of($0) }
+        fileErrors.merge(errors) { $1 }
+        if files == nil || fileErrors.count > Self.keptErrors { fileErrors = errors }
+    }
+
     /// In a word, how it stands with the service.
     package var connection: String {
         if isConnected { return "connected" }
@@ -82,6 +115,9 @@ package struct PromptStatus: Sendable, Equatable {
         if isContinuing { return "...> " }
         var parts = [connection]
         if queued > 0 { parts.append("\(queued) to upload") }
+        if let files {
+            parts.append("\(files.count == 1 ? "1 file" : "\(files.count) files") \(files.percent) %")
+        }
         if let progress {
             parts.append("\(progress.percent) %")
         } else if let lastSyncedAt, width >= Self.roomyWidth {
@@ -116,6 +152,17 @@ package struct PromptStatus: Sendable, Equatable {
             news.append("upload failed: \(uploadError); \(again)")
         }
         if hasSynced == true, old.hasSynced == false { news.append("first sync complete") }
+        return news + fileNews(since: old)
+    }
+
+    /// What has become of files since an earlier moment.
+    private func fileNews(since old: PromptStatus) -> [String] {
+        let failed = fileErrors.filter { old.fileErrors[$0.key] != $0.value }.sorted { $0.key < $1.key }
+        var news = failed.prefix(Self.toldErrors).map { "file \(DisplayText.of($0.key)): \($0.value)" }
+        if failed.count > Self.toldErrors {
+            news.append("\(failed.count - Self.toldErrors) more files failed; .attachments lists them")
+        }
+        if old.files != nil, files == nil, fileErrors.isEmpty { news.append("all files are in step") }
         return news
     }
 }

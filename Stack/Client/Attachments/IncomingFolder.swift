@@ -1,0 +1,71 @@
+import PowerSyncSystem
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The folder in which files are copied before they become attachments: on the file system of these, which move them.
+///
+/// Whoever copies holds the lock of a file beside the copy. So the copies of a process that was killed are known, and the
+/// next one that begins removes them.
+struct IncomingFolder: Sendable {
+    /// A copy that nobody else touches as long as its lock is held.
+    struct Copy: Sendable {
+        /// Where it is.
+        let path: String
+        /// The lock, which is given up by discarding it.
+        let lock: StagedFile
+    }
+
+    private static let lockSuffix = ".lock"
+
+    /// The absolute path.
+    let path: String
+
+    /// Copies a file; the copy has to be removed or moved away before its lock is given up.
+    ///
+    /// Blocks.
+    ///
+    /// - Parameters:
+    ///   - file: the file.
+    ///   - isUnwanted: asked again and again; true ends it.
+    /// - Returns: the copy.
+    /// - Throws: as `CopiedFile.append(_:to:unless:)`.
+    func copy(_ file: String, unless isUnwanted: () -> Bool) throws -> Copy {
+        let copy = "\(path)/\(UUID().uuidString.lowercased())"
+        let lock = try StagedFile(path: copy + Self.lockSuffix, resuming: false)
+        do {
+            let staged = try StagedFile(path: copy, resuming: false)
+            do {
+                try CopiedFile.append(file, to: staged, unless: isUnwanted)
+            } catch {
+                staged.discard()
+                throw error
+            }
+            // Whoever moves it locks it, too.
+            staged.close()
+            return Copy(path: copy, lock: lock)
+        } catch {
+            lock.discard()
+            throw error
+        }
+    }
+
+    /// Removes what was copied by processes that are gone.
+    ///
+    /// - Throws: `SystemError`, or what reading the folder throws.
+    func clear() throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        let names = Set(try FileManager.default.contentsOfDirectory(atPath: path))
+        for name in names where !name.hasSuffix(Self.lockSuffix) {
+            let lock = "\(path)/\(name)\(Self.lockSuffix)"
+            if FileManager.default.fileExists(atPath: lock), try !StagedFile.removeUnheld(lock) { continue }
+            _ = try StagedFile.removeUnheld("\(path)/\(name)")
+        }
+        for name in names where name.hasSuffix(Self.lockSuffix) {
+            _ = try StagedFile.removeUnheld("\(path)/\(name)")
+        }
+    }
+}
