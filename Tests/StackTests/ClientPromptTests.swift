@@ -34,9 +34,12 @@ struct ClientPromptTests {
     private var database: String { folder.path + "/c.db" }
 
     /// Runs a script to its end.
-    private func run(_ script: String) async throws -> Shown {
+    private func run(_ script: String) async throws -> Shown { try await run(bytes: Data(script.utf8)) }
+
+    /// Runs a script, be it a text or not, to its end.
+    private func run(bytes script: Data) async throws -> Shown {
         let file = folder.path + "/script-\(UUID().uuidString)"
-        try script.write(toFile: file, atomically: true, encoding: .utf8)
+        try script.write(to: URL(filePath: file))
         let input = open(file, O_RDONLY | O_CLOEXEC)
         defer { close(input) }
         let options = ClientOptions(
@@ -151,7 +154,37 @@ struct ClientPromptTests {
         #expect(shown.output == "\\x1b[2Jname\n-------------\n\\x1b[31mred\\n\n(1 row)")
     }
 
-    @Test func aLineThatIsNoTextIsAnError() async throws {
+    /// Without its middle the first statement would be another one, which removes all rows.
+    @Test func aStatementOfWhichALineIsNoTextDoesNotRun() async throws {
+        let script = """
+            INSERT INTO items (id, name) VALUES ('a', 'one');
+            DELETE FROM items
+            WHERE name = '?'
+            ;
+            .watch '?
+            SELECT count(*) AS count FROM items;
+            """
+        let shown = try await run(bytes: Data(script.utf8.map { $0 == UInt8(ascii: "?") ? 0xFF : $0 }))
+        #expect(
+            shown.errors == [
+                "error: line 2: what stands on line 3 is not a text in UTF-8",
+                "error: line 5: what stands on line 5 is not a text in UTF-8",
+            ])
+        #expect(shown.status == 1)
+        #expect(shown.output == "(done)\ncount\n-----\n    1\n(1 row)")
+    }
+
+    @Test func aStatementWithANULDoesNotRun() async throws {
+        let shown = try await run("CREATE TABLE plain (a); \0\nSELECT 1 AS one;\nSELECT 2 AS two;")
+        #expect(
+            shown.errors == [
+                "error: line 1: what stands on line 1 has a NUL, behind which SQLite reads nothing",
+                "error: line 1: what stands on line 1 has a NUL, behind which SQLite reads nothing",
+            ])
+        #expect(shown.output == "two\n---\n  2\n(1 row)")
+    }
+
+    @Test func aLineOfAScriptMayBeNoText() async throws {
         let file = folder.path + "/bytes"
         #expect(
             FileManager.default.createFile(
@@ -159,8 +192,7 @@ struct ClientPromptTests {
         let input = open(file, O_RDONLY | O_CLOEXEC)
         defer { close(input) }
         let console = ScriptConsole(input: input, output: AnswerOutput { _ in }, errors: { _ in })
-        let error = await #expect(throws: ClientError.self) { try await console.line() }
-        #expect(error?.message == "line 1 is not a text in UTF-8")
+        #expect(try await console.line() == .bytes([0x53, 0xFF], number: 1))
         #expect(try await console.line() == .text("SELECT 1 AS one;", number: 2))
         #expect(try await console.line() == .end)
     }

@@ -8,11 +8,19 @@ extension ClientPrompt {
         case done, failed, interrupted
     }
 
+    /// Runs statements that were asked for together, one after the other; none behind one that is interrupted.
+    func execute(_ statements: [StatementCollector.Statement]) async {
+        for statement in statements {
+            if await execute(statement) == .interrupted { return }
+        }
+    }
+
     /// Runs a statement and shows what it gives.
     @discardableResult
     func execute(_ statement: StatementCollector.Statement) async -> Ending {
         let start = ContinuousClock.now
         do {
+            if let failure = statement.failure { throw ClientError(failure) }
             guard !statement.isTransactionControl else {
                 throw ClientError(
                     "\(statement.firstWord): each statement is a transaction of its own here; "

@@ -131,14 +131,7 @@ package struct ClientPrompt: Sendable {
         while true {
             board.change { $0.isContinuing = collector.isOpen }
             signals.onInterrupt(whileTyping: { console.interrupt() })
-            let line: PromptLine
-            do {
-                line = try await console.line()
-            } catch let error as ClientError {
-                await fail(error.message, line: nil)
-                continue
-            }
-            switch line {
+            switch try await console.line() {
             case .end:
                 // What a person has not ended is given up with the rest.
                 if !console.isInteractive, let rest = collector.finish() { await execute(rest) }
@@ -155,23 +148,20 @@ package struct ClientPrompt: Sendable {
                     if try await performCommand(text, number) { return }
                     continue
                 }
-                let statements: [StatementCollector.Statement]
-                do throws(ClientError) {
-                    statements = try collector.append(text, number: number)
-                } catch {
-                    await fail(error.message, line: number)
-                    entry = ""
-                    continue
-                }
-                entry += entry.isEmpty ? text : "\n" + text
+                let statements = collector.append(Array(text.utf8), number: number)
+                if console.isInteractive { entry += entry.isEmpty ? text : "\n" + text }
                 if !collector.isOpen {
                     if !text.allSatisfy(\.isWhitespace) { await console.remember(entry) }
                     entry = ""
                 }
-                for statement in statements {
-                    // Those behind one that is interrupted were asked for with it.
-                    if await execute(statement) == .interrupted { break }
+                await execute(statements)
+            case .bytes(let bytes, let number):
+                let reason = "what stands on line \(number) is not a text in UTF-8"
+                if !collector.isOpen, isCommand(String(decoding: bytes, as: UTF8.self)) {
+                    await fail(reason, line: number)
+                    continue
                 }
+                await execute(collector.append(bytes, number: number, unusable: reason))
             }
         }
     }

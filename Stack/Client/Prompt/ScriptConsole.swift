@@ -48,10 +48,12 @@ package actor ScriptConsole: PromptConsole {
         number += 1
         switch line {
         case nil: return .end
-        case .tooLong?: throw ClientError("line \(number) is longer than a line may be")
+        case .tooLong?:
+            // Nothing is known of its rest, so nobody knows whether what follows is a statement, or stands in a text.
+            throw ClientError("line \(number) is longer than a line may be, the script ends there")
         case .text(let bytes)?:
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw ClientError("line \(number) is not a text in UTF-8")
+                return .bytes(bytes, number: number)
             }
             return .text(text, number: number)
         }
