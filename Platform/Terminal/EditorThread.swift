@@ -34,6 +34,8 @@ final class EditorThread {
     private var clearsBelow = false
     /// Set once the line is marked as given up.
     private var givenUp: GivenUp?
+    /// The bytes of a character of which the rest has not come yet.
+    private var partial: [UInt8] = []
     /// Whether the terminal has gone.
     private var isAtEnd = false
 
@@ -135,6 +137,7 @@ final class EditorThread {
     private func readLine() throws -> LineEditor.Line {
         if desk.news.isOver { throw CancellationError() }
         givenUp = nil
+        partial = []
         isAtEnd = false
         // At the beginning of a line, as whatever was written before it ended with one.
         mayWrite = true
@@ -237,26 +240,25 @@ final class EditorThread {
         return requests[0].revents != 0 ? .input : .sign
     }
 
-    /// Reads one character; nil for none, which is the end if `isAtEnd` says so.
+    /// Reads one byte, and returns the character that ends with it; nil for none, or the end if `isAtEnd` says so.
     private func readCharacter() -> Int32? {
-        guard let first = readByte() else { return nil }
+        guard let byte = readByte() else { return nil }
+        if byte & 0xC0 == 0x80, let first = partial.first {
+            partial.append(byte)
+            guard partial.count == (first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4) else { return nil }
+            defer { partial = [] }
+            return String(validating: partial, as: UTF8.self)?.unicodeScalars.first.map {
+                Int32(bitPattern: $0.value)
+            }
+        }
+        // Of one that does not go on nothing is to be made, nor of a byte that begins none.
+        partial = (0xC2...0xF4).contains(byte) ? [byte] : []
         // Control-D that was typed before libedit had the terminal: the system keeps the end of its own line as NUL.
-        if first == 0, isEditing { return 4 }
-        if first < 0x80 { return Int32(first) }
-        // No beginning of a character: nothing is to be made of it.
-        guard (0xC2...0xF4).contains(first) else { return nil }
-        let length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
-        var bytes = [first]
-        while bytes.count < length {
-            guard let next = readByte() else { return nil }
-            guard next & 0xC0 == 0x80 else { return next < 0x80 ? Int32(next) : nil }
-            bytes.append(next)
-        }
-        return String(validating: bytes, as: UTF8.self)?.unicodeScalars.first.map {
-            Int32(bitPattern: $0.value)
-        }
+        if byte == 0, isEditing { return 4 }
+        return byte < 0x80 ? Int32(byte) : nil
     }
 
+    /// Reads one byte, which is there; nil for none, which is the end if `isAtEnd` says so.
     private func readByte() -> UInt8? {
         var byte: UInt8 = 0
         var refusals = 0
@@ -266,12 +268,8 @@ final class EditorThread {
             let error = errno
             if count < 0 {
                 if error == EINTR { continue }
-                if error == EAGAIN {
-                    // Somebody who shares the descriptor has made it non-blocking.
-                    var request = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
-                    _ = poll(&request, 1, -1)
-                    continue
-                }
+                // Somebody else who reads the terminal was quicker.
+                if error == EAGAIN { return nil }
                 if error == EIO, !isInForeground, refusals < Self.mostRefusals {
                     // The shell has the terminal. Every signal is blocked in this thread, so the system does not stop
                     // the program by itself. It goes on in the foreground; without a shell nothing stops it.

@@ -211,6 +211,16 @@ struct PromptTerminalTests {
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/c.db-wal"))
     }
 
+    @Test func halfACharacterHoldsUpNoEnd() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        program.terminal.type(Array("SELECT 'half".utf8) + [0xC3])
+        try await program.see("SELECT 'half")
+        program.process.signal(SIGTERM)
+        #expect(try await program.end() == .exited(0))
+        #expect(program.terminal.isCooked)
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/c.db-wal"))
+    }
+
     /// The system, which edits lines meanwhile, takes it for the end of one.
     @Test func controlDThatIsTypedAheadLeaves() async throws {
         let program = try await PromptProgram(in: folder.path)

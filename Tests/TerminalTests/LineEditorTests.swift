@@ -186,6 +186,41 @@ struct LineEditorTests {
         }
     }
 
+    /// A connection may cut a character in two, and a terminal of another encoding sends what looks like a half.
+    @Test func halfACharacterHoldsUpNothing() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type(Array("x".utf8) + [0xC3])
+            try await see("p> x", on: terminal)
+            let start = terminal.written.count
+            await editor.print("news")
+            try await see("news\np> x", on: terminal, since: start)
+            // The other half; then one that nothing follows.
+            terminal.type([0xA9, 0xC3] + Array("y\r".utf8))
+            let lineRead = try await line
+            #expect(lineRead == .text("xéy"))
+        }
+    }
+
+    @Test func halfACharacterHoldsUpNoInterruption() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type(Array("x".utf8) + [0xE6, 0xBC])
+            try await see("p> x", on: terminal)
+            editor.interrupt()
+            let lineRead = try await line
+            #expect(lineRead == .interrupted(isEmpty: false))
+            let start = terminal.written.count
+            async let next = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("z\r")
+            let nextRead = try await next
+            #expect(nextRead == .text("z"))
+        }
+    }
+
     @Test func controlDOnAnEmptyLineIsTheEnd() async throws {
         try await with { terminal, editor in
             async let line = editor.line()
