@@ -36,6 +36,8 @@ final class EditorThread {
     private var givenUp: GivenUp?
     /// The bytes of a character of which the rest has not come yet.
     private var partial: [UInt8] = []
+    /// How many of the next bytes were typed before libedit had the terminal; nil until it has it.
+    private var typedAhead: Int?
     /// Whether the terminal has gone.
     private var isAtEnd = false
 
@@ -138,6 +140,7 @@ final class EditorThread {
         if desk.news.isOver { throw CancellationError() }
         givenUp = nil
         partial = []
+        typedAhead = nil
         isAtEnd = false
         // At the beginning of a line, as whatever was written before it ended with one.
         mayWrite = true
@@ -191,6 +194,8 @@ final class EditorThread {
 
     /// Blocks until there is a character, or news; negative at the end of the line's reading.
     private func nextCharacter() -> Int32 {
+        // libedit has taken the terminal before it asks for the first character.
+        if typedAhead == nil { typedAhead = isEditing ? Int(ps_edit_unread(input)) : 0 }
         while true {
             let news = desk.news
             if news.isOver || givenUp != nil { return -1 }
@@ -243,6 +248,8 @@ final class EditorThread {
     /// Reads one byte, and returns the character that ends with it; nil for none, or the end if `isAtEnd` says so.
     private func readCharacter() -> Int32? {
         guard let byte = readByte() else { return nil }
+        let wasTypedAhead = (typedAhead ?? 0) > 0
+        if wasTypedAhead { typedAhead? -= 1 }
         if byte & 0xC0 == 0x80, let first = partial.first {
             partial.append(byte)
             guard partial.count == (first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4) else { return nil }
@@ -253,8 +260,9 @@ final class EditorThread {
         }
         // Of one that does not go on nothing is to be made, nor of a byte that begins none.
         partial = (0xC2...0xF4).contains(byte) ? [byte] : []
-        // Control-D that was typed before libedit had the terminal: the system keeps the end of its own line as NUL.
-        if byte == 0, isEditing { return 4 }
+        // Control-D that was typed before libedit had the terminal: the system keeps the end of its own line as NUL. Later
+        // it is Control-Space, which means nothing.
+        if byte == 0, isEditing { return wasTypedAhead ? 4 : nil }
         return byte < 0x80 ? Int32(byte) : nil
     }
 

@@ -231,6 +231,20 @@ struct LineEditorTests {
         }
     }
 
+    /// It sends NUL, as the system keeps a Control-D that is typed before anybody reads.
+    @Test func controlSpaceIsNoEnd() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            // What is seen was typed when the line was being read.
+            terminal.type("x")
+            try await see("p> x", on: terminal)
+            terminal.type("\u{7F}\0y\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("y"))
+        }
+    }
+
     @Test func whoeverIsCancelledGetsNoLineAndTheNextOneDoes() async throws {
         try await with { terminal, editor in
             let cancelled = Task { try await editor.line() }

@@ -167,6 +167,12 @@ static inline void ps_edit_remember(History *events, const char *text) {
     history(events, &event, H_ENTER, text);
 }
 
+/* How many bytes of a terminal wait to be read; in the mode of editing each of them counts. */
+static inline int ps_edit_unread(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) < 0 ? 0 : count;
+}
+
 /* The columns of a terminal, 0 if it tells none. */
 static inline int ps_edit_columns(int descriptor) {
     struct winsize size = {0};
