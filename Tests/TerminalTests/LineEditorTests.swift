@@ -46,6 +46,16 @@ struct LineEditorTests {
         }
     }
 
+    @Test func aTabIsAPartOfTheLine() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("SELECT length('a\tb');\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("SELECT length('a\tb');"))
+        }
+    }
+
     @Test func whileNobodyReadsTheTerminalIsAsItWas() async throws {
         try await with { terminal, editor in
             #expect(terminal.isCooked)

@@ -112,6 +112,8 @@ static inline EditLine *ps_edit_open(
     el_set(editor, EL_GETCFN, ps_edit_read);
     el_set(editor, EL_HIST, history, events);
     el_set(editor, EL_ADDFN, "powersync-news", "Show what has happened", ps_edit_handle_news);
+    /* There is nothing to complete, and what is pasted has tabs in it, which may stand in a text. */
+    el_set(editor, EL_BIND, "^I", "ed-insert", NULL);
     if (settings) el_source(editor, NULL);
     /* Behind the user's settings, in either map of vi, too. Quoting would take the character for a part of the line. */
     el_set(editor, EL_BIND, "\\036", "powersync-news", NULL);
