@@ -34,6 +34,10 @@ final class EditorThread {
     private var clearsBelow = false
     /// Set once the line is marked as given up.
     private var givenUp: GivenUp?
+    /// What libedit is in the midst of.
+    private var keys = KeySequence()
+    /// Whether libedit has the character that asks for news, and has not asked for them.
+    private var isAsking = false
     /// The bytes of a character of which the rest has not come yet.
     private var partial: [UInt8] = []
     /// How many of the next bytes were typed before libedit had the terminal; nil until it has it.
@@ -139,6 +143,8 @@ final class EditorThread {
     private func readLine() throws -> LineEditor.Line {
         if desk.news.isOver { throw CancellationError() }
         givenUp = nil
+        keys = KeySequence()
+        isAsking = false
         partial = []
         typedAhead = nil
         isAtEnd = false
@@ -181,6 +187,7 @@ final class EditorThread {
 
     /// Says what libedit is to do about the news.
     private func nextNews() -> Int32 {
+        isAsking = false
         let news = desk.takeNews()
         if news.isInterrupted {
             givenUp = GivenUp(isEmpty: ps_edit_is_empty(editor) != 0)
@@ -199,25 +206,39 @@ final class EditorThread {
         while true {
             let news = desk.news
             if news.isOver || givenUp != nil { return -1 }
+            if isAsking {
+                isAsking = false
+                keys.newsWereTaken()
+            }
             if news.isInterrupted {
-                if isEditing { return Int32(PS_EDIT_NEWS) }
+                if isEditing, !keys.isOpen { return askingForNews() }
                 givenUp = GivenUp(isEmpty: ps_edit_is_empty(editor) != 0)
+                if isEditing { write("^C") }
                 return -1
             }
             // The prompt alone is worth no second copy of the line.
             let isPending = news.isOutdated || news.hasTexts || (news.hasPrompt && isSmart)
-            let isWanted = isPending && isInForeground
+            let isWanted = isPending && !keys.isOpen && isInForeground
             // What is typed comes first: a key may send several characters, and nothing may come between them.
             switch waitForInput(orNoLonger: isWanted) {
             case .input:
-                if let character = readCharacter() { return character }
+                if let character = readCharacter() {
+                    if isEditing { keys.take(character) }
+                    return character
+                }
                 if isAtEnd { return -1 }
             case .sign: desk.takeSigns()
             case .nothing:
-                if isEditing { return Int32(PS_EDIT_NEWS) }
+                if isEditing { return askingForNews() }
                 writePlainly()
             }
         }
+    }
+
+    /// Returns the character for which libedit asks for news, unless it is in the midst of something.
+    private func askingForNews() -> Int32 {
+        isAsking = true
+        return Int32(PS_EDIT_NEWS)
     }
 
     /// Writes where libedit draws nothing, and the prompt once more.

@@ -79,6 +79,23 @@ struct PromptTerminalTests {
         try await leave(program)
     }
 
+    /// libedit reads what is searched for by itself, and a user may have keys of vi.
+    @Test func controlCGivesUpASearchOfVi() async throws {
+        try "bind -v\n".write(toFile: folder.path + "/.editrc", atomically: true, encoding: .utf8)
+        let program = try await PromptProgram(in: folder.path)
+        program.type("SELECT 'half")
+        try await program.see("SELECT 'half")
+        var start = program.place
+        program.type("\u{1B}/")
+        try await program.see("/", since: start)
+        start = program.place
+        program.type(PromptProgram.controlC)
+        try await program.see("^C\n", since: start)
+        try await program.see("offline>", since: start)
+        try await program.ask("SELECT 7 * 6 AS answer;", for: "    42\n(1 row")
+        try await leave(program)
+    }
+
     @Test func controlCEndsAWaitAndAStatementThatRuns() async throws {
         let program = try await PromptProgram(in: folder.path)
         let numbers = "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c)"

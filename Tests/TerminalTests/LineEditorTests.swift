@@ -231,6 +231,74 @@ struct LineEditorTests {
         }
     }
 
+    /// A connection may cut a key in two: libedit would take what asks it for news for a part of it.
+    @Test func newsWaitForTheRestOfAKey() async throws {
+        try await with { terminal, editor in
+            editor.remember("SELECT one;")
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("x")
+            try await see("p> x", on: terminal)
+            for round in 1...20 {
+                let start = terminal.written.count
+                terminal.type("\u{1B}")
+                editor.setPrompt("\(round)> ")
+                let (rest, shown) = round.isMultiple(of: 2) ? ("[B", "x") : ("[A", "SELECT one;")
+                for key in rest { terminal.type(String(key)) }
+                try await wait(
+                    for: "\(shown) behind \(round)", read: { terminal.text(since: start) },
+                    until: { $0.contains("\(round)> ") && $0.contains(shown) })
+            }
+            terminal.type("\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("x"))
+        }
+    }
+
+    @Test func newsWaitForTheEndOfASearch() async throws {
+        try await with { terminal, editor in
+            for entry in ["insert_one;", "insert_two;"] { editor.remember(entry) }
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("\u{12}i")
+            try await see("insert_two;", on: terminal)
+            editor.setPrompt("q> ")
+            for key in "nsert_o" {
+                let start = terminal.written.count
+                terminal.type(String(key))
+                try await wait(for: "what \(key) does") { terminal.written.count > start }
+            }
+            #expect(!terminal.text().contains("q>"))
+            // It ends the search, with what was found.
+            let start = terminal.written.count
+            terminal.type("\u{1B}")
+            try await see("q> insert_one;", on: terminal, since: start)
+            terminal.type("\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("insert_one;"))
+        }
+    }
+
+    @Test(arguments: ["\u{12}SEL", "\u{1B}", "\u{1B}[", "\u{18}", "\u{1B}xed-"])
+    func aLineCanBeGivenUpInTheMidstOfAKey(keys: String) async throws {
+        try await with { terminal, editor in
+            editor.remember("SELECT one;")
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("half" + keys)
+            try await see("half", on: terminal)
+            editor.interrupt()
+            let lineRead = try await line
+            #expect(lineRead == .interrupted(isEmpty: false))
+            let start = terminal.written.count
+            async let next = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("\u{15}whole\r")
+            let nextRead = try await next
+            #expect(nextRead == .text("whole"))
+        }
+    }
+
     @Test func controlDOnAnEmptyLineIsTheEnd() async throws {
         try await with { terminal, editor in
             async let line = editor.line()

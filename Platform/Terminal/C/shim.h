@@ -115,10 +115,14 @@ static inline EditLine *ps_edit_open(
     /* There is nothing to complete, and what is pasted has tabs in it, which may stand in a text. */
     el_set(editor, EL_BIND, "^I", "ed-insert", NULL);
     if (settings) el_source(editor, NULL);
-    /* Behind the user's settings, in either map of vi, too. Quoting would take the character for a part of the line. */
+    /* Behind the user's settings, in either map of vi, too. */
     el_set(editor, EL_BIND, "\\036", "powersync-news", NULL);
     el_set(editor, EL_BIND, "-a", "\\036", "powersync-news", NULL);
+    /* Quoting would take the character for a part of the line, and libedit's own commands for one of their names. */
     el_set(editor, EL_BIND, "-r", "^V", NULL);
+    el_set(editor, EL_BIND, "-r", "\\ex", NULL);
+    el_set(editor, EL_BIND, "-r", "\\eX", NULL);
+    el_set(editor, EL_BIND, "-a", "-r", ":", NULL);
     return editor;
 }
 
