@@ -16,7 +16,7 @@ enum ClientCommand {
             .connect and .help. The prompt says how it stands with the service and how many changes wait to be \
             uploaded; a connection that is lost or found is told above what is being typed. Arrow up brings back what \
             was typed before, also in earlier runs (XDG_STATE_HOME, else .local/state in the home folder); what begins \
-            with a space is not kept. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves.
+            with a space is not kept, and nothing where powersync-stack/history there is a link to /dev/null. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice

@@ -52,6 +52,24 @@ struct StatementHistoryTests {
         #expect(try history.load() == ["SELECT 1;", "SELECT 2;"])
     }
 
+    /// As a link to /dev/null, whose permissions are those of everybody: of two that this test may change.
+    @Test(arguments: [true, false])
+    func whatIsNoFileKeepsNothingAndStaysAsItIs(isRead: Bool) throws {
+        try history.append("SELECT 1;")
+        #expect(unlink(history.path) == 0)
+        let other = folder.path + "/pipe"
+        #expect(mkfifo(other, 0o644) == 0 && chmod(other, 0o644) == 0)
+        #expect(symlink(other, history.path) == 0)
+        let reader = isRead ? open(other, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1
+        defer { if isRead { close(reader) } }
+        try history.append("SELECT 2;")
+        #expect(try history.load().isEmpty)
+        #expect(mode(other) == 0o644)
+        var byte: UInt8 = 0
+        // Nobody else has it open, so that is its end.
+        if isRead { #expect(read(reader, &byte, 1) == 0) }
+    }
+
     @Test func onlyTheNewestEntriesAreKept() throws {
         for number in 1...StatementHistory.limit + 5 { try history.append("SELECT \(number);") }
         let entries = try history.load()

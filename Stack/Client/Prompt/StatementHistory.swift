@@ -14,7 +14,8 @@
 /// What was typed at the prompt in earlier runs, in a file that its owner alone may read.
 ///
 /// Each entry is one line of the file: `\n` and `\r` stand for ends of lines, `\\` for a backslash. Several runs may add
-/// to it at a time.
+/// to it at a time. Nothing is kept where something else than a file of the user's own is in its place, such as a link to
+/// `/dev/null`.
 package struct StatementHistory: Sendable {
     /// How many entries are kept.
     package static let limit = 1000
@@ -69,7 +70,7 @@ package struct StatementHistory: Sendable {
     /// - Throws: `StackError` with `.file`.
     package func append(_ entry: String) throws(StackError) {
         if let end = path.lastIndex(of: "/") { try PrivateFile.makeFolder(String(path[..<end])) }
-        let descriptor = try PrivateFile.append(path)
+        guard let descriptor = try opened(O_WRONLY | O_CREAT | O_APPEND) else { return }
         defer { close(descriptor) }
         // One that was there before may have had other permissions.
         fchmod(descriptor, 0o600)
@@ -81,13 +82,26 @@ package struct StatementHistory: Sendable {
 
     // MARK: The file
 
+    /// Opens the file, and makes it if the flags say so; nil if there is none, or something else in its place.
+    private func opened(_ flags: Int32) throws(StackError) -> Int32? {
+        // What is no file may have to be waited for.
+        let descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
+        if descriptor < 0 {
+            // Nobody reads from what is in its place (ENXIO).
+            if errno == ENOENT || errno == ENXIO { return nil }
+            throw failure("open")
+        }
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() {
+            return descriptor
+        }
+        close(descriptor)
+        return nil
+    }
+
     /// Reads the end of the file, and whether that is all of it; nil if there is none.
     private func read() throws(StackError) -> (text: Substring, isWhole: Bool)? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        if descriptor < 0 {
-            if errno == ENOENT { return nil }
-            throw failure("read")
-        }
+        guard let descriptor = try opened(O_RDONLY) else { return nil }
         defer { close(descriptor) }
         let size = Int(lseek(descriptor, 0, SEEK_END))
         let start = max(0, size - Self.byteLimit)
