@@ -37,7 +37,15 @@ struct ClientPromptTests {
     private func run(_ script: String) async throws -> Shown { try await run(bytes: Data(script.utf8)) }
 
     /// Runs a script, be it a text or not, to its end.
-    private func run(bytes script: Data) async throws -> Shown {
+    ///
+    /// - Parameters:
+    ///   - script: the script.
+    ///   - write: called for what is shown, before that is kept.
+    /// - Returns: what it has shown.
+    /// - Throws: what the run throws.
+    private func run(
+        bytes script: Data, write: @escaping @Sendable (String) throws -> Void = { _ in }
+    ) async throws -> Shown {
         let file = folder.path + "/script-\(UUID().uuidString)"
         try script.write(to: URL(filePath: file))
         let input = open(file, O_RDONLY | O_CLOEXEC)
@@ -50,11 +58,12 @@ struct ClientPromptTests {
             until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
             thenWithin: TestOptions.deadline
         ) { session in
-            let output = AnswerOutput { line in lines.withLock { $0.append(line) } }
-            session.onEnd { await output.flush() }
-            let console = ScriptConsole(
-                input: input, output: output, errors: { error in errors.withLock { $0.append(error) } })
-            return try await ClientPrompt.run(options, console: console, session: session)
+            try await ClientPrompt.runScript(
+                options, input: input,
+                write: { line in
+                    try write(line)
+                    lines.withLock { $0.append(line) }
+                }, errors: { error in errors.withLock { $0.append(error) } }, session: session)
         }
         let output = lines.withLock { $0 }.joined(separator: "\n")
         return Shown(
@@ -283,6 +292,23 @@ struct ClientPromptTests {
     @Test func theDatabaseIsClosedAtTheEnd() async throws {
         _ = try await run("INSERT INTO items (id, name) VALUES ('a', 'one');")
         #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
+    }
+
+    /// The wait has no end of its own.
+    @Test func aScriptWhoseOutputNobodyTakesEnds() async throws {
+        let script = """
+            SELECT 1 AS one;
+            .wait first-sync
+            INSERT INTO items (id, name) VALUES ('a', 'one');
+            """
+        let error = await #expect(throws: StackError.self) {
+            try await run(
+                bytes: Data(script.utf8),
+                write: { _ in throw SystemError(.file, "nobody reads", errno: EPIPE) })
+        }
+        #expect(error?.message.contains("nobody reads") == true)
+        let shown = try await run("SELECT count(*) AS count FROM items;")
+        #expect(shown.output == "count\n-----\n    0\n(1 row)")
     }
 
     // MARK: What does not end
