@@ -92,6 +92,25 @@ package struct ClientOperations: Sendable {
         }
     }
 
+    /// Runs a statement on the connection that writes, in no transaction but its own.
+    ///
+    /// The end of the task ends it where it is.
+    ///
+    /// - Parameters:
+    ///   - statement: the statement.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: what it gave.
+    /// - Throws: what the SDK throws; `CancellationError`.
+    func run<Row>(
+        _ statement: ClientStatement, mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) async throws -> StatementOutcome<Row> {
+        try await whileWanted { isUnwanted in
+            try await database.writeLock {
+                try Self.outcome(of: statement, on: $0, unless: isUnwanted, mapper)
+            }
+        }
+    }
+
     /// Runs a statement where nothing can be written, which the end of the task ends where it is.
     ///
     /// - Parameters:

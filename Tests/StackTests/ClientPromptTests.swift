@@ -147,6 +147,31 @@ struct ClientPromptTests {
         #expect(shown.output.hasSuffix("(1 row)"))
     }
 
+    @Test(arguments: [
+        ("create  temporary TABLE t (a)", "CREATE TEMP"), ("CREATE TEMP VIEW v AS SELECT 1", "CREATE TEMP"),
+        ("ATTACH ':memory:' AS other", "ATTACH"), ("DETACH other", "DETACH"),
+    ])
+    func whatIsOfOneConnectionIsRefused(sql: String, word: String) async throws {
+        let shown = try await run("\(sql);\nCREATE TABLE temporary (a);")
+        #expect(
+            shown.errors == [
+                "error: line 1: \(word): queries have connections of their own here, which would not see it"
+            ])
+        #expect(shown.output == "(done)")
+    }
+
+    /// One of several that read would take what is set, and others answer; and none of them has a log to copy.
+    @Test func aPragmaIsForTheConnectionThatWrites() async throws {
+        let settings = (1...8).map { "PRAGMA cache_size = -\($0)00; PRAGMA cache_size;" }
+        let shown = try await run(
+            "PRAGMA wal_checkpoint;\nPRAGMA foreign_keys = ON;\nPRAGMA foreign_keys;\n"
+                + settings.joined(separator: "\n"))
+        #expect(shown.errors.isEmpty)
+        #expect(shown.output.contains("busy | log | checkpointed"))
+        #expect(shown.output.contains("foreign_keys\n------------\n           1\n(1 row)"))
+        for size in 1...8 { #expect(shown.output.contains("      -\(size)00\n(1 row)")) }
+    }
+
     @Test func aScriptShowsAllRowsWhole() async throws {
         let long = String(repeating: "long ", count: 100)
         let shown = try await run(

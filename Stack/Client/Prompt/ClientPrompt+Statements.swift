@@ -21,11 +21,7 @@ extension ClientPrompt {
         let start = ContinuousClock.now
         do {
             if let failure = statement.failure { throw ClientError(failure) }
-            guard !statement.isTransactionControl else {
-                throw ClientError(
-                    "\(statement.firstWord): each statement is a transaction of its own here; "
-                        + "client --json has transactions of several")
-            }
+            if let refusal = statement.refusal { throw ClientError(refusal) }
             let rows = TableRows(limit: console.rowLimit)
             let outcome = try await interruptible { try await query(statement, rows) }
             await show(outcome, rows, took: ContinuousClock.now - start)
@@ -39,10 +35,13 @@ extension ClientPrompt {
     }
 
     /// Runs a statement where nothing can be written, if it may be a query; in a transaction if it is none.
+    ///
+    /// A PRAGMA is for the connection that writes, and in a transaction some have no effect.
     private func query(
         _ statement: StatementCollector.Statement, _ rows: TableRows
     ) async throws -> StatementOutcome<Void> {
         let sql = ClientStatement(statement.sql)
+        if statement.isPragma { return try await operations.run(sql, mapper: { try rows.take($0) }) }
         if statement.mayRead {
             do {
                 return try await operations.read(sql, mapper: { try rows.take($0) })

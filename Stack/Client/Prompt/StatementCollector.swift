@@ -23,11 +23,26 @@ package struct StatementCollector: Sendable {
         package var firstWord: String { sql.prefix { $0.isLetter }.uppercased() }
 
         /// Whether it may be one that only reads.
-        var mayRead: Bool { ["SELECT", "VALUES", "WITH", "EXPLAIN", "PRAGMA"].contains(firstWord) }
+        var mayRead: Bool { ["SELECT", "VALUES", "WITH", "EXPLAIN"].contains(firstWord) }
 
-        /// Whether it begins or ends a transaction, or a part of one.
-        var isTransactionControl: Bool {
-            ["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"].contains(firstWord)
+        /// Whether it sets or tells something of the connection.
+        var isPragma: Bool { firstWord == "PRAGMA" }
+
+        /// Why it is refused where each statement is a transaction and queries have connections of their own; nil for any
+        /// other.
+        var refusal: String? {
+            let unseen = "queries have connections of their own here, which would not see it"
+            switch firstWord {
+            case "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE":
+                return "\(firstWord): each statement is a transaction of its own here; "
+                    + "client --json has transactions of several"
+            case "ATTACH", "DETACH": return "\(firstWord): \(unseen)"
+            case "CREATE":
+                let rest = sql.dropFirst(firstWord.count).drop { $0.isWhitespace }
+                let isTemporary = ["TEMP", "TEMPORARY"].contains(rest.prefix { $0.isLetter }.uppercased())
+                return isTemporary ? "CREATE TEMP: \(unseen)" : nil
+            default: return nil
+            }
         }
     }
 
