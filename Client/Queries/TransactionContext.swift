@@ -57,10 +57,17 @@ extension TransactionContext: StatementContext {
         sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
-        guard let connection = connection as? any StatementContext else {
-            throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
+        try context.outcome(sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
+    }
+
+    func onlyReads(sql: String) throws -> Bool { try context.onlyReads(sql: sql) }
+
+    private var context: any StatementContext {
+        get throws {
+            guard let connection = connection as? any StatementContext else {
+                throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
+            }
+            return connection
         }
-        return try connection.outcome(
-            sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
     }
 }

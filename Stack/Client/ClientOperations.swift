@@ -122,8 +122,9 @@ package struct ClientOperations: Sendable {
         _ statement: ClientStatement, mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> StatementOutcome<Row> {
         try await whileWanted { isUnwanted in
-            try await database.readLock {
-                try Self.outcome(of: statement, on: $0, unless: isUnwanted, mapper)
+            try await database.readLock { connection in
+                try Self.context(connection).refuseWriting(sql: statement.sql)
+                return try Self.outcome(of: statement, on: connection, unless: isUnwanted, mapper)
             }
         }
     }
@@ -161,11 +162,15 @@ package struct ClientOperations: Sendable {
         unless isUnwanted: @escaping @Sendable () -> Bool,
         _ mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
+        try context(connection).outcome(
+            sql: statement.sql, parameters: statement.arguments, unless: isUnwanted, mapper: mapper)
+    }
+
+    private static func context(_ connection: any ConnectionContext) throws -> any StatementContext {
         guard let context = connection as? any StatementContext else {
             throw ClientError("this database does not tell what a statement gives", code: .invalidState)
         }
-        return try context.outcome(
-            sql: statement.sql, parameters: statement.arguments, unless: isUnwanted, mapper: mapper)
+        return context
     }
 
     /// Runs a body with a question that is true once the task is cancelled.

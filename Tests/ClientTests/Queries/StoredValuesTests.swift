@@ -100,6 +100,44 @@ struct StoredValuesTests {
         #expect(try await test.count("plain") == 1)
     }
 
+    /// A database in memory has one connection for all, which writes.
+    @Test(arguments: [true, false])
+    func whatWritesIsRefusedWhereDataIsOnlyRead(isInMemory: Bool) async throws {
+        let test = try isInMemory ? TestDatabase(name: ":memory:") : TestDatabase()
+        let read: @Sendable (any ConnectionContext, String) throws -> Void = { connection, sql in
+            let context = try #require(connection as? any StatementContext)
+            try context.refuseWriting(sql: sql)
+            _ = try context.outcome(sql: sql, parameters: [], mapper: { _ in })
+        }
+        for sql in ["INSERT INTO users (id, name) VALUES ('u', 'A')", "CREATE TABLE plain (v)"] {
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await test.database.readLock { try read($0, sql) }
+            }
+            #expect(error?.code == .readOnly)
+            #expect(error?.errorDescription?.contains("attempt to write a readonly database") == true)
+        }
+        #expect(try await test.count("users") == 0)
+        for sql in ["SELECT * FROM users", "PRAGMA foreign_keys", "EXPLAIN DELETE FROM users"] {
+            try await test.database.readLock { try read($0, sql) }
+            try await test.database.readTransaction { try read($0, sql) }
+        }
+        // A connection that cannot write asks SQLite, which takes for a change what may be none.
+        guard !isInMemory else { return }
+        try await test.database.readLock { try read($0, "PRAGMA journal_mode") }
+    }
+
+    @Test func aWatchDoesNotWrite() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let database = try #require(test.database as? any StatementWatching)
+        let results = try database.watch(
+            options: WatchOptions(
+                sql: "INSERT INTO users (id, name) VALUES ('u', 'A') RETURNING name", throttle: 0,
+                mapper: { try $0.getString(index: 0) }), unless: { false }, before: {})
+        let error = await #expect(throws: PowerSyncError.self) { for try await _ in results {} }
+        #expect(error?.code == .readOnly)
+        #expect(try await test.count("users") == 0)
+    }
+
     /// The first question is answered with yes; without it the statement would not end.
     @Test(arguments: [false, true])
     func aStatementThatNobodyWantsEndsAndItsTransactionWithIt(isInTransaction: Bool) async throws {
