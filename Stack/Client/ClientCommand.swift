@@ -25,7 +25,7 @@ enum ClientCommand {
 
             Where standard input is no terminal it is a script of the same lines: results go to standard output, errors \
             with the number of their line to standard error. What follows an error is done all the same, and the status \
-            is then 1.
+            is then 1. A result may have 64 MiB. At a terminal its first rows are shown, 1,000 at most.
 
               echo 'SELECT count(*) FROM lists;' | powersync-stack client --db a.db …
 

@@ -71,6 +71,22 @@ struct ClientPromptTests {
             errors: errors.withLock { $0 })
     }
 
+    /// Runs a prompt at which a test types, until it types the end.
+    private func prompt(
+        _ console: TypedConsole, signals: PromptSignals = PromptSignals()
+    ) -> Task<Int32?, any Error> {
+        let options = ClientOptions(
+            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+        return Task {
+            try await Session.run(
+                until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
+                thenWithin: TestOptions.deadline
+            ) { session in
+                try await ClientPrompt.run(options, console: console, signals: signals, session: session)
+            }
+        }
+    }
+
     // MARK: SQL
 
     @Test func statementsGiveTables() async throws {
@@ -181,6 +197,39 @@ struct ClientPromptTests {
             """)
         #expect(shown.output.contains("2500\n(2500 rows)"))
         #expect(shown.output.contains(long))
+    }
+
+    @Test func aResultThatIsTooLargeForAScriptIsAnError() async throws {
+        let shown = try await run(
+            """
+            CREATE TABLE plain (a);
+            INSERT INTO plain VALUES (1), (2) RETURNING zeroblob(40000000) AS bytes;
+            SELECT count(*) AS count FROM plain;
+            """)
+        let message = "the result has more than 64 MiB; LIMIT and OFFSET ask for a part of it"
+        #expect(shown.errors == ["error: line 2: \(message)"])
+        // It is undone as by any other error.
+        #expect(shown.output == "(done)\ncount\n-----\n    0\n(1 row)")
+    }
+
+    /// A person sees the first rows, of a watched query, too: so many, and so many bytes of them but for the first one.
+    @Test(arguments: [
+        ("SELECT value FROM json_each('[1,2,3,4]');", "(the first 3 of 4 rows, "),
+        ("SELECT value FROM json_each('[1,2,3]');", "(3 rows, "),
+        ("SELECT zeroblob(2000000) AS bytes FROM json_each('[1,2,3]');", "(the first 2 of 3 rows, "),
+        ("SELECT zeroblob(9000000) AS bytes FROM json_each('[1,2]');", "(the first 1 of 2 rows, "),
+        (".watch SELECT value FROM json_each('[1,2,3,4]')", "(watch 1: 4 rows, the first 3 shown)"),
+        (".watch SELECT value FROM json_each('[1,2,3]')", "(watch 1: 3 rows)"),
+    ])
+    func ofManyRowsTheFirstAreShown(line: String, summary: String) async throws {
+        let console = TypedConsole(rowLimit: 3)
+        let run = prompt(console)
+        console.type(.text(line, number: 1))
+        try await wait(for: summary, read: { console.shown }) { shown in
+            shown.contains { $0.contains(summary) }
+        }
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
     }
 
     @Test func nothingInARowActsOnTheTerminal() async throws {
@@ -355,16 +404,7 @@ struct ClientPromptTests {
     func controlCEndsWhatRuns(line: String) async throws {
         let console = TypedConsole()
         let signals = PromptSignals()
-        let options = ClientOptions(
-            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
-        let run = Task {
-            try await Session.run(
-                until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
-                thenWithin: TestOptions.deadline
-            ) { session in
-                try await ClientPrompt.run(options, console: console, signals: signals, session: session)
-            }
-        }
+        let run = prompt(console, signals: signals)
         console.type(.text(line, number: 1))
         try await wait(for: "the line to be taken") { console.taken == 1 }
         #expect(signals.interrupt())
@@ -388,12 +428,15 @@ private final class TypedConsole: PromptConsole {
     }
 
     let isInteractive = true
-    let rowLimit: Int? = nil
+    let rowLimit: Int?
     private let state = Lock(State())
     private let lines: AsyncStream<PromptLine>
     private let typing: AsyncStream<PromptLine>.Continuation
 
-    init() { (lines, typing) = AsyncStream.makeStream(of: PromptLine.self) }
+    init(rowLimit: Int? = nil) {
+        self.rowLimit = rowLimit
+        (lines, typing) = AsyncStream.makeStream(of: PromptLine.self)
+    }
 
     /// How many lines the prompt has taken.
     var taken: Int { state.withLock { $0.taken } }

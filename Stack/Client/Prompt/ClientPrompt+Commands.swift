@@ -206,11 +206,13 @@ extension ClientPrompt {
 
     /// Begins to show a query; what is wrong with it is told like a result.
     private func watch(_ sql: String) async throws {
+        let rows = TableRows(limit: console.rowLimit)
         let number = watches.begin { number in
             do {
                 try await operations.watch(
-                    ClientStatement(sql), throttle: Self.watchThrottle, mapper: { try TableRow($0) }
-                ) { rows in
+                    ClientStatement(sql), throttle: Self.watchThrottle, before: { rows.reset() },
+                    mapper: { try rows.take($0) }
+                ) { _ in
                     await showResult(rows, of: number)
                 }
             } catch {
@@ -223,11 +225,10 @@ extension ClientPrompt {
         await console.show("watch \(number); .unwatch \(number) ends it")
     }
 
-    private func showResult(_ rows: [TableRow], of number: Int) async {
-        let shown = rows.prefix(console.rowLimit ?? rows.count)
-        let table = ResultTable(columns: shown.first?.columns ?? [], rows: shown.map(\.values))
-        let rest = rows.count > shown.count ? ", the first \(shown.count) shown" : ""
-        let count = rows.isEmpty ? "no rows" : Self.counted(rows.count, "row")
+    private func showResult(_ rows: TableRows, of number: Int) async {
+        let table = rows.table
+        let rest = rows.count > table.rows.count ? ", the first \(table.rows.count) shown" : ""
+        let count = rows.count == 0 ? "no rows" : Self.counted(rows.count, "row")
         await show(table, "(watch \(number): \(count)\(rest))")
     }
 }
