@@ -417,6 +417,22 @@ struct ClientPromptTests {
         #expect(!console.shown.contains { $0.hasPrefix("one") })
         #expect(console.shown.contains { $0.hasPrefix("(no rows") })
     }
+
+    @Test func controlCEndsWhatIsShown() async throws {
+        let gate = Gate()
+        let console = TypedConsole(holding: "\n   1\n", at: gate)
+        let signals = PromptSignals()
+        let run = prompt(console, signals: signals)
+        console.type(.text("\(Self.numbers) SELECT n FROM c LIMIT 2500; SELECT 1 AS one;", number: 1))
+        try await wait(for: "the first lines") { gate.arrivals == 1 }
+        #expect(signals.interrupt())
+        gate.open()
+        try await wait(for: "the end of the output", read: { console.failures }, until: { !$0.isEmpty })
+        #expect(console.failures == ["interrupted: the statement is done, but not all of it is shown"])
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(!console.shown.contains { $0.contains("2500") || $0.hasPrefix("one") })
+    }
 }
 
 /// A prompt at which a test types, line by line.
@@ -433,8 +449,12 @@ private final class TypedConsole: PromptConsole {
     private let lines: AsyncStream<PromptLine>
     private let typing: AsyncStream<PromptLine>.Continuation
 
-    init(rowLimit: Int? = nil) {
+    /// What is held up when it is shown, and where.
+    private let held: (text: String, gate: Gate)?
+
+    init(rowLimit: Int? = nil, holding text: String = "", at gate: Gate? = nil) {
         self.rowLimit = rowLimit
+        held = gate.map { (text: text, gate: $0) }
         (lines, typing) = AsyncStream.makeStream(of: PromptLine.self)
     }
 
@@ -463,7 +483,10 @@ private final class TypedConsole: PromptConsole {
         return line
     }
 
-    func show(_ text: String) async { state.withLock { $0.shown.append(text) } }
+    func show(_ text: String) async {
+        if let held, text.contains(held.text) { await held.gate.pass() }
+        state.withLock { $0.shown.append(text) }
+    }
     func complain(_ failure: String, line: Int?) async { state.withLock { $0.failures.append(failure) } }
     func remember(_ entry: String) async {}
 }
