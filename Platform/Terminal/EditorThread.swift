@@ -50,7 +50,7 @@ final class EditorThread {
         let isEmpty: Bool
     }
 
-    /// How often to try to read a terminal that the shell has before it counts as gone.
+    /// How often to ask for a terminal that the shell has.
     private static let mostRefusals = 20
 
     private init(
@@ -98,6 +98,7 @@ final class EditorThread {
     }
 
     private func close() {
+        if isEditing { ps_edit_keep_modes(editor, isInForeground ? 0 : 1) }
         ps_edit_close(editor)
         history_end(events)
         owner.deinitialize(count: 1)
@@ -141,7 +142,9 @@ final class EditorThread {
     // MARK: A line
 
     private func readLine() throws -> LineEditor.Line {
+        waitForForeground()
         if desk.news.isOver { throw CancellationError() }
+        if isEditing { ps_edit_keep_modes(editor, 0) }
         givenUp = nil
         keys = KeySequence()
         isAsking = false
@@ -205,6 +208,7 @@ final class EditorThread {
         if typedAhead == nil { typedAhead = isEditing ? Int(ps_edit_unread(input)) : 0 }
         while true {
             let news = desk.news
+            if news.isOver, isEditing, !isInForeground { ps_edit_keep_modes(editor, 1) }
             if news.isOver || givenUp != nil { return -1 }
             if isAsking {
                 isAsking = false
@@ -300,17 +304,28 @@ final class EditorThread {
                 // Somebody else who reads the terminal was quicker.
                 if error == EAGAIN { return nil }
                 if error == EIO, !isInForeground, refusals < Self.mostRefusals {
-                    // The shell has the terminal. Every signal is blocked in this thread, so the system does not stop
-                    // the program by itself. It goes on in the foreground; without a shell nothing stops it.
                     refusals += 1
-                    kill(getpid(), SIGTTIN)
-                    DetachedThread.sleep(for: .milliseconds(50))
+                    stop()
                     continue
                 }
             }
             isAtEnd = true
             return nil
         }
+    }
+
+    /// Waits until the terminal is ours, whose modes are those of somebody else until then; not for ever.
+    private func waitForForeground() {
+        for _ in 0..<Self.mostRefusals where !isInForeground && !desk.news.isOver { stop() }
+    }
+
+    /// Stops the program, as the system does that reads a terminal which the shell has.
+    ///
+    /// Every signal is blocked in this thread, so the system does not do it by itself. The program goes on in the
+    /// foreground; without a shell nothing stops it.
+    private func stop() {
+        kill(getpid(), SIGTTIN)
+        DetachedThread.sleep(for: .milliseconds(50))
     }
 
     /// Whether the terminal is ours at this moment; also where it is not the one of the session.

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTerminal
@@ -120,6 +121,54 @@ struct PromptTerminalTests {
         try await leave(program)
     }
 
+    @Test func controlZGivesTheTerminalToTheShellAndThePromptComesBack() async throws {
+        let shell = #"set -m; "$@"; stty sane; echo stopped; read go; fg >/dev/null; echo over"#
+        let program = try await PromptProgram(in: folder.path, shell: shell)
+        program.type("SELECT 40")
+        try await program.see("SELECT 40")
+        program.type(PromptProgram.controlZ)
+        try await program.see("stopped")
+        #expect(program.terminal.isCooked)
+        let start = program.place
+        program.type("go\n")
+        // The modes are libedit's again, and so is the line.
+        try await program.see("offline> SELECT 40", since: start)
+        #expect(!program.terminal.isCooked)
+        try await program.ask(" + 2 AS answer;", for: "    42\n(1 row")
+        try await leave(program)
+        try await program.see("over", since: start)
+    }
+
+    /// The shell edits lines then, and the terminal's modes are its own.
+    @Test(.enabled("the states of processes are known") { Processes.state(of: getpid()) != nil })
+    func inTheBackgroundItLeavesTheTerminalAsItIs() async throws {
+        let shell = #"set -m; "$@"; stty sane; bg >/dev/null; echo behind; read go; fg >/dev/null; echo over"#
+        let program = try await PromptProgram(in: folder.path, shell: shell)
+        let id = try #require(
+            Processes.naming(folder.path + "/c.db").compactMap { line -> Int32? in
+                let words = line.split(separator: " ")
+                guard words.count > 1, words[1].hasSuffix("/powersync-stack") else { return nil }
+                return Int32(words[0].dropLast())
+            }.first)
+        let other = try SQLiteConnection(path: folder.path + "/c.db")
+        try other.execute("BEGIN IMMEDIATE")
+        program.type("INSERT INTO items (id, name) VALUES ('a', 'one');\r")
+        try await wait(for: "the end of the line") { program.terminal.isCooked }
+        program.type(PromptProgram.controlZ)
+        try await program.see("behind")
+        try other.execute("ROLLBACK")
+        other.close()
+        try await program.see("(done")
+        // It asks for the terminal, and the system stops it.
+        try await wait(for: "the program to be stopped") { Processes.state(of: id) == "T" }
+        #expect(program.terminal.isCooked)
+        let start = program.place
+        program.type("go\n")
+        try await program.see("offline, 1 to upload>", since: start)
+        try await program.ask("SELECT count(*) AS count FROM items;", for: "    1\n(1 row")
+        try await leave(program)
+    }
+
     @Test func aWideTableFitsIntoTheTerminal() async throws {
         let program = try await PromptProgram(in: folder.path, columns: 40)
         let start = program.place
@@ -215,7 +264,7 @@ struct PromptTerminalTests {
         try await leave(second)
     }
 
-    @Test(arguments: [SIGTERM, SIGHUP])
+    @Test(arguments: [SIGTERM, SIGHUP, SIGQUIT])
     func aSignalClosesTheDatabaseAndGivesTheTerminalBack(signal: Int32) async throws {
         let program = try await PromptProgram(in: folder.path)
         try await program.ask("INSERT INTO items (id, name) VALUES ('a', 'one');", for: "(done")

@@ -126,7 +126,15 @@ static inline EditLine *ps_edit_open(
     return editor;
 }
 
-/* Gives the terminal its former modes back. */
+/* Says whether the terminal keeps the modes that it has, as somebody else has it; no line may be read meanwhile. For an
+   editor that edits. */
+static inline void ps_edit_keep_modes(EditLine *editor, int keeps) {
+    el_set(editor, EL_EDITMODE, !keeps);
+    /* Where a line was being read, libedit still believes that they are its own. */
+    if (!keeps) el_set(editor, EL_PREP_TERM, 0);
+}
+
+/* Gives the terminal its former modes back, unless it keeps others. */
 static inline void ps_edit_close(EditLine *editor) {
     FILE *in = NULL, *out = NULL;
     el_get(editor, EL_GETFP, 0, &in);

@@ -42,7 +42,9 @@ enum PromptCommand {
                 return nil
             }
             group.addTask {
-                for await _ in screen { signals.renew() }
+                for await signal in screen {
+                    if signal == SIGQUIT { stop.yield(signal) } else { signals.renew() }
+                }
                 return nil
             }
             group.addTask {
