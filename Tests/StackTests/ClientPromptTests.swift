@@ -346,6 +346,27 @@ struct ClientPromptTests {
             ])
     }
 
+    @Test func aWatchThatIsWrongIsAnErrorAndNoWatch() async throws {
+        let shown = try await run(
+            """
+            .watch SELECT absent
+            .watch SELECT zeroblob(70000000) AS bytes
+            .unwatch
+            .watch SELECT 1 AS one
+            """)
+        #expect(shown.status == 1)
+        #expect(
+            shown.errors == [
+                "error: line 1: no such column: absent",
+                "error: line 2: the result has more than 64 MiB; LIMIT and OFFSET ask for a part of it",
+                "error: line 3: there is no such watch",
+            ])
+        // The result is there before the script goes on.
+        #expect(
+            shown.output
+                == "one\n---\n  1\n(watch 3: 1 row)\nwatch 3; .unwatch 3 ends it")
+    }
+
     @Test func theModeChoosesHowRowsAreShown() async throws {
         let shown = try await run(".mode line\nSELECT 'x' AS a, NULL AS b;")
         #expect(shown.output == "-[ 1 ]-\na | x\nb | NULL\n(1 row)")
@@ -389,8 +410,12 @@ struct ClientPromptTests {
 
     private static let numbers = "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c)"
 
+    /// It does not from its second result on, which has begun at the end or is about to.
     @Test func aWatchWhoseQueryDoesNotEndHoldsUpNoEnd() async throws {
-        let shown = try await run(".watch \(Self.numbers) SELECT count(*) FROM c\n.quit\n")
+        let shown = try await run(
+            ".watch WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c "
+                + "WHERE EXISTS (SELECT 1 FROM items)) SELECT count(*) FROM c\n"
+                + "INSERT INTO items (id, name) VALUES ('a', 'one');\n.quit\n")
         #expect(shown.status == 0)
         #expect(shown.errors.isEmpty)
         #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
@@ -398,7 +423,8 @@ struct ClientPromptTests {
 
     /// Wherever between Enter and the end it comes, it ends what was typed, and what stands behind that on the line.
     @Test(arguments: [
-        ".wait first-sync", "\(numbers) SELECT count(*) FROM c; SELECT 1 AS one;",
+        ".wait first-sync", ".watch \(numbers) SELECT count(*) FROM c",
+        "\(numbers) SELECT count(*) FROM c; SELECT 1 AS one;",
         "CREATE TABLE plain AS \(numbers) SELECT n FROM c; SELECT 1 AS one;",
     ])
     func controlCEndsWhatRuns(line: String) async throws {

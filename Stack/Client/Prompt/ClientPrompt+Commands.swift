@@ -204,9 +204,10 @@ extension ClientPrompt {
 
     // MARK: Watches
 
-    /// Begins to show a query; what is wrong with it is told like a result.
+    /// Begins to show a query, and waits for its first result.
     private func watch(_ sql: String) async throws {
         let rows = TableRows(limit: console.rowLimit)
+        let first = AsyncValue<Result<Void, any Error>?>(nil)
         let number = watches.begin { number in
             do {
                 try await operations.watch(
@@ -214,14 +215,27 @@ extension ClientPrompt {
                     mapper: { try rows.take($0) }
                 ) { _ in
                     await showResult(rows, of: number)
+                    first.change { $0 = .success(()) }
                 }
+                // The database is closed.
+                throw CancellationError()
             } catch {
-                if !Task.isCancelled {
+                let isFirst = first.change { result in
+                    defer { result = result ?? .failure(error) }
+                    return result == nil
+                }
+                if !isFirst, !Task.isCancelled, !(error is CancellationError) {
                     await fail("watch \(number): \(PromptFailure.text(of: error))", line: nil)
                 }
             }
         }
         guard let number else { throw ClientError("\(PromptWatches.limit) watches are open") }
+        do {
+            try await first.wait { $0 != nil }?.get()
+        } catch {
+            _ = await watches.end(number)
+            throw error
+        }
         await console.show("watch \(number); .unwatch \(number) ends it")
     }
 
