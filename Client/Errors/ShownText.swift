@@ -1,5 +1,5 @@
 /// Texts as an error or a log line may show them.
-enum ShownText {
+package enum ShownText {
     private static let keyPragmas: Set = ["key", "rekey", "hexkey", "hexrekey", "textkey", "textrekey"]
 
     /// Cuts SQL off before the key of an encrypted file.
@@ -18,7 +18,7 @@ enum ShownText {
     ///
     /// - Parameter sql: the SQL text.
     /// - Returns: whether it does; a literal that says the same counts, too.
-    static func setsKey(_ sql: String) -> Bool {
+    package static func setsKey(_ sql: String) -> Bool {
         let bare = sql.replacing(#/--[^\n]*|/\*.*?\*//#.dotMatchesNewlines(), with: " ")
         let name = #/\b(?:hex|text)?(?:re)?key\b/#
         return bare.split(separator: ";").contains { statement in
@@ -47,7 +47,7 @@ enum ShownText {
     }
 
     /// Returns an address without the name and the password that may stand before its host.
-    static func address(_ address: String) -> String {
+    package static func address(_ address: String) -> String {
         guard let scheme = address.firstRange(of: "://") else { return address }
         let authority = address[scheme.upperBound...].prefix { !"/?#".contains($0) }
         guard let end = authority.lastIndex(of: "@") else { return address }

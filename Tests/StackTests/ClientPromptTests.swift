@@ -73,10 +73,11 @@ struct ClientPromptTests {
 
     /// Runs a prompt at which a test types, until it types the end.
     private func prompt(
-        _ console: TypedConsole, signals: PromptSignals = PromptSignals()
+        _ console: TypedConsole, signals: PromptSignals = PromptSignals(),
+        endpoint: String = "http://127.0.0.1:1"
     ) -> Task<Int32?, any Error> {
         let options = ClientOptions(
-            database: database, schema: Self.schema, endpoint: "http://127.0.0.1:1", login: .token("t"))
+            database: database, schema: Self.schema, endpoint: endpoint, login: .token("t"))
         return Task {
             try await Session.run(
                 until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
@@ -320,6 +321,17 @@ struct ClientPromptTests {
                 (none)
                 (0 changes to upload)
                 """)
+    }
+
+    @Test func aPasswordInAnAddressIsNotShown() async throws {
+        let console = TypedConsole()
+        let run = prompt(console, endpoint: "https://alice:secret@127.0.0.1:1/sync")
+        console.type(.text(".status", number: 1))
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        let shown = console.shown.filter { $0.contains("https://127.0.0.1:1/sync") }
+        #expect(shown.count == 2, "it welcomes, and tells the state")
+        #expect(!console.shown.contains { $0.contains("secret") })
     }
 
     @Test func helpNamesEveryCommand() async throws {

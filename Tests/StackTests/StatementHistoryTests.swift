@@ -103,6 +103,15 @@ struct StatementHistoryTests {
         #expect(!StatementHistory.keeps(String(repeating: "x", count: 100_000)))
     }
 
+    @Test(arguments: [
+        "PRAGMA key = 'secret';", "SELECT 1;\npragma main.\"rekey\"('secret');",
+        "ATTACH 'a.db' AS a KEY 'secret';", "PRAGMA /* */ hexkey = 'aa';",
+    ])
+    func aKeyIsNotKept(entry: String) {
+        #expect(!StatementHistory.keeps(entry))
+        #expect(StatementHistory.keeps("PRAGMA foreign_keys; SELECT key FROM items;"))
+    }
+
     @Test func aPlaceThatCannotBeWrittenIsAnError() throws {
         try "a file".write(toFile: folder.path + "/.local", atomically: true, encoding: .utf8)
         #expect(throws: StackError.self) { try history.append("SELECT 1;") }

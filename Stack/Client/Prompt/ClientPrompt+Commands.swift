@@ -94,7 +94,8 @@ extension ClientPrompt {
         var known = board.current
         known.take(status)
         var facts = [
-            ("connection", known.connection), ("service", options.endpoint), ("database", options.database),
+            ("connection", known.connection), ("service", ShownText.address(options.endpoint)),
+            ("database", options.database),
             ("last synced", known.lastSyncedAt.map(LocalTime.dayAndClock) ?? "never"),
             ("to upload", Self.counted(queued, "change") + (status.uploading ? ", uploading" : "")),
         ]

@@ -83,7 +83,7 @@ package struct ClientPrompt: Sendable {
 
     private func welcome() async {
         let database = DisplayText.of(options.database)
-        let service = DisplayText.of(options.endpoint)
+        let service = DisplayText.of(ShownText.address(options.endpoint))
         await console.show(
             """
             PowerSync \(PackageVersion.current): \(database), with \(service)

@@ -1,3 +1,5 @@
+import PowerSync
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
@@ -14,8 +16,8 @@
 /// What was typed at the prompt in earlier runs, in a file that its owner alone may read.
 ///
 /// Each entry is one line of the file: `\n` and `\r` stand for ends of lines, `\\` for a backslash. Several runs may add
-/// to it at a time. Nothing is kept where something else than a file of the user's own is in its place, such as a link to
-/// `/dev/null`.
+/// to it at a time. Nothing is kept where something else than a file of the user's own is in its place, such as a link
+/// to `/dev/null`.
 package struct StatementHistory: Sendable {
     /// How many entries are kept.
     package static let limit = 1000
@@ -43,9 +45,11 @@ package struct StatementHistory: Sendable {
         return StatementHistory(path: "\(home)/.local/state/powersync-stack/history")
     }
 
-    /// Whether something that was typed is kept: not what begins with a space, and nothing that is very long.
+    /// Whether something that was typed is kept: not what begins with a space or sets the key of an encrypted file, and
+    /// nothing that is very long.
     package static func keeps(_ entry: String) -> Bool {
         !entry.isEmpty && !entry.hasPrefix(" ") && entry.utf8.count <= entryLimit
+            && !ShownText.setsKey(entry)
     }
 
     /// Reads the entries, the oldest first, and shortens a file that has too many.
