@@ -456,6 +456,22 @@ struct ClientPromptTests {
         #expect(console.shown.contains { $0.hasPrefix("(no rows") })
     }
 
+    /// A person who brings it back sees what has been done.
+    @Test func whatWasDoneOfALineIsKeptAlsoWhereItsRestIsGivenUp() async throws {
+        let console = TypedConsole()
+        let run = prompt(console)
+        console.type(.text("SELECT 1 AS one; SELECT", number: 1))
+        console.type(.text("2", number: 2))
+        console.type(.interrupted(isEmpty: false))
+        console.type(.text("SELECT", number: 3))
+        console.type(.interrupted(isEmpty: false))
+        console.type(.text("SELECT 3 AS", number: 4))
+        console.type(.text("three;", number: 5))
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(console.remembered == ["SELECT 1 AS one; SELECT\n2", "SELECT 3 AS\nthree;"])
+    }
+
     @Test func controlCEndsWhatIsShown() async throws {
         let gate = Gate()
         let console = TypedConsole(holding: "\n   1\n", at: gate)
@@ -479,6 +495,7 @@ private final class TypedConsole: PromptConsole {
         var taken = 0
         var shown: [String] = []
         var failures: [String] = []
+        var remembered: [String] = []
     }
 
     let isInteractive = true
@@ -502,6 +519,8 @@ private final class TypedConsole: PromptConsole {
     var shown: [String] { state.withLock { $0.shown } }
     /// What it has called a failure.
     var failures: [String] { state.withLock { $0.failures } }
+    /// What it is to keep.
+    var remembered: [String] { state.withLock { $0.remembered } }
 
     func type(_ line: PromptLine) { typing.yield(line) }
 
@@ -526,5 +545,5 @@ private final class TypedConsole: PromptConsole {
         state.withLock { $0.shown.append(text) }
     }
     func complain(_ failure: String, line: Int?) async { state.withLock { $0.failures.append(failure) } }
-    func remember(_ entry: String) async {}
+    func remember(_ entry: String) async { state.withLock { $0.remembered.append(entry) } }
 }

@@ -81,6 +81,41 @@ struct StatementHistoryTests {
         #expect(try history.load() == entries)
     }
 
+    @Test func aLinkStaysOneWhenTheFileIsShortened() throws {
+        let other = folder.path + "/elsewhere"
+        for number in 1...StatementHistory.limit + 5 { try history.append("SELECT \(number);") }
+        #expect(rename(history.path, other) == 0 && symlink(other, history.path) == 0)
+        #expect(try history.load().count == StatementHistory.limit)
+        var status = stat()
+        #expect(lstat(history.path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+        #expect(try StatementHistory(path: other).load().first == "SELECT 6;")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.sorted() == [".local", "elsewhere"])
+    }
+
+    /// Runs that begin shorten the file while others add to it.
+    @Test func nothingIsLostWhereSeveralRunsUseTheFile() async throws {
+        for number in 1...StatementHistory.limit { try history.append("SELECT \(number);") }
+        let history = history
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for run in 1...4 {
+                group.addTask {
+                    for number in 1...20 {
+                        try history.append("run \(run), \(number)")
+                        _ = try history.load()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let entries = try history.load()
+        #expect(entries.count == StatementHistory.limit)
+        for run in 1...4 {
+            #expect(
+                entries.filter { $0.hasPrefix("run \(run), ") } == (1...20).map { "run \(run), \($0)" })
+        }
+    }
+
     @Test func ofAFileThatHasGrownLargeTheEndIsRead() throws {
         try history.append("first")
         let line = String(repeating: "x", count: 1 << 20) + "\n"

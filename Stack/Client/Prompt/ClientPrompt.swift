@@ -125,8 +125,9 @@ package struct ClientPrompt: Sendable {
     /// Takes lines until there are no more, or the person leaves.
     private func takeLines() async throws {
         var collector = StatementCollector()
-        // All lines of what is to be kept as one entry.
+        // All lines of what is to be kept as one entry, and whether some of it has been done already.
         var entry = ""
+        var isBegun = false
         var emptyInterruptions = 0
         while true {
             board.change { $0.isContinuing = collector.isOpen }
@@ -135,12 +136,15 @@ package struct ClientPrompt: Sendable {
             case .end:
                 // What a person has not ended is given up with the rest.
                 if !console.isInteractive, let rest = collector.finish() { await execute(rest) }
+                if isBegun { await console.remember(entry) }
                 return
             case .interrupted(let isEmpty):
                 emptyInterruptions = isEmpty && !collector.isOpen ? emptyInterruptions + 1 : 0
                 if emptyInterruptions > 1 { await console.show(Self.wayOut) }
+                if isBegun { await console.remember(entry) }
                 collector.reset()
                 entry = ""
+                isBegun = false
             case .text(let text, let number):
                 emptyInterruptions = 0
                 if !collector.isOpen, isCommand(text) {
@@ -154,6 +158,7 @@ package struct ClientPrompt: Sendable {
                     if !text.allSatisfy(\.isWhitespace) { await console.remember(entry) }
                     entry = ""
                 }
+                isBegun = collector.isOpen && (isBegun || !statements.isEmpty)
                 await execute(statements)
             case .bytes(let bytes, let number):
                 let reason = "what stands on line \(number) is not a text in UTF-8"
