@@ -190,6 +190,9 @@ final class EditorDesk: Sendable {
 
     // MARK: For the thread
 
+    /// Whether the editor is to end.
+    var isEnding: Bool { state.withLock { $0.isEnding } }
+
     /// The prompt.
     var prompt: String { state.withLock { $0.prompt } }
 

@@ -17,6 +17,7 @@ import PowerSyncSystem
 final class EditorThread {
     private let desk: EditorDesk
     private let input: Int32
+    private let output: Int32
     private let owner: UnsafeMutablePointer<ps_edit_owner>
     private let events: OpaquePointer
     private let editor: OpaquePointer
@@ -58,6 +59,7 @@ final class EditorThread {
     ) {
         self.desk = desk
         self.input = input
+        self.output = output
         owner = .allocate(capacity: 1)
         owner.initialize(
             to: ps_edit_owner(
@@ -135,8 +137,34 @@ final class EditorThread {
     }
 
     private func write(_ text: String) {
+        guard waitForRoom() else { return }
+        ps_edit_flush(editor)
         var text = text
-        text.withUTF8 { ps_edit_write(editor, $0.baseAddress, $0.count) }
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while let start = rest.baseAddress, !rest.isEmpty, waitForRoom() {
+                let count = systemWrite(output, start, rest.count)
+                if count < 0, errno == EINTR || errno == EAGAIN { continue }
+                // A terminal that has gone shows when it is read.
+                guard count > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+
+    /// Waits until the terminal takes more, also where somebody has made it non-blocking; false if the editor ends and it
+    /// takes nothing for a second.
+    private func waitForRoom() -> Bool {
+        while true {
+            let isEnding = desk.isEnding
+            var requests = [pollfd(fd: output, events: Int16(POLLOUT), revents: 0)]
+            if !isEnding { requests.append(pollfd(fd: desk.signs, events: Int16(POLLIN), revents: 0)) }
+            let count = poll(&requests, nfds_t(requests.count), isEnding ? 1000 : -1)
+            if requests[0].revents != 0 { return true }
+            if count == 0 { return false }
+            // Whoever looks for work or news does so again behind a text.
+            desk.takeSigns()
+        }
     }
 
     // MARK: A line
@@ -333,4 +361,9 @@ final class EditorThread {
         let group = tcgetpgrp(input)
         return group < 0 || group == getpgrp()
     }
+}
+
+/// Outside of the type, whose own `write` hides the function.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
 }

@@ -3,6 +3,12 @@ import PowerSyncTerminal
 import PowerSyncTestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// What a person sees and gets, at a terminal of this process.
 @Suite(.patient())
 struct LineEditorTests {
@@ -137,6 +143,20 @@ struct LineEditorTests {
             await editor.print("one")
             await editor.print("two")
             try await wait(for: "both", read: { terminal.text() }, until: { $0 == "one\ntwo\n" })
+        }
+    }
+
+    /// Somebody else who has the terminal may do so for all.
+    @Test func nothingIsLostOnATerminalThatIsNonBlocking() async throws {
+        try await with { terminal, editor in
+            #expect(fcntl(terminal.slave, F_SETFL, O_NONBLOCK) == 0)
+            let lines = (1...20_000).map { "line \($0) of a text that no terminal takes at once\n" }
+            let text = lines.joined() + "end\n"
+            await editor.print(String(text.dropLast()))
+            try await wait(
+                for: "the last line", read: { String(decoding: terminal.written.suffix(5), as: UTF8.self) },
+                until: { $0 == "end\r\n" })
+            #expect(terminal.text() == text)
         }
     }
 

@@ -157,13 +157,11 @@ static inline int ps_edit_is_empty(EditLine *editor) {
     return line->buffer == line->lastchar;
 }
 
-/* Writes bytes as libedit does, behind what it has written. */
-static inline void ps_edit_write(EditLine *editor, const void *bytes, size_t count) {
+/* Lets go of what libedit has written and not sent yet: what is written then stands behind it. */
+static inline void ps_edit_flush(EditLine *editor) {
     FILE *out = NULL;
     el_get(editor, EL_GETFP, 1, &out);
-    if (out == NULL) return;
-    if (count > 0) fwrite(bytes, 1, count, out);
-    fflush(out);
+    if (out != NULL) fflush(out);
 }
 
 /* Makes the events of a history, so many at most, and no two equal ones side by side; NULL if there is no memory. */
