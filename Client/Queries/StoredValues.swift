@@ -80,6 +80,23 @@ extension StatementContext {
     }
 }
 
+extension Queries {
+    /// Runs a callback in a transaction of the writing connection, as `writeTransaction(callback:)` does.
+    ///
+    /// - Parameters:
+    ///   - isUnwanted: asked again and again while another process writes, on the thread of the connection; true ends
+    ///   the wait. What the callback runs has to ask by itself.
+    ///   - callback: what runs inside.
+    /// - Returns: what the callback returns.
+    /// - Throws: `PowerSyncError`, with `.databaseBusy` for a wait that was ended; what the callback throws.
+    package func writeTransaction<R>(
+        unless isUnwanted: @escaping @Sendable () -> Bool,
+        callback: @Sendable @escaping (any Transaction) throws -> R
+    ) async throws -> R {
+        try await writeLock { try TransactionContext.run(on: $0, callback, unless: isUnwanted) }
+    }
+}
+
 /// A database whose watched queries a tool can hold back, and end in their midst.
 package protocol StatementWatching: PowerSyncDatabaseProtocol {
     /// Runs a query now and after each change of its tables, as `watch(options:)` does; a text that holds several

@@ -82,7 +82,7 @@ package struct ClientOperations: Sendable {
         _ statements: [ClientStatement], mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> [StatementOutcome<Row>] {
         try await whileWanted { isUnwanted in
-            try await database.writeTransaction { transaction in
+            try await database.writeTransaction(unless: isUnwanted) { transaction in
                 try statements.map { statement -> StatementOutcome<Row> in
                     // Many short ones take as long as one that is long.
                     if isUnwanted() { throw CancellationError() }
@@ -188,6 +188,9 @@ package struct ClientOperations: Sendable {
             where SQLiteError.Code(rawValue: code) == .interrupt
         {
             // Nothing but the question interrupts a statement here.
+            throw CancellationError()
+        } catch let error as PowerSyncError where error.code == .databaseBusy && isUnwanted.withLock({ $0 }) {
+            // It ends the wait for another process, too.
             throw CancellationError()
         }
     }

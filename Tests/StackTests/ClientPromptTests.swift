@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncSQLite
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTerminal
@@ -454,6 +455,28 @@ struct ClientPromptTests {
         #expect(try await wait(forEndOf: run) == 0)
         #expect(!console.shown.contains { $0.hasPrefix("one") })
         #expect(console.shown.contains { $0.hasPrefix("(no rows") })
+    }
+
+    @Test func controlCEndsAWaitForAnotherProcess() async throws {
+        let console = TypedConsole()
+        let signals = PromptSignals()
+        let run = prompt(console, signals: signals)
+        console.type(.text("SELECT 1 AS one;", number: 1))
+        try await wait(for: "the database") { console.shown.contains { $0.hasPrefix("one") } }
+        let other = try SQLiteConnection(path: database)
+        try other.execute("BEGIN IMMEDIATE")
+        console.type(.text("INSERT INTO items (id, name) VALUES ('a', 'one');", number: 2))
+        try await wait(for: "the line to be taken") { console.taken == 2 }
+        #expect(signals.interrupt())
+        // It would wait for 30 seconds, and fail for another reason.
+        try await wait(for: "the end of the wait", read: { console.failures }, until: { !$0.isEmpty })
+        #expect(console.failures == ["interrupted"])
+        try other.execute("ROLLBACK")
+        other.close()
+        console.type(.text("SELECT count(*) AS count FROM items;", number: 3))
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(console.shown.contains { $0.hasPrefix("count\n-----\n    0") })
     }
 
     /// A person who brings it back sees what has been done.

@@ -171,6 +171,39 @@ struct StoredValuesTests {
         #expect(try await test.count("plain") == 1)
     }
 
+    /// Another process has the lock for as long as it likes.
+    @Test func aWaitForAWriteElsewhereThatNobodyWantsEnds() async throws {
+        let test = try TestDatabase()
+        try await test.insertUser("A")
+        let other = try SQLiteConnection(path: test.folder.file())
+        try other.execute("BEGIN IMMEDIATE")
+        let asked = Lock(0)
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction(
+                unless: {
+                    asked.withLock { count in
+                        count += 1
+                        return count > 3
+                    }
+                }, callback: { _ in })
+        }
+        #expect(error?.code == .databaseBusy)
+        #expect(asked.withLock { $0 } == 4)
+        // Others wait as long as before.
+        let timeout = try await test.database.writeLock { connection in
+            try connection.get(sql: "SELECT timeout FROM pragma_busy_timeout", parameters: []) {
+                try $0.getInt(index: 0)
+            }
+        }
+        #expect(timeout == 30_000)
+        try other.execute("ROLLBACK")
+        other.close()
+        try await test.database.writeTransaction(unless: { false }) { transaction in
+            _ = try transaction.execute(sql: "DELETE FROM users", parameters: [])
+        }
+        #expect(try await test.count("users") == 0)
+    }
+
     /// The first question is answered with yes; without it there would never be a result.
     @Test func aWatchedQueryThatNobodyWantsEndsWithItsResults() async throws {
         let test = try TestDatabase(name: ":memory:")
