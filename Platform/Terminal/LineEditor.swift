@@ -86,6 +86,9 @@ package final class LineEditor: Sendable {
     @discardableResult
     package func interrupt() -> Bool { desk.interrupt() }
 
+    /// How many lines have been read, those that were given up included.
+    package var linesRead: Int { desk.linesRead }
+
     /// Draws the line anew, after the terminal had another size or another owner.
     package func renew() { desk.renew() }
 

@@ -495,6 +495,22 @@ struct ClientPromptTests {
         #expect(console.remembered == ["SELECT 1 AS one; SELECT\n2", "SELECT 3 AS\nthree;"])
     }
 
+    /// The line of this console is never being read at that moment.
+    @Test func controlCBetweenTwoLinesIsForNeither() async throws {
+        let console = TypedConsole()
+        let signals = PromptSignals()
+        let run = prompt(console, signals: signals)
+        for number in 1...3 {
+            try await wait(for: "line \(number) to be asked for") { console.asked == number }
+            #expect(signals.interrupt())
+            console.type(.text("SELECT \(number) AS number;", number: number))
+        }
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(console.failures.isEmpty)
+        #expect(console.shown.filter { $0.hasPrefix("number\n") }.count == 3)
+    }
+
     @Test func controlCEndsWhatIsShown() async throws {
         let gate = Gate()
         let console = TypedConsole(holding: "\n   1\n", at: gate)
@@ -515,6 +531,7 @@ struct ClientPromptTests {
 /// A prompt at which a test types, line by line.
 private final class TypedConsole: PromptConsole {
     private struct State {
+        var asked = 0
         var taken = 0
         var shown: [String] = []
         var failures: [String] = []
@@ -536,6 +553,8 @@ private final class TypedConsole: PromptConsole {
         (lines, typing) = AsyncStream.makeStream(of: PromptLine.self)
     }
 
+    /// How many lines the prompt has asked for.
+    var asked: Int { state.withLock { $0.asked } }
     /// How many lines the prompt has taken.
     var taken: Int { state.withLock { $0.taken } }
     /// What it has shown.
@@ -554,9 +573,11 @@ private final class TypedConsole: PromptConsole {
 
     func setPrompt(_ prompt: String) {}
     func interrupt() -> Bool { false }
+    var linesRead: Int { taken }
     func renew() {}
 
     func line() async throws -> PromptLine {
+        state.withLock { $0.asked += 1 }
         var iterator = lines.makeAsyncIterator()
         guard let line = await iterator.next() else { throw CancellationError() }
         state.withLock { $0.taken += 1 }

@@ -131,7 +131,9 @@ package struct ClientPrompt: Sendable {
         var emptyInterruptions = 0
         while true {
             board.change { $0.isContinuing = collector.isOpen }
-            signals.onInterrupt(whileTyping: { console.interrupt() })
+            // Before the line is being read it is for what is over; once it has been read, for what was typed.
+            let linesRead = console.linesRead
+            signals.onInterrupt(whileTyping: { console.interrupt() || console.linesRead == linesRead })
             switch try await console.line() {
             case .end:
                 // What a person has not ended is given up with the rest.

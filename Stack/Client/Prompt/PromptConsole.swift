@@ -28,6 +28,9 @@ package protocol PromptConsole: Sendable {
     /// - Returns: whether anything is being typed.
     func interrupt() -> Bool
 
+    /// How many lines have been read, those that were given up included; also one that has not been handed over yet.
+    var linesRead: Int { get }
+
     /// Draws the line anew that is being typed; does nothing where nobody types.
     func renew()
 

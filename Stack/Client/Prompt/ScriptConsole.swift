@@ -38,6 +38,9 @@ package actor ScriptConsole: PromptConsole {
 
     package nonisolated func interrupt() -> Bool { false }
 
+    /// None that anybody could have typed.
+    package nonisolated var linesRead: Int { 0 }
+
     package nonisolated func renew() {}
 
     package func line() async throws -> PromptLine {
