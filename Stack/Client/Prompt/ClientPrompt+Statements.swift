@@ -96,7 +96,7 @@ extension ClientPrompt {
             isCut = shown.isCut
         }
         if let summary { lines.append(dim(summary)) }
-        if isCut { lines.append(dim("(… is where the terminal ends; .mode line shows everything)")) }
+        if isCut { lines.append(dim("(… stands for the rest; .mode line shows whole values)")) }
         // A script has no Ctrl-C, and nothing shall stand within one of its tables.
         let count = console.isInteractive ? Self.linesAtATime : lines.count
         var rest = lines[...]
