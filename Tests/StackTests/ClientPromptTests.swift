@@ -337,9 +337,16 @@ struct ClientPromptTests {
 
     @Test func helpNamesEveryCommand() async throws {
         let shown = try await run(".help")
-        for (usage, help) in DotCommand.usages {
-            #expect(shown.output.contains(usage) && shown.output.contains(help))
-        }
+        let names = Set(
+            shown.output.split(separator: "\n").compactMap { line in
+                line.split(separator: " ").first.map(String.init)
+            }.filter { $0.hasPrefix(".") })
+        #expect(
+            names.isSuperset(of: [
+                ".connect", ".disconnect", ".status", ".wait", ".queue", ".tables", ".schema", ".watch",
+                ".unwatch", ".stream", ".unstream", ".streams", ".clear", ".mode", ".help", ".quit",
+            ]))
+        #expect(shown.output.contains("\n.wait STATE [SECONDS]"))
     }
 
     @Test func quitIsTheEnd() async throws {

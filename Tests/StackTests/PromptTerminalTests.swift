@@ -190,6 +190,29 @@ struct PromptTerminalTests {
         try await leave(program)
     }
 
+    /// The system tells the program of the size.
+    @Test func aTerminalOfAnotherSizeHasTheLineAnew() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        program.type("SELECT 40")
+        try await program.see("SELECT 40")
+        let start = program.place
+        program.terminal.resize(columns: 40)
+        try await program.see("offline> SELECT 40", since: start)
+        try await program.ask(" + 2 AS answer;", for: "    42\n(1 row")
+        try await leave(program)
+    }
+
+    @Test func ofManyRowsAThousandAreShown() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        let start = program.place
+        try await program.ask(
+            "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c LIMIT 1001) SELECT n FROM c;",
+            for: "(the first 1000 of 1001 rows, ")
+        let shown = program.terminal.text(since: start)
+        #expect(shown.contains("\n1000\n") && !shown.contains("\n1001\n"))
+        try await leave(program)
+    }
+
     @Test func aServiceThatIsLostShowsAndWhatIsTypedStays() async throws {
         var peer: ScriptedPeer? = try ScriptedPeer()
         let url = try #require(peer).url
@@ -318,12 +341,15 @@ struct PromptTerminalTests {
         let schema = folder.path + "/schema.json"
         try #"{"tables":[{"name":"items","columns":[{"name":"name","type":"text"}]}]}"#.write(
             toFile: schema, atomically: true, encoding: .utf8)
+        var environment = ProcessInfo.processInfo.environment
+        // Where the history would be.
+        environment["XDG_STATE_HOME"] = folder.path + "/state"
         let result = try await ChildProcess.run(
             Repository.executable("powersync-stack"),
             [
                 "client", "--db", folder.path + "/c.db", "--schema", schema, "--endpoint",
                 "http://127.0.0.1:1", "--token", "t",
-            ],
+            ], environment: environment,
             input: """
                 INSERT INTO items (id, name) VALUES ('a', 'one');
                 SELEC;
