@@ -85,8 +85,8 @@ final class EditorThread {
     /// - Parameters:
     ///   - desk: where it is asked for.
     ///   - name: what libedit calls the program.
-    ///   - input: where the terminal is read.
-    ///   - output: where it is written.
+    ///   - input: a descriptor of the terminal to read, which is closed at the end, like the other one.
+    ///   - output: a descriptor of the terminal to write.
     ///   - settings: how lines are edited.
     static func run(
         _ desk: EditorDesk, name: String, input: Int32, output: Int32, settings: LineEditor.Settings

@@ -75,10 +75,12 @@ struct ClientPromptTests {
     /// Runs a prompt at which a test types, until it types the end.
     private func prompt(
         _ console: TypedConsole, signals: PromptSignals = PromptSignals(),
-        endpoint: String = "http://127.0.0.1:1"
+        endpoint: String = "http://127.0.0.1:1", transport: TransportOptions? = nil
     ) -> Task<Int32?, any Error> {
-        let options = ClientOptions(
+        var made = ClientOptions(
             database: database, schema: Self.schema, endpoint: endpoint, login: .token("t"))
+        made.transport = transport
+        let options = made
         return Task {
             try await Session.run(
                 until: AsyncStream { _ in }, closingWithin: TestOptions.deadline,
@@ -322,6 +324,18 @@ struct ClientPromptTests {
                 (none)
                 (0 changes to upload)
                 """)
+    }
+
+    @Test func aConnectThatFailsLeavesTheClientOffline() async throws {
+        let console = TypedConsole()
+        let run = prompt(
+            console, transport: TransportOptions(certificateAuthorities: .file(folder.path + "/absent")))
+        console.type(.text(".connect", number: 1))
+        console.type(.text(".status", number: 2))
+        console.type(.end)
+        #expect(try await wait(forEndOf: run) == 0)
+        #expect(console.failures.count == 1)
+        #expect(console.shown.contains { $0.hasPrefix("connection") && $0.contains("offline") })
     }
 
     @Test func aPasswordInAnAddressIsNotShown() async throws {

@@ -393,6 +393,16 @@ struct LineEditorTests {
         }
     }
 
+    @Test func aDescriptorThatIsNoneIsAnError() throws {
+        let terminal = try PseudoTerminal()
+        let descriptors: [(Int32, Int32)] = [(-1, terminal.slave), (terminal.slave, -1)]
+        for (input, output) in descriptors {
+            #expect(throws: SystemError.self) {
+                _ = try LineEditor(name: "test", input: input, output: output)
+            }
+        }
+    }
+
     @Test func whatIsNoTerminalIsNone() throws {
         let terminal = try PseudoTerminal(columns: 33)
         #expect(Terminal.isTerminal(terminal.slave))

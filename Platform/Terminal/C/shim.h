@@ -88,23 +88,15 @@ static inline unsigned char ps_edit_handle_news(EditLine *editor, wint_t key) {
     }
 }
 
-/* Opens an editor on two descriptors of a terminal, which stay the caller's; NULL if there is no memory.
+/* Opens an editor on two descriptors of a terminal, which it closes; NULL if there is no memory.
    `terminal` is the kind of terminal, NULL for that of the environment; with `settings` the user's editrc(5) counts.
    The owner and the events must live as long as the editor. */
 static inline EditLine *ps_edit_open(
     const char *name, int input, int output, const char *terminal, int settings, struct ps_edit_owner *owner,
     History *events) {
-    int own_input = dup(input), own_output = dup(output);
-    FILE *in = own_input < 0 ? NULL : fdopen(own_input, "r");
-    FILE *out = own_output < 0 ? NULL : fdopen(own_output, "w");
+    FILE *in = fdopen(input, "r"), *out = fdopen(output, "w");
     EditLine *editor = in == NULL || out == NULL ? NULL : el_init(name, in, out, out);
-    if (editor == NULL) {
-        if (in != NULL) fclose(in);
-        else if (own_input >= 0) close(own_input);
-        if (out != NULL) fclose(out);
-        else if (own_output >= 0) close(own_output);
-        return NULL;
-    }
+    if (editor == NULL) return NULL;
     if (terminal != NULL) el_set(editor, EL_TERMINAL, terminal);
     el_set(editor, EL_CLIENTDATA, (void *)owner);
     el_set(editor, EL_EDITOR, "emacs");

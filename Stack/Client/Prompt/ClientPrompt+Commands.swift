@@ -31,7 +31,17 @@ extension ClientPrompt {
                 // Where a stream is open it is replaced, which is no loss.
                 status.isConnected = false
             }
-            try await operations.connect()
+            do {
+                try await operations.connect()
+            } catch {
+                // What synced before has ended, unless nothing of this was done.
+                let status = operations.database.currentStatus
+                board.change { known in
+                    known.take(status)
+                    known.isWanted = status.connected || status.connecting || status.isSyncedElsewhere
+                }
+                throw error
+            }
         case .disconnect:
             board.change { $0.isWanted = false }
             try await operations.disconnect()
