@@ -17,7 +17,8 @@ enum ClientCommand {
             uploaded; a connection that is lost or found is told above what is being typed. Arrow up brings back what \
             was typed before, also in earlier runs (XDG_STATE_HOME, else .local/state in the home folder); what begins \
             with a space is not kept, and nothing where powersync-stack/history there is a link to /dev/null. Of a \
-            result the first 1,000 rows are shown. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves.
+            result the first 1,000 rows are shown. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves. While \
+            something runs the system itself edits lines: of one that is pasted then it keeps 4,095 bytes.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice
