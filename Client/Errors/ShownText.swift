@@ -1,5 +1,5 @@
 /// Texts as an error or a log line may show them.
-enum ShownText {
+package enum ShownText {
     private static let keyPragmas: Set = ["key", "rekey", "hexkey", "hexrekey", "textkey", "textrekey"]
 
     /// Cuts SQL off before the key of an encrypted file.
@@ -18,7 +18,7 @@ enum ShownText {
     ///
     /// - Parameter sql: the SQL text.
     /// - Returns: whether it does; a literal that says the same counts, too.
-    static func setsKey(_ sql: String) -> Bool {
+    package static func setsKey(_ sql: String) -> Bool {
         let bare = sql.replacing(#/--[^\n]*|/\*.*?\*//#.dotMatchesNewlines(), with: " ")
         let name = #/\b(?:hex|text)?(?:re)?key\b/#
         return bare.split(separator: ";").contains { statement in
@@ -49,7 +49,7 @@ enum ShownText {
     /// Returns an address without the name and the password that may stand before its host.
     ///
     /// Left out is all between the scheme and the last `@`: a password that is not encoded may have any character.
-    static func address(_ address: String) -> String {
+    package static func address(_ address: String) -> String {
         let bytes = address.utf8
         guard let end = bytes.lastIndex(of: UInt8(ascii: "@")) else { return address }
         let schemes = ["http://", "https://", "socks5://", "socks5h://"]

@@ -127,6 +127,12 @@ extension ConnectionLease: StatementContext {
         }
     }
 
+    func onlyReads(sql: String) throws -> Bool {
+        try run(sql, nil, ignoringRest: false) { statement, connection in
+            statement.isReadOnly || connection.isReadOnly
+        }
+    }
+
     private static func outcome<Row>(
         of statement: SQLiteStatement, on connection: SQLiteConnection,
         _ mapper: (any SqlCursor) throws -> Row

@@ -43,9 +43,27 @@ package protocol StatementContext: ConnectionContext {
         sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row>
+
+    /// Returns whether a statement can change nothing: it does not, or the connection does not let it.
+    ///
+    /// - Parameter sql: the statement; a text that holds several is refused.
+    /// - Returns: whether it is so.
+    /// - Throws: `PowerSyncError`.
+    func onlyReads(sql: String) throws -> Bool
 }
 
 extension StatementContext {
+    /// Refuses a statement that changes something, as a connection that only reads does: a database in memory has none.
+    ///
+    /// - Parameter sql: the statement; a text that holds several is refused, too.
+    /// - Throws: `PowerSyncError`.
+    package func refuseWriting(sql: String) throws {
+        guard try onlyReads(sql: sql) else {
+            throw PowerSyncError(
+                SQLiteError(code: .readOnly, message: "attempt to write a readonly database", sql: sql))
+        }
+    }
+
     /// Runs one statement to its end, which nothing ends before.
     ///
     /// - Parameters:
@@ -59,6 +77,23 @@ extension StatementContext {
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
         try outcome(sql: sql, parameters: parameters, unless: nil, mapper: mapper)
+    }
+}
+
+extension Queries {
+    /// Runs a callback in a transaction of the writing connection, as `writeTransaction(callback:)` does.
+    ///
+    /// - Parameters:
+    ///   - isUnwanted: asked again and again while another process writes, on the thread of the connection; true ends
+    ///   the wait. What the callback runs has to ask by itself.
+    ///   - callback: what runs inside.
+    /// - Returns: what the callback returns.
+    /// - Throws: `PowerSyncError`, with `.databaseBusy` for a wait that was ended; what the callback throws.
+    package func writeTransaction<R>(
+        unless isUnwanted: @escaping @Sendable () -> Bool,
+        callback: @Sendable @escaping (any Transaction) throws -> R
+    ) async throws -> R {
+        try await writeLock { try TransactionContext.run(on: $0, callback, unless: isUnwanted) }
     }
 }
 

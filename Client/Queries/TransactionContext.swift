@@ -9,12 +9,19 @@ struct TransactionContext: Transaction {
     /// - Parameters:
     ///   - connection: the connection.
     ///   - callback: what runs inside.
+    ///   - isUnwanted: asked while another process writes; true ends the wait. Nil for a transaction that is wanted.
     /// - Returns: what the callback returned.
     /// - Throws: what the callback or the commit threw; everything is rolled back then.
     static func run<R>(
-        on connection: any ConnectionContext, _ callback: (any Transaction) throws -> R
+        on connection: any ConnectionContext, _ callback: (any Transaction) throws -> R,
+        unless isUnwanted: (@Sendable () -> Bool)? = nil
     ) throws -> R {
-        try connection.execute(sql: "BEGIN IMMEDIATE", parameters: [])
+        if let isUnwanted, let context = connection as? any StatementContext {
+            _ = try context.outcome(
+                sql: "BEGIN IMMEDIATE", parameters: [], unless: isUnwanted, mapper: { _ in })
+        } else {
+            try connection.execute(sql: "BEGIN IMMEDIATE", parameters: [])
+        }
         do {
             let result = try callback(TransactionContext(connection: connection))
             try connection.execute(sql: "COMMIT", parameters: [])
@@ -57,10 +64,17 @@ extension TransactionContext: StatementContext {
         sql: String, parameters: [(any Sendable)?]?, unless isUnwanted: (@Sendable () -> Bool)?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
-        guard let connection = connection as? any StatementContext else {
-            throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
+        try context.outcome(sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
+    }
+
+    func onlyReads(sql: String) throws -> Bool { try context.onlyReads(sql: sql) }
+
+    private var context: any StatementContext {
+        get throws {
+            guard let connection = connection as? any StatementContext else {
+                throw PowerSyncError(.invalidState, "This connection does not tell what a statement gives")
+            }
+            return connection
         }
-        return try connection.outcome(
-            sql: sql, parameters: parameters, unless: isUnwanted, mapper: mapper)
     }
 }

@@ -132,6 +132,7 @@ final class WatchedQuery<RowType>: @unchecked Sendable {
                     sql: options.sql, parameters: options.parameters, mapper: options.mapper)
                 return (tables, rows)
             }
+            try context.refuseWriting(sql: options.sql)
             let outcome = try context.outcome(
                 sql: options.sql, parameters: options.parameters, unless: isUnwanted, mapper: options.mapper)
             guard case .rows(let rows) = outcome else { return (tables, []) }

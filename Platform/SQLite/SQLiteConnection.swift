@@ -237,6 +237,9 @@ package final class SQLiteConnection {
     /// Whether a transaction is open.
     package var isInTransaction: Bool { !isClosed && sqlite3_get_autocommit(pointer) == 0 }
 
+    /// Whether it only reads (`sqlite3_db_readonly`).
+    package var isReadOnly: Bool { !isClosed && sqlite3_db_readonly(pointer, "main") == 1 }
+
     /// Sets how long a statement waits for another connection's lock before `.busy`.
     package func setBusyTimeout(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components

@@ -56,8 +56,10 @@ package final class SQLiteStatement {
         }
     }
 
-    /// Whether it changes nothing in the database file.
-    package var isReadOnly: Bool { pointer.map { sqlite3_stmt_readonly($0) != 0 } ?? true }
+    /// Whether it changes nothing in the database file, as the EXPLAIN of a change.
+    package var isReadOnly: Bool {
+        pointer.map { sqlite3_stmt_readonly($0) != 0 || sqlite3_stmt_isexplain($0) != 0 } ?? true
+    }
 
     /// Binds all parameters; their number must be the statement's.
     package func bind(_ parameters: [SQLiteValue]) throws(SQLiteError) {

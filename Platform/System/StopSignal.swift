@@ -22,11 +22,12 @@ package enum StopSignal {
     }
 }
 
-/// That what stands on a terminal has to be drawn anew.
+/// What a program has to know that draws on a terminal and has changed its modes.
 package enum ScreenSignal {
-    /// Returns every SIGWINCH and SIGCONT that arrives from now on, each as one element.
+    /// Returns every SIGWINCH, SIGCONT and SIGQUIT that arrives from now on, each as one element.
     ///
-    /// The terminal has another size, or the program goes on after the shell had the terminal.
+    /// The terminal has another size, the program goes on after the shell had the terminal, or somebody has typed
+    /// Control-Backslash, by which a program ends that does not listen, and leaves the terminal as it is.
     ///
     /// It ends as the streams of ``StopSignal`` do.
     package static func stream() -> AsyncStream<Int32> {

@@ -56,6 +56,7 @@ final class EditorDesk: Sendable {
         var lastID = 0
         var entries: [String] = []
         var reader: Reader?
+        var linesRead = 0
         var isEnding = false
         var hasEnded = false
         var enders: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -152,6 +153,9 @@ final class EditorDesk: Sendable {
         return isReading
     }
 
+    /// How many lines have been answered.
+    var linesRead: Int { state.withLock { $0.linesRead } }
+
     /// Says that somebody else has changed the terminal.
     func renew() {
         state.withLock { $0.news.isOutdated = true }
@@ -189,6 +193,9 @@ final class EditorDesk: Sendable {
     }
 
     // MARK: For the thread
+
+    /// Whether the editor is to end.
+    var isEnding: Bool { state.withLock { $0.isEnding } }
 
     /// The prompt.
     var prompt: String { state.withLock { $0.prompt } }
@@ -241,7 +248,8 @@ final class EditorDesk: Sendable {
     /// Answers whoever waits for a line; one that was interrupted at its very end is given up.
     func answer(_ line: Result<LineEditor.Line, any Error>) {
         let (reader, isLate) = state.withLock { state in
-            (state.reader.take(), state.news.isInterrupted)
+            state.linesRead += 1
+            return (state.reader.take(), state.news.isInterrupted)
         }
         if isLate, case .success(.text) = line {
             reader?.resume(returning: .interrupted(isEmpty: false))

@@ -17,6 +17,7 @@ import PowerSyncSystem
 final class EditorThread {
     private let desk: EditorDesk
     private let input: Int32
+    private let output: Int32
     private let owner: UnsafeMutablePointer<ps_edit_owner>
     private let events: OpaquePointer
     private let editor: OpaquePointer
@@ -34,6 +35,14 @@ final class EditorThread {
     private var clearsBelow = false
     /// Set once the line is marked as given up.
     private var givenUp: GivenUp?
+    /// What libedit is in the midst of.
+    private var keys = KeySequence()
+    /// Whether libedit has the character that asks for news, and has not asked for them.
+    private var isAsking = false
+    /// The bytes of a character of which the rest has not come yet.
+    private var partial: [UInt8] = []
+    /// How many of the next bytes were typed before libedit had the terminal; nil until it has it.
+    private var typedAhead: Int?
     /// Whether the terminal has gone.
     private var isAtEnd = false
 
@@ -42,7 +51,7 @@ final class EditorThread {
         let isEmpty: Bool
     }
 
-    /// How often to try to read a terminal that the shell has before it counts as gone.
+    /// How often to ask for a terminal that the shell has.
     private static let mostRefusals = 20
 
     private init(
@@ -50,6 +59,7 @@ final class EditorThread {
     ) {
         self.desk = desk
         self.input = input
+        self.output = output
         owner = .allocate(capacity: 1)
         owner.initialize(
             to: ps_edit_owner(
@@ -75,8 +85,8 @@ final class EditorThread {
     /// - Parameters:
     ///   - desk: where it is asked for.
     ///   - name: what libedit calls the program.
-    ///   - input: where the terminal is read.
-    ///   - output: where it is written.
+    ///   - input: a descriptor of the terminal to read, which is closed at the end, like the other one.
+    ///   - output: a descriptor of the terminal to write.
     ///   - settings: how lines are edited.
     static func run(
         _ desk: EditorDesk, name: String, input: Int32, output: Int32, settings: LineEditor.Settings
@@ -90,6 +100,7 @@ final class EditorThread {
     }
 
     private func close() {
+        if isEditing { ps_edit_keep_modes(editor, isInForeground ? 0 : 1) }
         ps_edit_close(editor)
         history_end(events)
         owner.deinitialize(count: 1)
@@ -126,15 +137,47 @@ final class EditorThread {
     }
 
     private func write(_ text: String) {
+        guard waitForRoom() else { return }
+        ps_edit_flush(editor)
         var text = text
-        text.withUTF8 { ps_edit_write(editor, $0.baseAddress, $0.count) }
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while let start = rest.baseAddress, !rest.isEmpty, waitForRoom() {
+                let count = systemWrite(output, start, rest.count)
+                if count < 0, errno == EINTR || errno == EAGAIN { continue }
+                // A terminal that has gone shows when it is read.
+                guard count > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+
+    /// Waits until the terminal takes more, also where somebody has made it non-blocking; false if the editor ends and it
+    /// takes nothing for a second.
+    private func waitForRoom() -> Bool {
+        while true {
+            let isEnding = desk.isEnding
+            var requests = [pollfd(fd: output, events: Int16(POLLOUT), revents: 0)]
+            if !isEnding { requests.append(pollfd(fd: desk.signs, events: Int16(POLLIN), revents: 0)) }
+            let count = poll(&requests, nfds_t(requests.count), isEnding ? 1000 : -1)
+            if requests[0].revents != 0 { return true }
+            if count == 0 { return false }
+            // Whoever looks for work or news does so again behind a text.
+            desk.takeSigns()
+        }
     }
 
     // MARK: A line
 
     private func readLine() throws -> LineEditor.Line {
+        waitForForeground()
         if desk.news.isOver { throw CancellationError() }
+        if isEditing { ps_edit_keep_modes(editor, 0) }
         givenUp = nil
+        keys = KeySequence()
+        isAsking = false
+        partial = []
+        typedAhead = nil
         isAtEnd = false
         // At the beginning of a line, as whatever was written before it ended with one.
         mayWrite = true
@@ -175,6 +218,7 @@ final class EditorThread {
 
     /// Says what libedit is to do about the news.
     private func nextNews() -> Int32 {
+        isAsking = false
         let news = desk.takeNews()
         if news.isInterrupted {
             givenUp = GivenUp(isEmpty: ps_edit_is_empty(editor) != 0)
@@ -188,28 +232,45 @@ final class EditorThread {
 
     /// Blocks until there is a character, or news; negative at the end of the line's reading.
     private func nextCharacter() -> Int32 {
+        // libedit has taken the terminal before it asks for the first character.
+        if typedAhead == nil { typedAhead = isEditing ? Int(ps_edit_unread(input)) : 0 }
         while true {
             let news = desk.news
+            if news.isOver, isEditing, !isInForeground { ps_edit_keep_modes(editor, 1) }
             if news.isOver || givenUp != nil { return -1 }
+            if isAsking {
+                isAsking = false
+                keys.newsWereTaken()
+            }
             if news.isInterrupted {
-                if isEditing { return Int32(PS_EDIT_NEWS) }
+                if isEditing, !keys.isOpen { return askingForNews() }
                 givenUp = GivenUp(isEmpty: ps_edit_is_empty(editor) != 0)
+                if isEditing { write("^C") }
                 return -1
             }
             // The prompt alone is worth no second copy of the line.
             let isPending = news.isOutdated || news.hasTexts || (news.hasPrompt && isSmart)
-            let isWanted = isPending && isInForeground
+            let isWanted = isPending && !keys.isOpen && isInForeground
             // What is typed comes first: a key may send several characters, and nothing may come between them.
             switch waitForInput(orNoLonger: isWanted) {
             case .input:
-                if let character = readCharacter() { return character }
+                if let character = readCharacter() {
+                    if isEditing { keys.take(character) }
+                    return character
+                }
                 if isAtEnd { return -1 }
             case .sign: desk.takeSigns()
             case .nothing:
-                if isEditing { return Int32(PS_EDIT_NEWS) }
+                if isEditing { return askingForNews() }
                 writePlainly()
             }
         }
+    }
+
+    /// Returns the character for which libedit asks for news, unless it is in the midst of something.
+    private func askingForNews() -> Int32 {
+        isAsking = true
+        return Int32(PS_EDIT_NEWS)
     }
 
     /// Writes where libedit draws nothing, and the prompt once more.
@@ -237,26 +298,28 @@ final class EditorThread {
         return requests[0].revents != 0 ? .input : .sign
     }
 
-    /// Reads one character; nil for none, which is the end if `isAtEnd` says so.
+    /// Reads one byte, and returns the character that ends with it; nil for none, or the end if `isAtEnd` says so.
     private func readCharacter() -> Int32? {
-        guard let first = readByte() else { return nil }
-        // Control-D that was typed before libedit had the terminal: the system keeps the end of its own line as NUL.
-        if first == 0, isEditing { return 4 }
-        if first < 0x80 { return Int32(first) }
-        // No beginning of a character: nothing is to be made of it.
-        guard (0xC2...0xF4).contains(first) else { return nil }
-        let length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
-        var bytes = [first]
-        while bytes.count < length {
-            guard let next = readByte() else { return nil }
-            guard next & 0xC0 == 0x80 else { return next < 0x80 ? Int32(next) : nil }
-            bytes.append(next)
+        guard let byte = readByte() else { return nil }
+        let wasTypedAhead = (typedAhead ?? 0) > 0
+        if wasTypedAhead { typedAhead? -= 1 }
+        if byte & 0xC0 == 0x80, let first = partial.first {
+            partial.append(byte)
+            guard partial.count == (first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4) else { return nil }
+            defer { partial = [] }
+            return String(validating: partial, as: UTF8.self)?.unicodeScalars.first.map {
+                Int32(bitPattern: $0.value)
+            }
         }
-        return String(validating: bytes, as: UTF8.self)?.unicodeScalars.first.map {
-            Int32(bitPattern: $0.value)
-        }
+        // Of one that does not go on nothing is to be made, nor of a byte that begins none.
+        partial = (0xC2...0xF4).contains(byte) ? [byte] : []
+        // Control-D that was typed before libedit had the terminal: the system keeps the end of its own line as NUL. Later
+        // it is Control-Space, which means nothing.
+        if byte == 0, isEditing { return wasTypedAhead ? 4 : nil }
+        return byte < 0x80 ? Int32(byte) : nil
     }
 
+    /// Reads one byte, which is there; nil for none, which is the end if `isAtEnd` says so.
     private func readByte() -> UInt8? {
         var byte: UInt8 = 0
         var refusals = 0
@@ -266,18 +329,11 @@ final class EditorThread {
             let error = errno
             if count < 0 {
                 if error == EINTR { continue }
-                if error == EAGAIN {
-                    // Somebody who shares the descriptor has made it non-blocking.
-                    var request = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
-                    _ = poll(&request, 1, -1)
-                    continue
-                }
+                // Somebody else who reads the terminal was quicker.
+                if error == EAGAIN { return nil }
                 if error == EIO, !isInForeground, refusals < Self.mostRefusals {
-                    // The shell has the terminal. Every signal is blocked in this thread, so the system does not stop
-                    // the program by itself. It goes on in the foreground; without a shell nothing stops it.
                     refusals += 1
-                    kill(getpid(), SIGTTIN)
-                    DetachedThread.sleep(for: .milliseconds(50))
+                    stop()
                     continue
                 }
             }
@@ -286,9 +342,28 @@ final class EditorThread {
         }
     }
 
+    /// Waits until the terminal is ours, whose modes are those of somebody else until then; not for ever.
+    private func waitForForeground() {
+        for _ in 0..<Self.mostRefusals where !isInForeground && !desk.news.isOver { stop() }
+    }
+
+    /// Stops the program, as the system does that reads a terminal which the shell has.
+    ///
+    /// Every signal is blocked in this thread, so the system does not do it by itself. The program goes on in the
+    /// foreground; without a shell nothing stops it.
+    private func stop() {
+        kill(getpid(), SIGTTIN)
+        DetachedThread.sleep(for: .milliseconds(50))
+    }
+
     /// Whether the terminal is ours at this moment; also where it is not the one of the session.
     private var isInForeground: Bool {
         let group = tcgetpgrp(input)
         return group < 0 || group == getpgrp()
     }
+}
+
+/// Outside of the type, whose own `write` hides the function.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
 }

@@ -1,5 +1,13 @@
 import PowerSyncSystem
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 /// Lines that a person types on a terminal, with a history (libedit), and texts that appear above what is being typed.
 ///
 /// One thread of its own does all of it, so that nothing is written into a line. Nothing else may write to the terminal
@@ -37,15 +45,40 @@ package final class LineEditor: Sendable {
     ///   - input: a descriptor of the terminal to read; stays the caller's, like the other one.
     ///   - output: a descriptor of the terminal to write.
     ///   - settings: how lines are edited.
-    /// - Throws: `SystemError` if there is no thread for it.
+    /// - Throws: `SystemError` if there is no descriptor or no thread for it.
     package init(
         name: String, input: Int32, output: Int32, settings: Settings = Settings()
     ) throws(SystemError) {
         let desk = try EditorDesk()
         self.desk = desk
-        try DetachedThread.start {
-            EditorThread.run(desk, name: name, input: input, output: output, settings: settings)
+        let own = try Self.duplicate(input)
+        do throws(SystemError) {
+            try Self.start(desk, name: name, input: own, output: output, settings)
+        } catch {
+            systemClose(own)
+            throw error
         }
+    }
+
+    private static func start(
+        _ desk: EditorDesk, name: String, input: Int32, output: Int32, _ settings: Settings
+    ) throws(SystemError) {
+        let own = try duplicate(output)
+        do throws(SystemError) {
+            try DetachedThread.start {
+                EditorThread.run(desk, name: name, input: input, output: own, settings: settings)
+            }
+        } catch {
+            systemClose(own)
+            throw error
+        }
+    }
+
+    /// Returns another number for a descriptor, which no program that is started gets.
+    private static func duplicate(_ descriptor: Int32) throws(SystemError) -> Int32 {
+        let other = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard other >= 0 else { throw SystemError(.file, "cannot use the terminal", errno: errno) }
+        return other
     }
 
     deinit { desk.end() }
@@ -86,6 +119,9 @@ package final class LineEditor: Sendable {
     @discardableResult
     package func interrupt() -> Bool { desk.interrupt() }
 
+    /// How many lines have been read, those that were given up included.
+    package var linesRead: Int { desk.linesRead }
+
     /// Draws the line anew, after the terminal had another size or another owner.
     package func renew() { desk.renew() }
 
@@ -95,3 +131,6 @@ package final class LineEditor: Sendable {
         await desk.waitForEnd()
     }
 }
+
+/// Outside of the type, whose own `close` hides the function.
+private func systemClose(_ descriptor: Int32) { close(descriptor) }

@@ -16,16 +16,18 @@ enum ClientCommand {
             .connect and .help. The prompt says how it stands with the service and how many changes wait to be \
             uploaded; a connection that is lost or found is told above what is being typed. Arrow up brings back what \
             was typed before, also in earlier runs (XDG_STATE_HOME, else .local/state in the home folder); what begins \
-            with a space is not kept. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves.
+            with a space is not kept, and nothing where powersync-stack/history there is a link to /dev/null. Of a \
+            result the first 1,000 rows are shown. Ctrl-C gives up a line or ends what runs, Ctrl-D leaves. While \
+            something runs the system itself edits lines: of one that is pasted then it keeps 4,095 bytes.
 
               powersync-stack client --db a.db --schema schema.json --endpoint http://127.0.0.1:8080 \\
                   --backend http://127.0.0.1:6060 --user alice
               offline> .connect
               connected> SELECT id, name FROM lists;
 
-            Where standard input is no terminal it is a script of the same lines: results go to standard output, errors \
-            with the number of their line to standard error. What follows an error is done all the same, and the status \
-            is then 1.
+            Where standard input or output is no terminal it is a script of the same lines: results go to standard \
+            output, errors with the number of their line to standard error. What follows an error is done all the same, \
+            and the status is then 1. All rows of a result are shown, which may have 64 MiB.
 
               echo 'SELECT count(*) FROM lists;' | powersync-stack client --db a.db …
 

@@ -118,12 +118,31 @@ package struct ClientOperations: Sendable {
         _ statements: [ClientStatement], mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> [StatementOutcome<Row>] {
         try await whileWanted { isUnwanted in
-            try await database.writeTransaction { transaction in
+            try await database.writeTransaction(unless: isUnwanted) { transaction in
                 try statements.map { statement -> StatementOutcome<Row> in
                     // Many short ones take as long as one that is long.
                     if isUnwanted() { throw CancellationError() }
                     return try Self.outcome(of: statement, on: transaction, unless: isUnwanted, mapper)
                 }
+            }
+        }
+    }
+
+    /// Runs a statement on the connection that writes, in no transaction but its own.
+    ///
+    /// The end of the task ends it where it is.
+    ///
+    /// - Parameters:
+    ///   - statement: the statement.
+    ///   - mapper: makes a value of each row.
+    /// - Returns: what it gave.
+    /// - Throws: what the SDK throws; `CancellationError`.
+    func run<Row>(
+        _ statement: ClientStatement, mapper: @Sendable @escaping (any SqlCursor) throws -> Row
+    ) async throws -> StatementOutcome<Row> {
+        try await whileWanted { isUnwanted in
+            try await database.writeLock {
+                try Self.outcome(of: statement, on: $0, unless: isUnwanted, mapper)
             }
         }
     }
@@ -139,8 +158,9 @@ package struct ClientOperations: Sendable {
         _ statement: ClientStatement, mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) async throws -> StatementOutcome<Row> {
         try await whileWanted { isUnwanted in
-            try await database.readLock {
-                try Self.outcome(of: statement, on: $0, unless: isUnwanted, mapper)
+            try await database.readLock { connection in
+                try Self.context(connection).refuseWriting(sql: statement.sql)
+                return try Self.outcome(of: statement, on: connection, unless: isUnwanted, mapper)
             }
         }
     }
@@ -187,11 +207,15 @@ package struct ClientOperations: Sendable {
         unless isUnwanted: @escaping @Sendable () -> Bool,
         _ mapper: @Sendable @escaping (any SqlCursor) throws -> Row
     ) throws -> StatementOutcome<Row> {
+        try context(connection).outcome(
+            sql: statement.sql, parameters: statement.arguments, unless: isUnwanted, mapper: mapper)
+    }
+
+    private static func context(_ connection: any ConnectionContext) throws -> any StatementContext {
         guard let context = connection as? any StatementContext else {
             throw ClientError("this database does not tell what a statement gives", code: .invalidState)
         }
-        return try context.outcome(
-            sql: statement.sql, parameters: statement.arguments, unless: isUnwanted, mapper: mapper)
+        return context
     }
 
     /// Runs a body with a question that is true once the task is cancelled.
@@ -209,6 +233,9 @@ package struct ClientOperations: Sendable {
             where SQLiteError.Code(rawValue: code) == .interrupt
         {
             // Nothing but the question interrupts a statement here.
+            throw CancellationError()
+        } catch let error as PowerSyncError where error.code == .databaseBusy && isUnwanted.withLock({ $0 }) {
+            // It ends the wait for another process, too.
             throw CancellationError()
         }
     }

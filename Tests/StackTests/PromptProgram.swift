@@ -16,6 +16,8 @@ final class PromptProgram: Sendable {
     /// What is typed to interrupt, to end, and to bring back what was typed.
     static let controlC = "\u{3}"
     static let controlD = "\u{4}"
+    /// What is typed to stop it.
+    static let controlZ = "\u{1A}"
     static let arrowUp = "\u{1B}[A"
 
     let terminal: PseudoTerminal
@@ -28,9 +30,11 @@ final class PromptProgram: Sendable {
     ///   - columns: how wide the terminal is.
     ///   - endpoint: the service and the backend.
     ///   - kind: the kind of terminal.
+    ///   - shell: what a shell does with the terminal, which runs the program by `"$@"`; nil for the program alone.
     /// - Throws: What starting it throws; `StateDidNotCome` without a prompt.
     init(
-        in folder: String, columns: Int = 100, endpoint: String = "http://127.0.0.1:1", kind: String = "xterm"
+        in folder: String, columns: Int = 100, endpoint: String = "http://127.0.0.1:1",
+        kind: String = "xterm", shell: String? = nil
     ) async throws {
         let schema = #"{"tables":[{"name":"items","columns":[{"name":"name","type":"text"}]}]}"#
         try schema.write(toFile: folder + "/schema.json", atomically: true, encoding: .utf8)
@@ -40,12 +44,18 @@ final class PromptProgram: Sendable {
         environment["TERM"] = kind
         environment["HOME"] = folder
         environment["XDG_STATE_HOME"] = folder + "/state"
-        process = try terminal.start(
-            Repository.executable("powersync-stack"),
-            [
-                "client", "--db", folder + "/c.db", "--schema", folder + "/schema.json", "--endpoint",
-                endpoint, "--backend", endpoint, "--user", "alice",
-            ], environment: environment)
+        let program = Repository.executable("powersync-stack")
+        let arguments = [
+            "client", "--db", folder + "/c.db", "--schema", folder + "/schema.json", "--endpoint", endpoint,
+            "--backend", endpoint, "--user", "alice",
+        ]
+        process =
+            if let shell {
+                try terminal.start(
+                    "/bin/sh", ["-c", shell, "sh", program] + arguments, environment: environment)
+            } else {
+                try terminal.start(program, arguments, environment: environment)
+            }
         try await see("offline>")
     }
 

@@ -50,6 +50,19 @@ struct PromptSignalsTests {
         #expect(cancelled.withLock { $0 } == 1)
     }
 
+    /// Whoever gives a line up may find that it has just been read, and that what was typed runs.
+    @Test func oneThatComesWhileTheNextThingBeginsIsForThat() {
+        let (signals, cancelled) = (signals, cancelled)
+        signals.onInterrupt(whileTyping: {
+            signals.onInterrupt(whileRunning: { cancelled.withLock { $0 += 1 } })
+            return false
+        })
+        #expect(signals.interrupt())
+        #expect(cancelled.withLock { $0 } == 1)
+        run()
+        #expect(cancelled.withLock { $0 } == 1)
+    }
+
     @Test func oneThatCameBeforeALineIsForWhatIsOver() {
         type(isReading: false)
         #expect(signals.interrupt())

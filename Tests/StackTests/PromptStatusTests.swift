@@ -176,6 +176,24 @@ struct PromptStatusTests {
         #expect(Self.news(waiting, waiting).isEmpty)
     }
 
+    /// Each attempt tells how long it took.
+    @Test func anErrorThatDiffersInNumbersAloneIsNoNews() {
+        func fail(_ status: inout PromptStatus, after number: Int, _ text: String, isConnected: Bool = false) {
+            status.isWanted = true
+            status.isConnected = isConnected
+            status.downloadError = "could not connect after \(number) ms: \(text)"
+            status.uploadError = "port \(number): \(text)"
+        }
+        for isConnected in [false, true] {
+            let news = Self.news(
+                { fail(&$0, after: 7, "refused", isConnected: isConnected) },
+                { fail(&$0, after: 12, "refused", isConnected: isConnected) })
+            #expect(news.isEmpty)
+        }
+        let others = Self.news({ fail(&$0, after: 7, "refused") }, { fail(&$0, after: 7, "unknown host") })
+        #expect(others.count == 2)
+    }
+
     @Test func theFirstSyncIsNewsOnlyWhereItWasWaitedFor() {
         #expect(Self.news({ $0.hasSynced = false }, { $0.hasSynced = true }) == ["first sync complete"])
         // What was synced in an earlier run is known a moment after the beginning.

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import PowerSyncStack
 import PowerSyncSystem
 import PowerSyncTerminal
@@ -79,6 +80,23 @@ struct PromptTerminalTests {
         try await leave(program)
     }
 
+    /// libedit reads what is searched for by itself, and a user may have keys of vi.
+    @Test func controlCGivesUpASearchOfVi() async throws {
+        try "bind -v\n".write(toFile: folder.path + "/.editrc", atomically: true, encoding: .utf8)
+        let program = try await PromptProgram(in: folder.path)
+        program.type("SELECT 'half")
+        try await program.see("SELECT 'half")
+        var start = program.place
+        program.type("\u{1B}/")
+        try await program.see("/", since: start)
+        start = program.place
+        program.type(PromptProgram.controlC)
+        try await program.see("^C\n", since: start)
+        try await program.see("offline>", since: start)
+        try await program.ask("SELECT 7 * 6 AS answer;", for: "    42\n(1 row")
+        try await leave(program)
+    }
+
     @Test func controlCEndsAWaitAndAStatementThatRuns() async throws {
         let program = try await PromptProgram(in: folder.path)
         let numbers = "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c)"
@@ -103,6 +121,54 @@ struct PromptTerminalTests {
         try await leave(program)
     }
 
+    @Test func controlZGivesTheTerminalToTheShellAndThePromptComesBack() async throws {
+        let shell = #"set -m; "$@"; stty sane; echo stopped; read go; fg >/dev/null; echo over"#
+        let program = try await PromptProgram(in: folder.path, shell: shell)
+        program.type("SELECT 40")
+        try await program.see("SELECT 40")
+        program.type(PromptProgram.controlZ)
+        try await program.see("stopped")
+        #expect(program.terminal.isCooked)
+        let start = program.place
+        program.type("go\n")
+        // The modes are libedit's again, and so is the line.
+        try await program.see("offline> SELECT 40", since: start)
+        #expect(!program.terminal.isCooked)
+        try await program.ask(" + 2 AS answer;", for: "    42\n(1 row")
+        try await leave(program)
+        try await program.see("over", since: start)
+    }
+
+    /// The shell edits lines then, and the terminal's modes are its own.
+    @Test(.enabled("the states of processes are known") { Processes.state(of: getpid()) != nil })
+    func inTheBackgroundItLeavesTheTerminalAsItIs() async throws {
+        let shell = #"set -m; "$@"; stty sane; bg >/dev/null; echo behind; read go; fg >/dev/null; echo over"#
+        let program = try await PromptProgram(in: folder.path, shell: shell)
+        let id = try #require(
+            Processes.naming(folder.path + "/c.db").compactMap { line -> Int32? in
+                let words = line.split(separator: " ")
+                guard words.count > 1, words[1].hasSuffix("/powersync-stack") else { return nil }
+                return Int32(words[0].dropLast())
+            }.first)
+        let other = try SQLiteConnection(path: folder.path + "/c.db")
+        try other.execute("BEGIN IMMEDIATE")
+        program.type("INSERT INTO items (id, name) VALUES ('a', 'one');\r")
+        try await wait(for: "the end of the line") { program.terminal.isCooked }
+        program.type(PromptProgram.controlZ)
+        try await program.see("behind")
+        try other.execute("ROLLBACK")
+        other.close()
+        try await program.see("(done")
+        // It asks for the terminal, and the system stops it.
+        try await wait(for: "the program to be stopped") { Processes.state(of: id) == "T" }
+        #expect(program.terminal.isCooked)
+        let start = program.place
+        program.type("go\n")
+        try await program.see("offline, 1 to upload>", since: start)
+        try await program.ask("SELECT count(*) AS count FROM items;", for: "    1\n(1 row")
+        try await leave(program)
+    }
+
     @Test func aWideTableFitsIntoTheTerminal() async throws {
         let program = try await PromptProgram(in: folder.path, columns: 40)
         let start = program.place
@@ -121,6 +187,29 @@ struct PromptTerminalTests {
         try await program.ask(
             "SELECT 1 AS id, printf('%.100c', 'x') AS text, 'y' AS other;",
             for: "\(String(repeating: "x", count: 100)) | y")
+        try await leave(program)
+    }
+
+    /// The system tells the program of the size.
+    @Test func aTerminalOfAnotherSizeHasTheLineAnew() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        program.type("SELECT 40")
+        try await program.see("SELECT 40")
+        let start = program.place
+        program.terminal.resize(columns: 40)
+        try await program.see("offline> SELECT 40", since: start)
+        try await program.ask(" + 2 AS answer;", for: "    42\n(1 row")
+        try await leave(program)
+    }
+
+    @Test func ofManyRowsAThousandAreShown() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        let start = program.place
+        try await program.ask(
+            "WITH RECURSIVE c(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c LIMIT 1001) SELECT n FROM c;",
+            for: "(the first 1000 of 1001 rows, ")
+        let shown = program.terminal.text(since: start)
+        #expect(shown.contains("\n1000\n") && !shown.contains("\n1001\n"))
         try await leave(program)
     }
 
@@ -198,7 +287,7 @@ struct PromptTerminalTests {
         try await leave(second)
     }
 
-    @Test(arguments: [SIGTERM, SIGHUP])
+    @Test(arguments: [SIGTERM, SIGHUP, SIGQUIT])
     func aSignalClosesTheDatabaseAndGivesTheTerminalBack(signal: Int32) async throws {
         let program = try await PromptProgram(in: folder.path)
         try await program.ask("INSERT INTO items (id, name) VALUES ('a', 'one');", for: "(done")
@@ -206,6 +295,16 @@ struct PromptTerminalTests {
         try await program.see("SELECT 'half")
         #expect(!program.terminal.isCooked)
         program.process.signal(signal)
+        #expect(try await program.end() == .exited(0))
+        #expect(program.terminal.isCooked)
+        #expect(!FileManager.default.fileExists(atPath: folder.path + "/c.db-wal"))
+    }
+
+    @Test func halfACharacterHoldsUpNoEnd() async throws {
+        let program = try await PromptProgram(in: folder.path)
+        program.terminal.type(Array("SELECT 'half".utf8) + [0xC3])
+        try await program.see("SELECT 'half")
+        program.process.signal(SIGTERM)
         #expect(try await program.end() == .exited(0))
         #expect(program.terminal.isCooked)
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/c.db-wal"))
@@ -242,12 +341,15 @@ struct PromptTerminalTests {
         let schema = folder.path + "/schema.json"
         try #"{"tables":[{"name":"items","columns":[{"name":"name","type":"text"}]}]}"#.write(
             toFile: schema, atomically: true, encoding: .utf8)
+        var environment = ProcessInfo.processInfo.environment
+        // Where the history would be.
+        environment["XDG_STATE_HOME"] = folder.path + "/state"
         let result = try await ChildProcess.run(
             Repository.executable("powersync-stack"),
             [
                 "client", "--db", folder.path + "/c.db", "--schema", schema, "--endpoint",
                 "http://127.0.0.1:1", "--token", "t",
-            ],
+            ], environment: environment,
             input: """
                 INSERT INTO items (id, name) VALUES ('a', 'one');
                 SELEC;

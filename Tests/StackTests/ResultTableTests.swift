@@ -50,11 +50,45 @@ struct ResultTableTests {
         #expect(shown.lines[3] == "e\u{301}   | b")
     }
 
-    @Test func bytesAreHexadecimalAndShortened() {
-        let shown = Self.shown(
-            ["b"], [[.blob([0, 255, 16])], [.blob([])], [.blob([UInt8](repeating: 1, count: 17))]])
-        let long = "x'\(String(repeating: "01", count: 16))…' (17 bytes)"
-        #expect(shown.lines[2...] == ["x'00ff10'", "x''", long])
+    @Test func bytesAreHexadecimalAndShortenedForATerminal() {
+        let rows: [[SQLiteValue]] = [
+            [.blob([0, 255, 16])], [.blob([])], [.blob([UInt8](repeating: 1, count: 17))],
+        ]
+        let short = "x'\(String(repeating: "01", count: 16))…' (17 bytes)"
+        let shown = Self.shown(["b"], rows, width: 80)
+        #expect(shown.lines[2...] == ["x'00ff10'", "x''", short])
+        #expect(shown.isCut)
+        // Where a table does not fit, it is the same.
+        let narrow = Self.shown(["b", "c", "d"], rows.map { $0 + ["c", "d"] }, width: 15)
+        #expect(narrow.lines.first == "-[ 1 ]-" && narrow.isCut)
+    }
+
+    @Test func bytesAreWholeForAScriptAndWhereLinesAreAskedFor() {
+        let rows: [[SQLiteValue]] = [[.blob([UInt8](repeating: 1, count: 17))]]
+        let long = "x'\(String(repeating: "01", count: 17))'"
+        for form in ResultTable.Form.allCases {
+            let shown = Self.shown(["b"], rows, form: form)
+            #expect(shown.lines.contains { $0.hasSuffix(long) } && !shown.isCut)
+        }
+        let shown = Self.shown(["b"], rows, width: 80, form: .line)
+        #expect(shown.lines == ["-[ 1 ]-", "b | \(long)"] && !shown.isCut)
+    }
+
+    /// One long value costs no space in every other row.
+    @Test func withoutATerminalColumnsAreFilledUpOnlySoFar() {
+        let text = String(repeating: "x", count: 5000)
+        let shown = Self.shown(["a", "b"], [[.text(text), 1], ["y", 2]])
+        #expect(shown.lines[2] == "\(text) | 1")
+        #expect(shown.lines[3] == "y\(String(repeating: " ", count: 999)) | 2")
+        #expect(!shown.isCut)
+    }
+
+    @Test func aTextThatLooksLikeNoValueIsQuoted() {
+        #expect(Self.shown(["a"], [[nil], ["NULL"]]).lines[2...] == ["NULL", "'NULL'"])
+        #expect(
+            Self.shown(["a"], [[nil], ["NULL"]], width: 20, form: .line).lines == [
+                "-[ 1 ]-", "a | NULL", "-[ 2 ]-", "a | 'NULL'",
+            ])
     }
 
     @Test func infinityIsSpelledAsSQLiteDoes() {
@@ -77,7 +111,8 @@ struct ResultTableTests {
         #expect(Self.widths(shown).allSatisfy { $0 <= 30 })
     }
 
-    @Test(arguments: 20...60)
+    /// A narrower one has no room for the number of a row.
+    @Test(arguments: 7...60)
     func noLineIsWiderThanTheTerminal(width: Int) {
         let rows: [[SQLiteValue]] = [
             [

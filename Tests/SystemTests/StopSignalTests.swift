@@ -73,12 +73,12 @@ struct StopSignalTests {
     }
 
     /// Neither kind of stream gets what is for the other, and the last stream of a kind gives that kind back alone.
-    @Test func aScreenIsToldOfItsSizeAndOfGoingOnAndOfNothingElse() async {
+    @Test func aScreenIsToldOfItsSizeOfGoingOnAndOfQuittingAndOfNothingElse() async {
         await #expect(processExitsWith: .signal(SIGTERM)) {
             let task = Task {
                 var screen = ScreenSignal.stream().makeAsyncIterator()
                 var stop = StopSignal.stream().makeAsyncIterator()
-                for signal in [SIGWINCH, SIGCONT] {
+                for signal in [SIGWINCH, SIGCONT, SIGQUIT] {
                     kill(getpid(), SIGINT)
                     #expect(await stop.next() == SIGINT)
                     kill(getpid(), signal)

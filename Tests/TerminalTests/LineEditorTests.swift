@@ -3,6 +3,12 @@ import PowerSyncTerminal
 import PowerSyncTestSupport
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// What a person sees and gets, at a terminal of this process.
 @Suite(.patient())
 struct LineEditorTests {
@@ -43,6 +49,16 @@ struct LineEditorTests {
                 let lineRead = try await line
                 #expect(lineRead == .text(text))
             }
+        }
+    }
+
+    @Test func aTabIsAPartOfTheLine() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("SELECT length('a\tb');\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("SELECT length('a\tb');"))
         }
     }
 
@@ -130,6 +146,20 @@ struct LineEditorTests {
         }
     }
 
+    /// Somebody else who has the terminal may do so for all.
+    @Test func nothingIsLostOnATerminalThatIsNonBlocking() async throws {
+        try await with { terminal, editor in
+            #expect(fcntl(terminal.slave, F_SETFL, O_NONBLOCK) == 0)
+            let lines = (1...20_000).map { "line \($0) of a text that no terminal takes at once\n" }
+            let text = lines.joined() + "end\n"
+            await editor.print(String(text.dropLast()))
+            try await wait(
+                for: "the last line", read: { String(decoding: terminal.written.suffix(5), as: UTF8.self) },
+                until: { $0 == "end\r\n" })
+            #expect(terminal.text() == text)
+        }
+    }
+
     @Test func anotherPromptStandsInThePlaceOfTheOld() async throws {
         try await with { terminal, editor in
             async let line = editor.line()
@@ -186,6 +216,109 @@ struct LineEditorTests {
         }
     }
 
+    /// A connection may cut a character in two, and a terminal of another encoding sends what looks like a half.
+    @Test func halfACharacterHoldsUpNothing() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type(Array("x".utf8) + [0xC3])
+            try await see("p> x", on: terminal)
+            let start = terminal.written.count
+            await editor.print("news")
+            try await see("news\np> x", on: terminal, since: start)
+            // The other half; then one that nothing follows.
+            terminal.type([0xA9, 0xC3] + Array("y\r".utf8))
+            let lineRead = try await line
+            #expect(lineRead == .text("xéy"))
+        }
+    }
+
+    @Test func halfACharacterHoldsUpNoInterruption() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type(Array("x".utf8) + [0xE6, 0xBC])
+            try await see("p> x", on: terminal)
+            editor.interrupt()
+            let lineRead = try await line
+            #expect(lineRead == .interrupted(isEmpty: false))
+            let start = terminal.written.count
+            async let next = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("z\r")
+            let nextRead = try await next
+            #expect(nextRead == .text("z"))
+        }
+    }
+
+    /// A connection may cut a key in two: libedit would take what asks it for news for a part of it.
+    @Test func newsWaitForTheRestOfAKey() async throws {
+        try await with { terminal, editor in
+            editor.remember("SELECT one;")
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("x")
+            try await see("p> x", on: terminal)
+            for round in 1...20 {
+                let start = terminal.written.count
+                terminal.type("\u{1B}")
+                editor.setPrompt("\(round)> ")
+                let (rest, shown) = round.isMultiple(of: 2) ? ("[B", "x") : ("[A", "SELECT one;")
+                for key in rest { terminal.type(String(key)) }
+                try await wait(
+                    for: "\(shown) behind \(round)", read: { terminal.text(since: start) },
+                    until: { $0.contains("\(round)> ") && $0.contains(shown) })
+            }
+            terminal.type("\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("x"))
+        }
+    }
+
+    @Test func newsWaitForTheEndOfASearch() async throws {
+        try await with { terminal, editor in
+            for entry in ["insert_one;", "insert_two;"] { editor.remember(entry) }
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("\u{12}i")
+            try await see("insert_two;", on: terminal)
+            editor.setPrompt("q> ")
+            for key in "nsert_o" {
+                let start = terminal.written.count
+                terminal.type(String(key))
+                try await wait(for: "what \(key) does") { terminal.written.count > start }
+            }
+            #expect(!terminal.text().contains("q>"))
+            // It ends the search, with what was found.
+            let start = terminal.written.count
+            terminal.type("\u{1B}")
+            try await see("q> insert_one;", on: terminal, since: start)
+            terminal.type("\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("insert_one;"))
+        }
+    }
+
+    @Test(arguments: ["\u{12}SEL", "\u{1B}", "\u{1B}[", "\u{18}", "\u{1B}xed-"])
+    func aLineCanBeGivenUpInTheMidstOfAKey(keys: String) async throws {
+        try await with { terminal, editor in
+            editor.remember("SELECT one;")
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            terminal.type("half" + keys)
+            try await see("half", on: terminal)
+            editor.interrupt()
+            let lineRead = try await line
+            #expect(lineRead == .interrupted(isEmpty: false))
+            let start = terminal.written.count
+            async let next = editor.line()
+            try await see("p>", on: terminal, since: start)
+            terminal.type("\u{15}whole\r")
+            let nextRead = try await next
+            #expect(nextRead == .text("whole"))
+        }
+    }
+
     @Test func controlDOnAnEmptyLineIsTheEnd() async throws {
         try await with { terminal, editor in
             async let line = editor.line()
@@ -193,6 +326,20 @@ struct LineEditorTests {
             terminal.type(Self.controlD)
             let lineRead = try await line
             #expect(lineRead == .end)
+        }
+    }
+
+    /// It sends NUL, as the system keeps a Control-D that is typed before anybody reads.
+    @Test func controlSpaceIsNoEnd() async throws {
+        try await with { terminal, editor in
+            async let line = editor.line()
+            try await see("p>", on: terminal)
+            // What is seen was typed when the line was being read.
+            terminal.type("x")
+            try await see("p> x", on: terminal)
+            terminal.type("\u{7F}\0y\r")
+            let lineRead = try await line
+            #expect(lineRead == .text("y"))
         }
     }
 
@@ -243,6 +390,16 @@ struct LineEditorTests {
             terminal.type(" and behind\r")
             let lineRead = try await line
             #expect(lineRead == .text("before and behind"))
+        }
+    }
+
+    @Test func aDescriptorThatIsNoneIsAnError() throws {
+        let terminal = try PseudoTerminal()
+        let descriptors: [(Int32, Int32)] = [(-1, terminal.slave), (terminal.slave, -1)]
+        for (input, output) in descriptors {
+            #expect(throws: SystemError.self) {
+                _ = try LineEditor(name: "test", input: input, output: output)
+            }
         }
     }
 

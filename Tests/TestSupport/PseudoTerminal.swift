@@ -82,8 +82,11 @@ package final class PseudoTerminal: Sendable {
         """#
 
     /// Types a text.
-    package func type(_ text: String) {
-        var rest = Array(text.utf8)[...]
+    package func type(_ text: String) { type(Array(text.utf8)) }
+
+    /// Types bytes, which need be no text.
+    package func type(_ bytes: [UInt8]) {
+        var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { write(master, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }

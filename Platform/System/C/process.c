@@ -140,7 +140,7 @@ int powersync_reap(pid_t process, int *value, bool *signalled) {
 
 // MARK: Signals
 
-// What the signals of a slot are for: ending the program, or drawing a screen anew.
+// What the signals of a slot are for: ending the program, or what concerns a program with a screen.
 enum { kind_stop, kind_screen, kind_count };
 
 // A handler may be between reading a slot and writing to its pipe at any moment, therefore pipes are kept open
@@ -160,7 +160,7 @@ static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void forward(int signal_number) {
     int before = errno;
-    int kind = signal_number == SIGWINCH || signal_number == SIGCONT ? kind_screen : kind_stop;
+    int kind = signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP ? kind_stop : kind_screen;
     unsigned char byte = (unsigned char)signal_number;
     for (int index = 0; index < slot_count; index++) {
         if (!slots[index].listening || slots[index].kind != kind) continue;
@@ -177,6 +177,7 @@ static void set_action(int kind, void (*handler)(int)) {
     if (kind == kind_screen) {
         sigaction(SIGWINCH, &action, NULL);
         sigaction(SIGCONT, &action, NULL);
+        sigaction(SIGQUIT, &action, NULL);
         return;
     }
     sigaction(SIGINT, &action, NULL);

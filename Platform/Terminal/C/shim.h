@@ -88,23 +88,15 @@ static inline unsigned char ps_edit_handle_news(EditLine *editor, wint_t key) {
     }
 }
 
-/* Opens an editor on two descriptors of a terminal, which stay the caller's; NULL if there is no memory.
+/* Opens an editor on two descriptors of a terminal, which it closes; NULL if there is no memory.
    `terminal` is the kind of terminal, NULL for that of the environment; with `settings` the user's editrc(5) counts.
    The owner and the events must live as long as the editor. */
 static inline EditLine *ps_edit_open(
     const char *name, int input, int output, const char *terminal, int settings, struct ps_edit_owner *owner,
     History *events) {
-    int own_input = dup(input), own_output = dup(output);
-    FILE *in = own_input < 0 ? NULL : fdopen(own_input, "r");
-    FILE *out = own_output < 0 ? NULL : fdopen(own_output, "w");
+    FILE *in = fdopen(input, "r"), *out = fdopen(output, "w");
     EditLine *editor = in == NULL || out == NULL ? NULL : el_init(name, in, out, out);
-    if (editor == NULL) {
-        if (in != NULL) fclose(in);
-        else if (own_input >= 0) close(own_input);
-        if (out != NULL) fclose(out);
-        else if (own_output >= 0) close(own_output);
-        return NULL;
-    }
+    if (editor == NULL) return NULL;
     if (terminal != NULL) el_set(editor, EL_TERMINAL, terminal);
     el_set(editor, EL_CLIENTDATA, (void *)owner);
     el_set(editor, EL_EDITOR, "emacs");
@@ -112,15 +104,29 @@ static inline EditLine *ps_edit_open(
     el_set(editor, EL_GETCFN, ps_edit_read);
     el_set(editor, EL_HIST, history, events);
     el_set(editor, EL_ADDFN, "powersync-news", "Show what has happened", ps_edit_handle_news);
+    /* There is nothing to complete, and what is pasted has tabs in it, which may stand in a text. */
+    el_set(editor, EL_BIND, "^I", "ed-insert", NULL);
     if (settings) el_source(editor, NULL);
-    /* Behind the user's settings, in either map of vi, too. Quoting would take the character for a part of the line. */
+    /* Behind the user's settings, in either map of vi, too. */
     el_set(editor, EL_BIND, "\\036", "powersync-news", NULL);
     el_set(editor, EL_BIND, "-a", "\\036", "powersync-news", NULL);
+    /* Quoting would take the character for a part of the line, and libedit's own commands for one of their names. */
     el_set(editor, EL_BIND, "-r", "^V", NULL);
+    el_set(editor, EL_BIND, "-r", "\\ex", NULL);
+    el_set(editor, EL_BIND, "-r", "\\eX", NULL);
+    el_set(editor, EL_BIND, "-a", "-r", ":", NULL);
     return editor;
 }
 
-/* Gives the terminal its former modes back. */
+/* Says whether the terminal keeps the modes that it has, as somebody else has it; no line may be read meanwhile. For an
+   editor that edits. */
+static inline void ps_edit_keep_modes(EditLine *editor, int keeps) {
+    el_set(editor, EL_EDITMODE, !keeps);
+    /* Where a line was being read, libedit still believes that they are its own. */
+    if (!keeps) el_set(editor, EL_PREP_TERM, 0);
+}
+
+/* Gives the terminal its former modes back, unless it keeps others. */
 static inline void ps_edit_close(EditLine *editor) {
     FILE *in = NULL, *out = NULL;
     el_get(editor, EL_GETFP, 0, &in);
@@ -143,13 +149,11 @@ static inline int ps_edit_is_empty(EditLine *editor) {
     return line->buffer == line->lastchar;
 }
 
-/* Writes bytes as libedit does, behind what it has written. */
-static inline void ps_edit_write(EditLine *editor, const void *bytes, size_t count) {
+/* Lets go of what libedit has written and not sent yet: what is written then stands behind it. */
+static inline void ps_edit_flush(EditLine *editor) {
     FILE *out = NULL;
     el_get(editor, EL_GETFP, 1, &out);
-    if (out == NULL) return;
-    if (count > 0) fwrite(bytes, 1, count, out);
-    fflush(out);
+    if (out != NULL) fflush(out);
 }
 
 /* Makes the events of a history, so many at most, and no two equal ones side by side; NULL if there is no memory. */
@@ -165,6 +169,12 @@ static inline History *ps_edit_events(int limit) {
 static inline void ps_edit_remember(History *events, const char *text) {
     HistEvent event;
     history(events, &event, H_ENTER, text);
+}
+
+/* How many bytes of a terminal wait to be read; in the mode of editing each of them counts. */
+static inline int ps_edit_unread(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) < 0 ? 0 : count;
 }
 
 /* The columns of a terminal, 0 if it tells none. */

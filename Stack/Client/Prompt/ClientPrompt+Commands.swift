@@ -31,7 +31,17 @@ extension ClientPrompt {
                 // Where a stream is open it is replaced, which is no loss.
                 status.isConnected = false
             }
-            try await operations.connect()
+            do {
+                try await operations.connect()
+            } catch {
+                // What synced before has ended, unless nothing of this was done.
+                let status = operations.database.currentStatus
+                board.change { known in
+                    known.take(status)
+                    known.isWanted = status.connected || status.connecting || status.isSyncedElsewhere
+                }
+                throw error
+            }
         case .disconnect:
             board.change { $0.isWanted = false }
             try await operations.disconnect()
@@ -98,7 +108,8 @@ extension ClientPrompt {
         var known = board.current
         known.take(status)
         var facts = [
-            ("connection", known.connection), ("service", options.endpoint), ("database", options.database),
+            ("connection", known.connection), ("service", ShownText.address(options.endpoint)),
+            ("database", options.database),
             ("last synced", known.lastSyncedAt.map(LocalTime.dayAndClock) ?? "never"),
             ("to upload", Self.counted(queued, "change") + (status.uploading ? ", uploading" : "")),
         ]
@@ -208,30 +219,45 @@ extension ClientPrompt {
 
     // MARK: Watches
 
-    /// Begins to show a query; what is wrong with it is told like a result.
+    /// Begins to show a query, and waits for its first result.
     private func watch(_ sql: String) async throws {
+        let rows = TableRows(limit: console.rowLimit)
+        let first = AsyncValue<Result<Void, any Error>?>(nil)
         let number = watches.begin { number in
             do {
                 try await operations.watch(
-                    ClientStatement(sql), throttle: Self.watchThrottle, mapper: { try TableRow($0) }
-                ) { rows in
+                    ClientStatement(sql), throttle: Self.watchThrottle, before: { rows.reset() },
+                    mapper: { try rows.take($0) }
+                ) { _ in
                     await showResult(rows, of: number)
+                    first.change { $0 = .success(()) }
                 }
+                // The database is closed.
+                throw CancellationError()
             } catch {
-                if !Task.isCancelled {
+                let isFirst = first.change { result in
+                    defer { result = result ?? .failure(error) }
+                    return result == nil
+                }
+                if !isFirst, !Task.isCancelled, !(error is CancellationError) {
                     await fail("watch \(number): \(PromptFailure.text(of: error))", line: nil)
                 }
             }
         }
         guard let number else { throw ClientError("\(PromptWatches.limit) watches are open") }
+        do {
+            try await first.wait { $0 != nil }?.get()
+        } catch {
+            _ = await watches.end(number)
+            throw error
+        }
         await console.show("watch \(number); .unwatch \(number) ends it")
     }
 
-    private func showResult(_ rows: [TableRow], of number: Int) async {
-        let shown = rows.prefix(console.rowLimit ?? rows.count)
-        let table = ResultTable(columns: shown.first?.columns ?? [], rows: shown.map(\.values))
-        let rest = rows.count > shown.count ? ", the first \(shown.count) shown" : ""
-        let count = rows.isEmpty ? "no rows" : Self.counted(rows.count, "row")
+    private func showResult(_ rows: TableRows, of number: Int) async {
+        let table = rows.table
+        let rest = rows.count > table.rows.count ? ", the first \(table.rows.count) shown" : ""
+        let count = rows.count == 0 ? "no rows" : Self.counted(rows.count, "row")
         await show(table, "(watch \(number): \(count)\(rest))")
     }
 }

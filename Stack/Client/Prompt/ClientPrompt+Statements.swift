@@ -8,20 +8,30 @@ extension ClientPrompt {
         case done, failed, interrupted
     }
 
+    /// How many lines a person is shown at a time: what is on its way when Ctrl-C comes is shown all the same.
+    private static let linesAtATime = 100
+    private static let partShown = "interrupted: the statement is done, but not all of it is shown"
+
+    /// Runs statements that were asked for together, one after the other; none behind one that is interrupted.
+    func execute(_ statements: [StatementCollector.Statement]) async {
+        for statement in statements {
+            if await execute(statement) == .interrupted { return }
+        }
+    }
+
     /// Runs a statement and shows what it gives.
     @discardableResult
     func execute(_ statement: StatementCollector.Statement) async -> Ending {
         let start = ContinuousClock.now
         do {
-            guard !statement.isTransactionControl else {
-                throw ClientError(
-                    "\(statement.firstWord): each statement is a transaction of its own here; "
-                        + "client --json has transactions of several")
-            }
+            if let failure = statement.failure { throw ClientError(failure) }
+            if let refusal = statement.refusal { throw ClientError(refusal) }
             let rows = TableRows(limit: console.rowLimit)
             let outcome = try await interruptible { try await query(statement, rows) }
-            await show(outcome, rows, took: ContinuousClock.now - start)
-            return .done
+            let spent = ContinuousClock.now - start
+            if try await interruptible({ await show(outcome, rows, took: spent) }) { return .done }
+            if !Task.isCancelled { await fail(Self.partShown, line: statement.line) }
+            return .interrupted
         } catch {
             // The end of the program needs no line.
             if Task.isCancelled { return .interrupted }
@@ -31,10 +41,13 @@ extension ClientPrompt {
     }
 
     /// Runs a statement where nothing can be written, if it may be a query; in a transaction if it is none.
+    ///
+    /// A PRAGMA is for the connection that writes, and in a transaction some have no effect.
     private func query(
         _ statement: StatementCollector.Statement, _ rows: TableRows
     ) async throws -> StatementOutcome<Void> {
         let sql = ClientStatement(statement.sql)
+        if statement.isPragma { return try await operations.run(sql, mapper: { try rows.take($0) }) }
         if statement.mayRead {
             do {
                 return try await operations.read(sql, mapper: { try rows.take($0) })
@@ -45,14 +58,19 @@ extension ClientPrompt {
         return try await operations.write([sql], mapper: { try rows.take($0) })[0]
     }
 
-    /// Shows what a statement gave.
-    private func show(_ outcome: StatementOutcome<Void>, _ rows: TableRows, took time: Duration) async {
+    /// Shows what a statement gave; returns whether all of it was shown before the task was cancelled.
+    private func show(
+        _ outcome: StatementOutcome<Void>, _ rows: TableRows, took time: Duration
+    ) async -> Bool {
         let spent = Self.spelled(time)
         switch outcome {
         // Writes to synced tables count as none: they are views (client-api 1.2).
         case .changes(let count) where count > 0:
             await console.show(dim("(\(Self.counted(Int(count), "row")) changed, \(spent))"))
-        case .changes: await console.show(dim("(done, \(spent))"))
+            return true
+        case .changes:
+            await console.show(dim("(done, \(spent))"))
+            return true
         case .rows:
             let table = rows.table
             let shown = table.rows.count
@@ -63,12 +81,13 @@ extension ClientPrompt {
                 default:
                     "(the first \(shown) of \(rows.count) rows, \(spent); LIMIT and OFFSET show others)"
                 }
-            await show(table, summary)
+            return await show(table, summary)
         }
     }
 
-    /// Shows a table, and a line below it.
-    func show(_ table: ResultTable, _ summary: String?) async {
+    /// Shows a table, and a line below it; returns whether all of it was shown before the task was cancelled.
+    @discardableResult
+    func show(_ table: ResultTable, _ summary: String?) async -> Bool {
         var lines: [String] = []
         var isCut = false
         if !table.rows.isEmpty {
@@ -77,8 +96,16 @@ extension ClientPrompt {
             isCut = shown.isCut
         }
         if let summary { lines.append(dim(summary)) }
-        if isCut { lines.append(dim("(… is where the terminal ends; .mode line shows everything)")) }
-        if !lines.isEmpty { await console.show(lines.joined(separator: "\n")) }
+        if isCut { lines.append(dim("(… stands for the rest; .mode line shows whole values)")) }
+        // A script has no Ctrl-C, and nothing shall stand within one of its tables.
+        let count = console.isInteractive ? Self.linesAtATime : lines.count
+        var rest = lines[...]
+        while !rest.isEmpty {
+            if Task.isCancelled { return false }
+            await console.show(rest.prefix(count).joined(separator: "\n"))
+            rest = rest.dropFirst(count)
+        }
+        return true
     }
 
     // MARK: Parts

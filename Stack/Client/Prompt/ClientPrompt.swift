@@ -84,7 +84,7 @@ package struct ClientPrompt: Sendable {
 
     private func welcome() async {
         let database = DisplayText.of(options.database)
-        let service = DisplayText.of(options.endpoint)
+        let service = DisplayText.of(ShownText.address(options.endpoint))
         await console.show(
             """
             PowerSync \(PackageVersion.current): \(database), with \(service)
@@ -126,29 +126,28 @@ package struct ClientPrompt: Sendable {
     /// Takes lines until there are no more, or the person leaves.
     private func takeLines() async throws {
         var collector = StatementCollector()
-        // All lines of what is to be kept as one entry.
+        // All lines of what is to be kept as one entry, and whether some of it has been done already.
         var entry = ""
+        var isBegun = false
         var emptyInterruptions = 0
         while true {
             board.change { $0.isContinuing = collector.isOpen }
-            signals.onInterrupt(whileTyping: { console.interrupt() })
-            let line: PromptLine
-            do {
-                line = try await console.line()
-            } catch let error as ClientError {
-                await fail(error.message, line: nil)
-                continue
-            }
-            switch line {
+            // Before the line is being read it is for what is over; once it has been read, for what was typed.
+            let linesRead = console.linesRead
+            signals.onInterrupt(whileTyping: { console.interrupt() || console.linesRead == linesRead })
+            switch try await console.line() {
             case .end:
                 // What a person has not ended is given up with the rest.
                 if !console.isInteractive, let rest = collector.finish() { await execute(rest) }
+                if isBegun { await console.remember(entry) }
                 return
             case .interrupted(let isEmpty):
                 emptyInterruptions = isEmpty && !collector.isOpen ? emptyInterruptions + 1 : 0
                 if emptyInterruptions > 1 { await console.show(Self.wayOut) }
+                if isBegun { await console.remember(entry) }
                 collector.reset()
                 entry = ""
+                isBegun = false
             case .text(let text, let number):
                 emptyInterruptions = 0
                 if !collector.isOpen, isCommand(text) {
@@ -156,23 +155,21 @@ package struct ClientPrompt: Sendable {
                     if try await performCommand(text, number) { return }
                     continue
                 }
-                let statements: [StatementCollector.Statement]
-                do throws(ClientError) {
-                    statements = try collector.append(text, number: number)
-                } catch {
-                    await fail(error.message, line: number)
-                    entry = ""
-                    continue
-                }
-                entry += entry.isEmpty ? text : "\n" + text
+                let statements = collector.append(Array(text.utf8), number: number)
+                if console.isInteractive { entry += entry.isEmpty ? text : "\n" + text }
                 if !collector.isOpen {
                     if !text.allSatisfy(\.isWhitespace) { await console.remember(entry) }
                     entry = ""
                 }
-                for statement in statements {
-                    // Those behind one that is interrupted were asked for with it.
-                    if await execute(statement) == .interrupted { break }
+                isBegun = collector.isOpen && (isBegun || !statements.isEmpty)
+                await execute(statements)
+            case .bytes(let bytes, let number):
+                let reason = "what stands on line \(number) is not a text in UTF-8"
+                if !collector.isOpen, isCommand(String(decoding: bytes, as: UTF8.self)) {
+                    await fail(reason, line: number)
+                    continue
                 }
+                await execute(collector.append(bytes, number: number, unusable: reason))
             }
         }
     }

@@ -42,7 +42,9 @@ enum PromptCommand {
                 return nil
             }
             group.addTask {
-                for await _ in screen { signals.renew() }
+                for await signal in screen {
+                    if signal == SIGQUIT { stop.yield(signal) } else { signals.renew() }
+                }
                 return nil
             }
             group.addTask {
@@ -67,15 +69,9 @@ enum PromptCommand {
     /// A script that a signal ends has not done what it was to do.
     private static func script(_ options: ClientOptions) async throws -> Int32 {
         let status = try await Session.run(until: StopSignal.stream()) { session in
-            let output = AnswerOutput { try StandardOutput.put($0) }
-            session.onEnd {
-                await output.flush()
-                if let failure = output.failure { throw failure }
-            }
-            session.onHurry { output.abandon() }
-            let console = ScriptConsole(
-                input: 0, output: output, errors: { StandardError.print($0) })
-            return try await ClientPrompt.run(options, console: console, session: session)
+            try await ClientPrompt.runScript(
+                options, input: 0, write: { try StandardOutput.put($0) },
+                errors: { StandardError.print($0) }, session: session)
         }
         guard let status else { throw CommandError("a signal has ended the script") }
         return status

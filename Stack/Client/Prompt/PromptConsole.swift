@@ -2,6 +2,8 @@
 package enum PromptLine: Sendable, Equatable {
     /// A line, and its number where lines have one.
     case text(String, number: Int)
+    /// A line that is not a text in UTF-8, and its number.
+    case bytes([UInt8], number: Int)
     /// A line was given up; whether it had anything in it.
     case interrupted(isEmpty: Bool)
     /// Nothing more comes.
@@ -26,13 +28,16 @@ package protocol PromptConsole: Sendable {
     /// - Returns: whether anything is being typed.
     func interrupt() -> Bool
 
+    /// How many lines have been read, those that were given up included; also one that has not been handed over yet.
+    var linesRead: Int { get }
+
     /// Draws the line anew that is being typed; does nothing where nobody types.
     func renew()
 
     /// Reads the next line.
     ///
     /// - Returns: the line.
-    /// - Throws: `CancellationError`, `ClientError` for a line that cannot be used, `SystemError`.
+    /// - Throws: `CancellationError`, `ClientError` for a line behind which nothing can be read, `SystemError`.
     func line() async throws -> PromptLine
 
     /// Shows lines of text.

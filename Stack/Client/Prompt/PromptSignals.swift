@@ -5,6 +5,8 @@ package final class PromptSignals: Sendable {
     private struct State {
         /// Ends what is going on; returns whether anything is.
         var interrupt: (@Sendable () -> Bool)?
+        /// How often that has changed.
+        var turn = 0
         /// Whether Ctrl-C came at a moment between two things.
         var isPending = false
         var renew: (@Sendable () -> Void)?
@@ -17,11 +19,12 @@ package final class PromptSignals: Sendable {
 
     /// Sets what Ctrl-C does while a line is typed.
     ///
-    /// - Parameter giveUp: gives the line up; returns whether it is being read already.
+    /// - Parameter giveUp: gives the line up; returns false once it has been read.
     package func onInterrupt(whileTyping giveUp: @escaping @Sendable () -> Bool) {
         // One that came before was for what is over.
         state.withLock { state in
             state.interrupt = giveUp
+            state.turn += 1
             state.isPending = false
         }
     }
@@ -35,6 +38,7 @@ package final class PromptSignals: Sendable {
                 cancel()
                 return true
             }
+            state.turn += 1
             defer { state.isPending = false }
             return state.isPending
         }
@@ -51,9 +55,17 @@ package final class PromptSignals: Sendable {
     ///
     /// - Returns: whether there is a prompt; else it asks the program to end, like any other signal.
     package func interrupt() -> Bool {
-        guard let interrupt = state.withLock({ $0.interrupt }) else { return false }
-        if !interrupt() { state.withLock { $0.isPending = true } }
-        return true
+        while true {
+            let (interrupt, turn) = state.withLock { ($0.interrupt, $0.turn) }
+            guard let interrupt else { return false }
+            if interrupt() { return true }
+            // What was typed may have begun to run meanwhile: then it is for that.
+            let isPending = state.withLock { state in
+                if state.turn == turn { state.isPending = true }
+                return state.turn == turn
+            }
+            if isPending { return true }
+        }
     }
 
     /// Does what a new size asks for.

@@ -142,13 +142,13 @@ package struct PromptStatus: Sendable, Equatable {
         if !isConnected, isWanted {
             if old.isConnected {
                 news.append("service lost: \(downloadError ?? "the stream has ended"); \(again)")
-            } else if let downloadError, downloadError != old.downloadError {
+            } else if let downloadError, Self.isNew(downloadError, since: old.downloadError) {
                 news.append("not connected: \(downloadError); \(again)")
             }
-        } else if isConnected, let downloadError, downloadError != old.downloadError {
+        } else if isConnected, let downloadError, Self.isNew(downloadError, since: old.downloadError) {
             news.append("download failed: \(downloadError); \(again)")
         }
-        if let uploadError, uploadError != old.uploadError {
+        if let uploadError, Self.isNew(uploadError, since: old.uploadError) {
             news.append("upload failed: \(uploadError); \(again)")
         }
         if hasSynced == true, old.hasSynced == false { news.append("first sync complete") }
@@ -164,5 +164,10 @@ package struct PromptStatus: Sendable, Equatable {
         }
         if old.files != nil, files == nil, fileErrors.isEmpty { news.append("all files are in step") }
         return news
+    }
+
+    /// Whether an error is another one than before: each attempt has its own times and ports.
+    private static func isNew(_ error: String, since old: String?) -> Bool {
+        error.filter { !$0.isNumber } != old?.filter { !$0.isNumber }
     }
 }

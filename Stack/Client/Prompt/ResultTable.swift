@@ -9,7 +9,7 @@ package struct ResultTable: Sendable {
         case auto
         /// As a table, cut as far as need be.
         case table
-        /// One column a line, where nothing is cut.
+        /// One column a line, where no value is cut.
         case line
     }
 
@@ -50,8 +50,11 @@ package struct ResultTable: Sendable {
     private static let leastWidth = 8
     /// The same in a table that is asked for by name.
     private static let leastForcedWidth = 3
-    /// How many bytes of a blob are shown.
+    /// How many bytes of a blob are shown, unless all are asked for.
     private static let shownBytes = 16
+    /// How far columns are filled up where no terminal ends them.
+    private static let widestFilling = 1000
+    private static let digits = Array("0123456789abcdef".utf8)
 
     /// Makes a table of its parts.
     package init(columns: [String], rows: [[SQLiteValue]]) {
@@ -62,7 +65,7 @@ package struct ResultTable: Sendable {
     /// Returns the lines of the table.
     package func shown(in layout: Layout) -> Shown {
         if layout.form != .line, let table = table(in: layout) { return table }
-        return Shown(lines: lineForm(in: layout), isCut: false)
+        return lineForm(in: layout)
     }
 
     // MARK: Cells
@@ -77,6 +80,8 @@ package struct ResultTable: Sendable {
         var isNull = false
         /// Whether something of the value is left out already.
         var isCut = false
+        /// Whether the text says by itself that something is left out.
+        var isShortened = false
 
         init(_ text: String, _ measure: DisplayWidth) {
             self.text = text
@@ -102,13 +107,16 @@ package struct ResultTable: Sendable {
     }
 
     /// Returns a value as a cell; of a text no more than so many characters.
-    private static func cell(_ value: SQLiteValue, atMost limit: Int?, _ measure: DisplayWidth) -> Cell {
+    private static func cell(_ value: SQLiteValue, atMost limit: Int?, in layout: Layout) -> Cell {
         var isWhole = true
+        var isShortened = false
         let text: String
         switch value {
         case .null: text = "NULL"
         case .integer(let integer): text = String(integer)
         case .real(let real): text = real.isInfinite ? (real < 0 ? "-Inf" : "Inf") : "\(real)"
+        // Nothing else would tell it from no value.
+        case .text("NULL") where !layout.style.isColored: text = "'NULL'"
         case .text(let value):
             if let limit {
                 let start = value.prefix(limit)
@@ -117,10 +125,15 @@ package struct ResultTable: Sendable {
             } else {
                 text = DisplayText.of(value)
             }
-        case .blob(let bytes): text = blob(bytes)
+        case .blob(let bytes):
+            let isWanted = layout.width == nil || layout.form == .line
+            isShortened = !isWanted && bytes.count > shownBytes
+            let digits = hexadecimal(isShortened ? bytes.prefix(shownBytes) : bytes[...])
+            text = isShortened ? "x'\(digits)…' (\(bytes.count) bytes)" : "x'\(digits)'"
         }
-        var cell = Cell(text, measure)
+        var cell = Cell(text, layout.measure)
         cell.isCut = !isWhole
+        cell.isShortened = isShortened
         cell.isNull = value == .null
         switch value {
         case .integer, .real: cell.isNumber = true
@@ -129,18 +142,21 @@ package struct ResultTable: Sendable {
         return cell
     }
 
-    private static func blob(_ bytes: [UInt8]) -> String {
-        let digits = bytes.prefix(shownBytes).map { byte in
-            byte < 16 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
-        }.joined()
-        return bytes.count > shownBytes ? "x'\(digits)…' (\(bytes.count) bytes)" : "x'\(digits)'"
+    private static func hexadecimal(_ bytes: ArraySlice<UInt8>) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * bytes.count)
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     // MARK: One row a line
 
     private func table(in layout: Layout) -> Shown? {
         let measure = layout.measure
-        let cells = rows.map { row in row.map { Self.cell($0, atMost: layout.width, measure) } }
+        let cells = rows.map { row in row.map { Self.cell($0, atMost: layout.width, in: layout) } }
         let names = columns.map { Cell(DisplayText.of($0), measure) }
         let natural = names.indices.map { column in
             // A value of which something is left out is as wide as anything may be.
@@ -155,14 +171,14 @@ package struct ResultTable: Sendable {
             guard let fitted = Self.fitted(natural, into: room, least: least) else { return nil }
             widths = fitted
         } else {
-            widths = natural
+            widths = natural.map { min($0, Self.widestFilling) }
         }
         var isCut = false
         func line(_ cells: [Cell], _ style: (String, Cell) -> String) -> String {
             let parts = zip(cells, widths).enumerated().map { index, pair in
                 var cell = pair.0
-                cell.cut(to: pair.1, measure)
-                if cell.isCut { isCut = true }
+                if layout.width != nil { cell.cut(to: pair.1, measure) }
+                if cell.isCut || cell.isShortened { isCut = true }
                 let space = String(repeating: " ", count: max(0, pair.1 - cell.width))
                 let text = style(cell.text, cell)
                 if cell.isNumber { return space + text }
@@ -209,7 +225,7 @@ package struct ResultTable: Sendable {
 
     // MARK: One column a line
 
-    private func lineForm(in layout: Layout) -> [String] {
+    private func lineForm(in layout: Layout) -> Shown {
         let measure = layout.measure
         var names = columns.map { Cell(DisplayText.of($0), measure) }
         if let width = layout.width {
@@ -218,10 +234,12 @@ package struct ResultTable: Sendable {
         let nameWidth = names.reduce(0) { max($0, $1.width) }
         let room = layout.width.map { max(1, $0 - nameWidth - 3) }
         var lines: [String] = []
+        var isCut = false
         for (number, row) in rows.enumerated() {
             lines.append(layout.style.dim("-[ \(number + 1) ]-"))
             for (name, value) in zip(names, row) {
-                let cell = Self.cell(value, atMost: nil, measure)
+                let cell = Self.cell(value, atMost: nil, in: layout)
+                if cell.isShortened { isCut = true }
                 for (index, piece) in Self.pieces(of: cell.text, room, measure).enumerated() {
                     let head = index == 0 ? name.text : ""
                     let space = String(repeating: " ", count: nameWidth - (index == 0 ? name.width : 0))
@@ -230,7 +248,7 @@ package struct ResultTable: Sendable {
                 }
             }
         }
-        return lines
+        return Shown(lines: lines, isCut: isCut)
     }
 
     /// Cuts a text into pieces that fit into a width; one empty piece for an empty text.

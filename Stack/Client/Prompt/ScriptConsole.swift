@@ -38,6 +38,9 @@ package actor ScriptConsole: PromptConsole {
 
     package nonisolated func interrupt() -> Bool { false }
 
+    /// None that anybody could have typed.
+    package nonisolated var linesRead: Int { 0 }
+
     package nonisolated func renew() {}
 
     package func line() async throws -> PromptLine {
@@ -48,10 +51,12 @@ package actor ScriptConsole: PromptConsole {
         number += 1
         switch line {
         case nil: return .end
-        case .tooLong?: throw ClientError("line \(number) is longer than a line may be")
+        case .tooLong?:
+            // Nothing is known of its rest, so nobody knows whether what follows is a statement, or stands in a text.
+            throw ClientError("line \(number) is longer than a line may be, the script ends there")
         case .text(let bytes)?:
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw ClientError("line \(number) is not a text in UTF-8")
+                return .bytes(bytes, number: number)
             }
             return .text(text, number: number)
         }

@@ -3,16 +3,23 @@ import PowerSyncSystem
 
 /// What a prompt knows of syncing, kept for all who find something out, and the lines that tell of it.
 final class StatusBoard: Sendable {
+    private struct State {
+        var status = PromptStatus()
+        /// Whether somebody shows a status, and whether there is a newer one.
+        var isShowing = false
+        var isOutdated = false
+    }
+
     /// How many lines wait to be shown; beyond that the oldest go.
     private static let bufferLimit = 100
 
     /// The lines, in their order.
     let news: AsyncStream<String>
 
-    private let state = Lock(PromptStatus())
+    private let state = Lock(State())
     private let continuation: AsyncStream<String>.Continuation
     private let retry: Double
-    /// Called with the new status after each change.
+    /// Called with the newest status after a change, by one task at a time.
     private let isChanged: @Sendable (PromptStatus) -> Void
 
     /// Knows nothing yet.
@@ -30,18 +37,30 @@ final class StatusBoard: Sendable {
     deinit { continuation.finish() }
 
     /// What is known.
-    var current: PromptStatus { state.withLock { $0 } }
+    var current: PromptStatus { state.withLock { $0.status } }
 
     /// Changes what is known, and tells what is new.
     func change(_ change: (inout PromptStatus) -> Void) {
-        let (old, new) = state.withLock { state in
-            let old = state
-            change(&state)
-            return (old, state)
+        let mustShow = state.withLock { state in
+            let old = state.status
+            change(&state.status)
+            guard state.status != old else { return false }
+            for line in state.status.news(since: old, retry: retry) { continuation.yield(line) }
+            state.isOutdated = true
+            defer { state.isShowing = true }
+            return !state.isShowing
         }
-        guard new != old else { return }
-        isChanged(new)
-        for line in new.news(since: old, retry: retry) { continuation.yield(line) }
+        guard mustShow else { return }
+        while let status = takeOutdated() { isChanged(status) }
+    }
+
+    /// Returns the newest status unless it has been shown; then nobody shows any more.
+    private func takeOutdated() -> PromptStatus? {
+        state.withLock { state in
+            state.isShowing = state.isOutdated
+            defer { state.isOutdated = false }
+            return state.isOutdated ? state.status : nil
+        }
     }
 
     /// Adds a line that is no change of the status.

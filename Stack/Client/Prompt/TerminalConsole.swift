@@ -60,6 +60,8 @@ package final class TerminalConsole: PromptConsole {
 
     package func interrupt() -> Bool { editor.interrupt() }
 
+    package var linesRead: Int { editor.linesRead }
+
     package func renew() { editor.renew() }
 
     package func line() async throws -> PromptLine {

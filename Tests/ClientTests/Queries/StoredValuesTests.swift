@@ -100,6 +100,44 @@ struct StoredValuesTests {
         #expect(try await test.count("plain") == 1)
     }
 
+    /// A database in memory has one connection for all, which writes.
+    @Test(arguments: [true, false])
+    func whatWritesIsRefusedWhereDataIsOnlyRead(isInMemory: Bool) async throws {
+        let test = try isInMemory ? TestDatabase(name: ":memory:") : TestDatabase()
+        let read: @Sendable (any ConnectionContext, String) throws -> Void = { connection, sql in
+            let context = try #require(connection as? any StatementContext)
+            try context.refuseWriting(sql: sql)
+            _ = try context.outcome(sql: sql, parameters: [], mapper: { _ in })
+        }
+        for sql in ["INSERT INTO users (id, name) VALUES ('u', 'A')", "CREATE TABLE plain (v)"] {
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await test.database.readLock { try read($0, sql) }
+            }
+            #expect(error?.code == .readOnly)
+            #expect(error?.errorDescription?.contains("attempt to write a readonly database") == true)
+        }
+        #expect(try await test.count("users") == 0)
+        for sql in ["SELECT * FROM users", "PRAGMA foreign_keys", "EXPLAIN DELETE FROM users"] {
+            try await test.database.readLock { try read($0, sql) }
+            try await test.database.readTransaction { try read($0, sql) }
+        }
+        // A connection that cannot write asks SQLite, which takes for a change what may be none.
+        guard !isInMemory else { return }
+        try await test.database.readLock { try read($0, "PRAGMA journal_mode") }
+    }
+
+    @Test func aWatchDoesNotWrite() async throws {
+        let test = try TestDatabase(name: ":memory:")
+        let database = try #require(test.database as? any StatementWatching)
+        let results = try database.watch(
+            options: WatchOptions(
+                sql: "INSERT INTO users (id, name) VALUES ('u', 'A') RETURNING name", throttle: 0,
+                mapper: { try $0.getString(index: 0) }), unless: { false }, before: {})
+        let error = await #expect(throws: PowerSyncError.self) { for try await _ in results {} }
+        #expect(error?.code == .readOnly)
+        #expect(try await test.count("users") == 0)
+    }
+
     /// The first question is answered with yes; without it the statement would not end.
     @Test(arguments: [false, true])
     func aStatementThatNobodyWantsEndsAndItsTransactionWithIt(isInTransaction: Bool) async throws {
@@ -131,6 +169,39 @@ struct StoredValuesTests {
         // The connection goes on, and nobody is asked any more.
         try await test.database.execute("INSERT INTO plain VALUES (2)")
         #expect(try await test.count("plain") == 1)
+    }
+
+    /// Another process has the lock for as long as it likes.
+    @Test func aWaitForAWriteElsewhereThatNobodyWantsEnds() async throws {
+        let test = try TestDatabase()
+        try await test.insertUser("A")
+        let other = try SQLiteConnection(path: test.folder.file())
+        try other.execute("BEGIN IMMEDIATE")
+        let asked = Lock(0)
+        let error = await #expect(throws: PowerSyncError.self) {
+            try await test.database.writeTransaction(
+                unless: {
+                    asked.withLock { count in
+                        count += 1
+                        return count > 3
+                    }
+                }, callback: { _ in })
+        }
+        #expect(error?.code == .databaseBusy)
+        #expect(asked.withLock { $0 } == 4)
+        // Others wait as long as before.
+        let timeout = try await test.database.writeLock { connection in
+            try connection.get(sql: "SELECT timeout FROM pragma_busy_timeout", parameters: []) {
+                try $0.getInt(index: 0)
+            }
+        }
+        #expect(timeout == 30_000)
+        try other.execute("ROLLBACK")
+        other.close()
+        try await test.database.writeTransaction(unless: { false }) { transaction in
+            _ = try transaction.execute(sql: "DELETE FROM users", parameters: [])
+        }
+        #expect(try await test.count("users") == 0)
     }
 
     /// The first question is answered with yes; without it there would never be a result.

@@ -107,7 +107,7 @@ int powersync_reap(pid_t process, int *value, bool *signalled);
 
 // Turns SIGINT, SIGTERM and SIGHUP (unless that is ignored) into bytes; returns the read end of a pipe and a slot to give back.
 int powersync_stop_signals_open(int *slot);
-// The same for SIGWINCH and SIGCONT, after which a screen has to be drawn anew.
+// The same for SIGWINCH and SIGCONT, after which a screen has to be drawn anew, and SIGQUIT, which would leave it as it is.
 int powersync_screen_signals_open(int *slot);
 // Ends the reader with a byte of 0 and, with the last slot of its kind, gives the signals their default action back.
 void powersync_signals_close(int slot);
