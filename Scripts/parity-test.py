@@ -189,7 +189,7 @@ def main():
     with contextlib.redirect_stdout(output):
         parity.interface(folder / "contract.md", "6.3", "linux")
     taken = [line for line in output.getvalue().splitlines() if line.startswith("let ")]
-    if taken != ["let n = 1.1", "let n = 1.20"]:
+    if taken != ["let n = 1.1", "let n = 1.19", "let n = 1.20"]:
         failures.append(f"other declarations were taken: {taken}")
 
     print("\n".join(failures), end="\n" if failures else "")

@@ -5,6 +5,10 @@ import PowerSyncSystem
 /// The loop of its life cycle (LIFECYCLE.md) keeps it while the connections are open, an instance as long as it lives.
 final class DatabaseGroup: Sendable {
     let location: DatabaseLocation
+    /// The files; nil for a database that has none, or whose files nobody knows.
+    let files: DatabaseFiles?
+    /// Who transfers the files of its tables of attachments, if nobody knows its own.
+    let transferTurns = TransferTurns()
     let streams = StreamRegistry()
     let status = SharedStatus()
     /// The right to sync the file; nil for a database that is ours alone.
@@ -31,6 +35,7 @@ final class DatabaseGroup: Sendable {
         self.location = location
         // Whichever link leads to it, the files beside it are the same for all.
         let files = location.resolved.map { DatabaseFiles(path: $0, watcher: watcher) }
+        self.files = files
         lock = files.map { SyncLock($0) }
         external = files.map { ExternalChanges($0) }
     }

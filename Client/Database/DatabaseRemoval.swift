@@ -1,6 +1,11 @@
 import PowerSyncSQLite
 import PowerSyncSystem
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -17,10 +22,30 @@ enum DatabaseRemoval {
     static func removeFiles(at location: DatabaseLocation) throws {
         let owner = try location.resolved.flatMap { try alone(with: $0) }
         defer { owner?.close() }
-        for file in location.files where unlink(file) != 0 && errno != ENOENT {
+        let locks = location.resolved.map { attachmentLocks(beside: $0) } ?? []
+        for file in location.files + locks where unlink(file) != 0 && errno != ENOENT {
             throw PowerSyncError(
                 .fileAccess, "Could not remove \(file)", detail: SystemError.text(of: errno))
         }
+    }
+
+    /// The files that queues of attachments have locked, which are empty.
+    private static func attachmentLocks(beside path: String) -> [String] {
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) }
+        let folder = String(path[..<(name ?? path.startIndex)])
+        let beginning = String(path[(name ?? path.startIndex)...]) + SyncLock.Purpose.beginning
+        // A folder that is gone has none.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.filter { $0.utf8.starts(with: beginning.utf8) }.map { folder + $0 }
+            .filter { isEmpty($0) }
+    }
+
+    /// Whether a file has nothing in it; a link, and what cannot be opened, count as something.
+    private static func isEmpty(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return lseek(descriptor, 0, SEEK_END) == 0
     }
 
     /// Returns a connection that keeps others out; nil where there is no database.

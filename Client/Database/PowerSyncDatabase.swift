@@ -1,11 +1,6 @@
 /// The file name of a database that is given none.
 public let DEFAULT_DB_FILENAME = "powersync.db"  // swift-format-ignore: AlwaysUseLowerCamelCase
 
-/// The name of the local-only table that the official SDK keeps attachments in.
-///
-/// This package keeps no attachments yet; an app that does so itself gives its table this name.
-public let defaultAttachmentsTableName = "attachments"
-
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Makes a database; its file is opened at the first use, whose call throws what goes wrong then.
 ///

@@ -8,7 +8,8 @@ import PowerSyncSystem
     import Darwin
 #endif
 
-/// The right to sync one database file, which one process has at a time (client-api 2.3).
+/// The right to do something with one database file, which one process has at a time: to sync it (client-api 2.3), or to
+/// transfer the files of a table of attachments.
 ///
 /// It is a lock on a file beside the database. The system frees it when its holder ends, however that ends, and tells the
 /// others that the file was closed.
@@ -21,7 +22,18 @@ final class SyncLock: Sendable {
         case another
     }
 
-    /// What the name of the file has behind that of the database.
+    /// What the right is for.
+    struct Purpose: Sendable {
+        /// What the name of the locked file has behind that of the database.
+        let ending: String
+        /// What processes do with the database that have it, for warnings.
+        let deed: String
+
+        /// Syncing.
+        static let sync = Purpose(ending: SyncLock.ending, deed: "sync this database")
+    }
+
+    /// What the name of the file that is locked for syncing has behind that of the database.
     static let ending = "-sync"
     /// How often the lock is tried when it may be free: the file is told to be closed a moment before it is unlocked.
     static let tries = 20
@@ -37,6 +49,7 @@ final class SyncLock: Sendable {
     }
 
     private let files: DatabaseFiles
+    private let purpose: Purpose
     private let lock: FileLock
     private let state = Lock(State())
 
@@ -44,10 +57,12 @@ final class SyncLock: Sendable {
     ///
     /// - Parameters:
     ///   - files: the files of the database.
+    ///   - purpose: what the right is for.
     ///   - lock: the lock beside them; that of the file if nil.
-    init(_ files: DatabaseFiles, lock: FileLock? = nil) {
+    init(_ files: DatabaseFiles, for purpose: Purpose = .sync, lock: FileLock? = nil) {
         self.files = files
-        self.lock = lock ?? FileLock(path: files.path + Self.ending, like: files.path)
+        self.purpose = purpose
+        self.lock = lock ?? FileLock(path: files.path + purpose.ending, like: files.path)
     }
 
     deinit { release() }
@@ -71,8 +86,8 @@ final class SyncLock: Sendable {
         }
         earlier?.cancel()
         // Before the first try, so that whoever frees the lock from now on is heard.
-        let changes = files.changes(of: [Self.ending], environment: environment, log: log)
-        // Nil only for somebody who was overtaken, and does not sync either.
+        let changes = files.changes(of: [purpose.ending], environment: environment, log: log)
+        // Nil only for somebody who was overtaken, and does nothing either.
         guard let first = attempt(claim, log) else { return .another }
         state.withLock { state in
             guard state.claim == claim else { return }
@@ -145,7 +160,7 @@ final class SyncLock: Sendable {
                 if isLockless(error.errno) { holder = .us }
             }
             let warning =
-                state.hasFailed ? nil : failure.map { "\(holder == .us ? Self.alone : Self.unsure): \($0)" }
+                state.hasFailed ? nil : failure.map { "\(holder == .us ? alone : unsure): \($0)" }
             if failure != nil { state.hasFailed = true }
             defer { state.holder = holder }
             return (
@@ -158,16 +173,17 @@ final class SyncLock: Sendable {
         return attempt
     }
 
-    private static let alone = "Other processes that sync this database cannot be kept out"
-    private static let unsure =
-        "Whether another process syncs this database cannot be found out, it is tried each second"
+    private var alone: String { "Other processes that \(purpose.deed) cannot be kept out" }
+    private var unsure: String {
+        "Whether other processes \(purpose.deed) cannot be found out, it is tried each second"
+    }
 
     /// Whether an error means that nobody can have a lock here: a link in its place, a file system that knows no locks, a
     /// folder in which nobody has made the file.
     private func isLockless(_ errno: Int32) -> Bool {
         switch errno {
         case ELOOP, ENOLCK, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL: true
-        case EACCES, EPERM, EROFS: access(files.path + Self.ending, F_OK) != 0
+        case EACCES, EPERM, EROFS: access(files.path + purpose.ending, F_OK) != 0
         default: false
         }
     }

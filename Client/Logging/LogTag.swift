@@ -4,4 +4,6 @@ enum LogTag {
     static let groups = "DatabaseGroupCollection"
     static let sync = "StreamingSyncClient"
     static let changes = "CrossProcessChangeSignal"
+    static let attachmentQueue = "AttachmentQueue"
+    static let attachmentSync = "AttachmentSync"
 }

@@ -1,9 +1,10 @@
 /// Where the SDK sends its log lines.
 ///
-/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines of the SDK
-/// hold no tokens, row values or bound parameters; they may quote what the app's own errors say. Two warnings name
+/// `tag` names the part that speaks, for example `PowerSyncDatabase` or `StreamingSyncClient`. Lines of the SDK hold
+/// no tokens, row values or bound parameters; they may quote what the app's own errors say. Two warnings name
 /// parameters of streams: that of a stream which the service cannot resolve, and that of buckets whose checksums do
-/// not match. What a ``SyncRequestLoggerConfiguration`` logs is the app's choice, and may be every row.
+/// not match. Lines about attachments name their ids and paths. What a ``SyncRequestLoggerConfiguration`` logs is the
+/// app's choice, and may be every row.
 public protocol LoggerProtocol: Sendable {
     /// Logs something normal that is worth knowing.
     func info(_ message: String, tag: String?)

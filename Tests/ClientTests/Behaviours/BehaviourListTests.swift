@@ -16,8 +16,6 @@ struct BehaviourListTests {
         (181...181, "the hook of a new connection is of section 5, later"),
         (182...182, "a missing folder is made, as by the Swift SDK: 172"),
         (183...183, "no cipher is built in; a key is refused (2.14)"),
-        (184...196, "attachments are of section 4, later"),
-        (200...200, "attachments are of section 4, later"),
         (201...204, "GRDB is a package from outside; a pool of the app's own is in `Pools`"),
         (220...228, "beyond parity: section 5, later"),
     ]

@@ -6,8 +6,8 @@ import Testing
 ///
 /// What cannot be seen is as for vectors (`VectorListTests`).
 struct ReliabilityListTests {
-    /// Those of the service, and the one of attachments.
-    private static let ofOthers = Set(16...19).union([23])
+    /// Those of the service.
+    private static let ofOthers = Set(16...19)
 
     @Test func everyKnownFailureHasATestWithItsNumber() throws {
         let rows = try Repository.text("Documentation/Contract/reliability.md").split(separator: "\n")

@@ -1,0 +1,58 @@
+import PowerSyncSystem
+
+/// The folder of the files of a queue.
+struct AttachmentFolder: Sendable {
+    /// Its path, without a slash at the end.
+    let path: String
+    let local: LocalFiles
+
+    init(_ path: String, _ local: LocalFiles) {
+        var path = path[...]
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        self.path = String(path)
+        self.local = local
+    }
+
+    /// The folder, and those below it in which files may lie.
+    private var all: [String] { [path] + local.subdirectories.map { FilePlace.path(of: $0, in: path) } }
+
+    /// Returns the path of a file in it.
+    func path(of filename: String) -> String { FilePlace.path(of: filename, in: path) }
+
+    /// Makes the folders.
+    func make() async throws {
+        for folder in all { try await local.storage.makeDir(path: folder) }
+    }
+
+    /// Removes what crashes have left: new files without a row, and parts that are not downloaded any more.
+    ///
+    /// - Parameter rows: the rows of the table.
+    /// - Throws: what the database throws, ``PowerSyncAttachmentError``.
+    func sweep(_ rows: AttachmentRows) async throws {
+        guard let files = local.files else { return }
+        try await rows.db.readLock { [all, path, sql = rows.sql] connection in
+            let failure = Lock<(any Error)?>(nil)
+            // What cannot be asked about is kept.
+            func isNamed(_ file: String, in states: [AttachmentState]?) -> Bool {
+                do {
+                    let names = (Self.filename(of: file, in: path), FilePlace(file).name)
+                    return try sql.names(names, path: file, in: states, on: connection)
+                } catch {
+                    failure.withLock { $0 = error }
+                    return true
+                }
+            }
+            try files.sweep(
+                folders: all, keepingNew: { isNamed($0, in: nil) },
+                keepingParts: { isNamed($0, in: [.queuedDownload]) })
+            if let error = failure.withLock({ $0 }) { throw error }
+        }
+    }
+
+    /// The name of a file as its row has it, unless the app has places of its own for files.
+    private static func filename(of file: String, in folder: String) -> String {
+        let start = FilePlace.path(of: "", in: folder)
+        guard file.utf8.starts(with: start.utf8) else { return file }
+        return String(Substring(file.utf8.dropFirst(start.utf8.count)))
+    }
+}

@@ -1,0 +1,100 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What the official SDK for Swift lacks.
+extension AttachmentQueue {
+    /// Saves a file under an id of the app's choice, and what the app writes with it, in one transaction.
+    ///
+    /// - Parameters:
+    ///   - data: the bytes of the file.
+    ///   - mediaType: its media type.
+    ///   - fileExtension: what its name ends with behind a point.
+    ///   - metaData: what the app wants to keep with it.
+    ///   - id: its id, which no attachment has had; nil for a new one.
+    ///   - updateHook: writes what the app wants to, such as the id into the row that refers to it.
+    /// - Returns: the attachment.
+    /// - Throws: ``PowerSyncAttachmentError``, what the database and the hook throw; nothing is saved then.
+    @discardableResult
+    public nonisolated func saveFile(
+        data: Data, mediaType: String, fileExtension: String?, metaData: String?, id: String? = nil,
+        updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
+    ) async throws -> Attachment {
+        let names = try await newNames(
+            id, mediaType: mediaType, fileExtension: fileExtension, metaData: metaData)
+        return try await writer.save(names, data, updateHook)
+    }
+
+    /// Takes a file in that is there already, without reading it, and saves what the app writes with it in one
+    /// transaction.
+    ///
+    /// ```swift
+    /// func attach(_ recording: String, with queue: AttachmentQueue) async throws {
+    ///     try await queue.saveFileFromUri(
+    ///         localUri: recording, mediaType: "audio/mp4", fileExtension: "m4a"
+    ///     ) { transaction, audio in
+    ///         try transaction.execute(
+    ///             sql: "INSERT INTO notes (id, audio_id) VALUES (uuid(), ?)", parameters: [audio.id])
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - localUri: the path of the file, which is moved from there.
+    ///   - mediaType: its media type.
+    ///   - fileExtension: what its name ends with behind a point.
+    ///   - metaData: what the app wants to keep with it.
+    ///   - id: its id, which no attachment has had; nil for a new one.
+    ///   - updateHook: writes what the app wants to, such as the id into the row that refers to it.
+    /// - Returns: the attachment.
+    /// - Throws: ``PowerSyncAttachmentError``, what the database and the hook throw; the file is where it was then.
+    ///   ``PowerSyncAttachmentError/generalError(_:)`` if ``localStorage`` is no ``MovingStorageAdapter``.
+    @discardableResult
+    public nonisolated func saveFileFromUri(
+        localUri: String, mediaType: String, fileExtension: String?, metaData: String? = nil,
+        id: String? = nil,
+        updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
+    ) async throws -> Attachment {
+        let names = try await newNames(
+            id, mediaType: mediaType, fileExtension: fileExtension, metaData: metaData)
+        return try await writer.move(names, from: localUri, updateHook)
+    }
+
+    /// Tries all files that wait to be transferred, and returns when each was tried.
+    ///
+    /// Returns also when syncing is stopped meanwhile, and at once where another process transfers the files. Works
+    /// without ``startSync()``, too.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``, what the database throws, `CancellationError`.
+    public nonisolated func syncStorage() async throws {
+        try await syncingService.syncOnce()
+    }
+
+    /// Runs a callback while nobody else of the queue changes rows; files go up and down meanwhile.
+    ///
+    /// - Parameter callback: reads and changes rows.
+    /// - Returns: what the callback returns.
+    /// - Throws: what the callback throws; `CancellationError` before it has begun.
+    public nonisolated func withAttachmentContext<R: Sendable>(
+        callback: @Sendable @escaping (AttachmentContext) async throws -> R
+    ) async throws -> R {
+        try await attachmentsService.withContext(callback: callback)
+    }
+
+    /// Returns an id that no attachment has.
+    public nonisolated func generateAttachmentId() async throws -> String {
+        try await attachmentsService.withContext { try await $0.rows.newID() }
+    }
+
+    /// How far the queue is with its files.
+    ///
+    /// What waits is counted from ``startSync()`` on.
+    public nonisolated var status: AttachmentSyncStatus { progress.status }
+
+    /// Returns how far the queue is with its files, and that again after each change, at most ten times a second.
+    ///
+    /// Who is slow gets the newest alone. It ends when the queue is closed.
+    public nonisolated func statusUpdates() -> AsyncStream<AttachmentSyncStatus> { progress.updates() }
+}

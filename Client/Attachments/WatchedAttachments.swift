@@ -1,0 +1,113 @@
+import PowerSyncWire
+
+/// Brings the table of attachments in step with the files that rows of the app refer to (client-api 4.5).
+struct WatchedAttachments: Sendable {
+    /// How many rows are looked at together.
+    static let pageSize = 500
+
+    let service: any AttachmentServiceProtocol
+    /// Whether files are downloaded that rows of the app refer to.
+    let downloads: Bool
+    /// The folders below that of the attachments in which files may lie.
+    let subdirectories: [String]
+    /// Makes a filename of an id and what it ends with.
+    let filename: @Sendable (String, String?) async -> String
+    let logger: any LoggerProtocol
+
+    /// What is to be changed, as far as the rows were when they were read.
+    private struct Differences: Sendable {
+        /// Rows that get another state, by whether a row of the app refers to them.
+        var changed: [(id: String, isWatched: Bool)] = []
+        /// Files that have no row.
+        var new: [Attachment] = []
+    }
+
+    /// Returns the filename of an attachment, unless the app has another idea.
+    static func standardName(_ id: String, _ fileExtension: String?) -> String {
+        "\(id).\(fileExtension ?? "attachment")"
+    }
+
+    /// Processes all items that rows of the app refer to.
+    ///
+    /// - Parameter items: the items; of several with one id the first one counts.
+    /// - Throws: what the database throws; nothing is changed then.
+    func process(_ items: [WatchedAttachmentItem]) async throws {
+        try await service.withContext { context in
+            let differences = try await differences(items, context)
+            guard !differences.changed.isEmpty || !differences.new.isEmpty else { return }
+            try await write(differences, context.rows)
+        }
+    }
+
+    /// Reads all rows, page by page, without keeping anybody from writing.
+    private func differences(
+        _ items: [WatchedAttachmentItem], _ context: AttachmentContext
+    ) async throws -> Differences {
+        var unknown: [ExactText: WatchedAttachmentItem] = [:]
+        for item in items where unknown[ExactText(item.id)] == nil { unknown[ExactText(item.id)] = item }
+        var differences = Differences()
+        var last: String?
+        while true {
+            let page = try await context.rows.rows(behind: last, limit: Self.pageSize)
+            for row in page {
+                let isWatched = unknown.removeValue(forKey: ExactText(row.id)) != nil
+                guard Self.change(row, isWatched) != .unchanged else { continue }
+                differences.changed.append((row.id, isWatched))
+            }
+            guard page.count == Self.pageSize else { break }
+            last = page.last?.id
+        }
+        if downloads { differences.new = await rows(for: Array(unknown.values)) }
+        return differences
+    }
+
+    /// Makes rows for files that have none; those whose names are not allowed are left out.
+    private func rows(for items: [WatchedAttachmentItem]) async -> [Attachment] {
+        var rows: [Attachment] = []
+        var refused: PowerSyncAttachmentError?
+        for item in items {
+            let name: String
+            if let chosen = item.filename {
+                name = chosen
+            } else {
+                name = await filename(item.id, item.fileExtension)
+            }
+            do throws(PowerSyncAttachmentError) {
+                try AttachmentFiles.check(filename: name, subdirectories: subdirectories)
+                rows.append(
+                    Attachment(
+                        id: item.id, filename: name, state: .queuedDownload, hasSynced: false,
+                        mediaType: item.mediaType, metaData: item.metaData))
+            } catch {
+                refused = error
+            }
+        }
+        if let refused {
+            logger.warning(
+                "\(items.count - rows.count) attachments are left out for their names: \(refused)",
+                tag: LogTag.attachmentQueue)
+        }
+        return rows
+    }
+
+    /// Writes in one transaction what is still so.
+    private func write(_ differences: Differences, _ rows: AttachmentRows) async throws {
+        try await rows.transaction { [sql = rows.sql] connection, now in
+            for (id, isWatched) in differences.changed {
+                guard let row = try sql.row(id, on: connection) else { continue }
+                let change = Self.change(row, isWatched)
+                _ = try sql.apply(change, to: row, at: now, on: connection)
+            }
+            guard !differences.new.isEmpty else { return }
+            let stamp = try sql.stamp(at: now, on: connection)
+            for row in differences.new {
+                guard try sql.row(row.id, on: connection) == nil else { continue }
+                try sql.write(row.saved(at: stamp), on: connection)
+            }
+        }
+    }
+
+    private static func change(_ row: Attachment, _ isWatched: Bool) -> AttachmentChange {
+        isWatched ? AttachmentRules.watched(row) : AttachmentRules.unwatched(row)
+    }
+}
