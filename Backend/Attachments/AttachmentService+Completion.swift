@@ -1,3 +1,4 @@
+import PowerSyncPostgres
 import PowerSyncWire
 
 extension AttachmentService {

@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncPostgres
 import PowerSyncWire
 

@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncWire
 

@@ -250,7 +250,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     /// Removes all archived rows that are too many, and their files.
     public func expireCache() async throws {
         let local = folder.local
-        while try await !attachmentsService.withContext({ try await $0.expire(local) }) {}
+        while try await !attachmentsService.withContext(callback: { try await $0.expire(local) }) {}
     }
 
     /// Removes all rows of the table, and the folder of the files: when somebody signs out, for example.

@@ -291,7 +291,7 @@ final class TransferRun: Sendable {
         do {
             let local = parts.local
             while !tasks.isOver {
-                if try await parts.service.withContext({ try await $0.expire(local) }) { break }
+                if try await parts.service.withContext(callback: { try await $0.expire(local) }) { break }
             }
         } catch {
             report("Removing files that are not needed failed", error)

@@ -1,5 +1,4 @@
 import PowerSync
-import PowerSyncSQLite
 
 /// What a prompt does with files that belong to rows.
 extension ClientPrompt {
@@ -31,9 +30,13 @@ extension ClientPrompt {
 
     /// Lists the files.
     func showAttachments() async throws {
-        let outcome = try await operations.listAttachments(mapper: { try TableRow($0) })
-        guard case .rows(let rows) = outcome else { return }
-        await show(["id", "state", "filename", "size", "error"], rows.map(\.values))
+        let rows = TableRows(limit: console.rowLimit)
+        _ = try await operations.listAttachments(mapper: { try rows.take($0) })
+        let table = rows.table
+        let isPart = table.rows.count < rows.count
+        await show(
+            table,
+            rows.count == 0 ? "(none)" : isPart ? "(the first \(table.rows.count) of \(rows.count) files)" : nil)
     }
 
     /// Returns the statement that a command ends with, if it does.
