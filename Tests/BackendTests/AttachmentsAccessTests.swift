@@ -1,3 +1,4 @@
+import PowerSyncSystem
 import PowerSyncBackend
 import PowerSyncHTTP
 import PowerSyncTestSupport

@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import Foundation
 import PowerSyncBackend
 import PowerSyncCrypto

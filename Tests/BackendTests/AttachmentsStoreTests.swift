@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import PowerSyncBackend
 import PowerSyncCrypto
 import PowerSyncSystem

@@ -135,7 +135,7 @@ private struct KillRun {
         for row in 0..<result.rowCount {
             let words = (result[row, 0] ?? "").split(separator: " ")
             let number = try #require(words.last.flatMap { Int($0) })
-            named[number] = try #require(result[row, 1])
+            named[number] = result[row, 1]
         }
         return named
     }

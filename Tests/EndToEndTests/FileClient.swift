@@ -76,9 +76,9 @@ final class FileClient: Sendable {
         let seen = try await wait(
             for: "the answer to \(op)", sourceLocation: sourceLocation, read: { answer(to: id) },
             until: { $0 != nil })
-        let answer = try #require(seen, sourceLocation: sourceLocation)
-        #expect(answer["ok"] == .bool(true), "\(op): \(answer.text)", sourceLocation: sourceLocation)
-        return answer
+        let given = try #require(seen, sourceLocation: sourceLocation)
+        #expect(given["ok"] == .bool(true), "\(op): \(given.text)", sourceLocation: sourceLocation)
+        return given
     }
 
     /// Returns the rows of a query.

@@ -1,3 +1,4 @@
+import PowerSync
 import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncSystem
 import PowerSyncTestSupport
+import Testing
 
 @testable import PowerSync
 

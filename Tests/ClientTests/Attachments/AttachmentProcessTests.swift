@@ -173,7 +173,7 @@ struct AttachmentProcessTests {
             let context: AttachmentContext
 
             func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
-                try context.db.watch("SELECT id FROM attachments WHERE state < 3") {
+                try await context.db.watch("SELECT id FROM attachments WHERE state < 3") {
                     try $0.getString(index: 0)
                 }
             }

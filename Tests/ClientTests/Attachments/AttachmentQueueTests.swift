@@ -510,7 +510,8 @@ struct AttachmentQueueTests {
     @Test func accessIsOneAfterTheOtherInTheOrderOfTheCalls() async throws {
         let bench = try AttachmentBench()
         try await bench.queue.waitForInit()
-        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
+        let access = await bench.queue.attachmentsService
+        let service = try #require(access as? AttachmentService)
         let gate = Gate()
         let order = Lock<[Int]>([])
         var tasks: [Task<Void, any Error>] = []
@@ -558,7 +559,8 @@ struct AttachmentQueueTests {
         let holding = Task { try await bench.queue.withAttachmentContext { _ in await second.pass() } }
         try await wait(for: "somebody else") { second.arrivals == 1 }
         first.open()
-        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
+        let access = await bench.queue.attachmentsService
+        let service = try #require(access as? AttachmentService)
         try await wait(for: "the late one to wait") { service.waiterCount == 1 }
         second.open()
         try await wait(forEndOf: holding)

@@ -163,12 +163,12 @@ struct AttachmentRulesTests {
             AttachmentRules.downloaded(composed, as: "e\u{301}.jpg", to: "/here/x", size: 5) == .unchanged)
     }
 
-    @Test func aDownloadedFileIsWantedByItsRowAlone() throws {
+    @Test func aDownloadedFileIsWantedByItsRowAlone() {
         let path = "/here/a.jpg"
         #expect(!AttachmentRules.wants(nil, fileAt: path))
-        #expect(AttachmentRules.wants(try #require(Example.queuedDownload.row), fileAt: path))
-        #expect(AttachmentRules.wants(try #require(Example.synced.row), fileAt: path))
-        #expect(!AttachmentRules.wants(try #require(Example.fileless.row), fileAt: path))
+        #expect(AttachmentRules.wants(Example.queuedDownload.row, fileAt: path))
+        #expect(AttachmentRules.wants(Example.synced.row, fileAt: path))
+        #expect(!AttachmentRules.wants(Example.fileless.row, fileAt: path))
         #expect(!AttachmentRules.wants(Example.queuedDelete.row?.at(nil), fileAt: path))
     }
 
