@@ -45,7 +45,8 @@ package struct AttachmentRecord: Sendable, Hashable {
     ///   - owner: the subject.
     ///   - row: the row that names it, with its table.
     package init(
-        _ request: AttachmentUploadRequest, key: String, owner: String, row: (table: Catalog.Name, id: String?)
+        _ request: AttachmentUploadRequest, key: String, owner: String,
+        row: (table: Catalog.Name, id: String?)
     ) {
         id = request.id
         self.key = key
@@ -53,7 +54,8 @@ package struct AttachmentRecord: Sendable, Hashable {
         table = row.table
         rowID = row.id
         // The one character that no text of Postgres has.
-        filename = request.filename.utf8.contains(0)
+        filename =
+            request.filename.utf8.contains(0)
             ? String(decoding: request.filename.utf8.filter { $0 != 0 }, as: UTF8.self) : request.filename
         contentType = request.contentType
         size = request.size

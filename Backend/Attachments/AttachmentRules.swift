@@ -142,7 +142,9 @@ package enum AttachmentRules {
     private static func isShowable(_ contentType: String) -> Bool {
         let type = AttachmentPolicy.essence(contentType)
         if type.hasPrefix("audio/") || type.hasPrefix("video/") || type == "text/plain" { return true }
-        return ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/heic"]
-            .contains(type)
+        return [
+            "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/heic",
+        ]
+        .contains(type)
     }
 }

@@ -200,7 +200,7 @@ package struct AttachmentSweep: Sendable {
                 do {
                     try await service.remove(removal, until: deadline)
                     outcome.removed += 1
-                } catch where !(error is CancellationError || error is PostgresError) {
+                } catch  where !(error is CancellationError || error is PostgresError) {
                     // The others have their turn before this one comes again.
                     try await service.transactions.alone(until: deadline) {
                         try await AttachmentTable.postpone(

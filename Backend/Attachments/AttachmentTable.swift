@@ -5,7 +5,9 @@ package enum AttachmentTable {
     // MARK: One attachment
 
     /// Lets one question for an upload of a user be answered at a time, until the end of the transaction.
-    static func lock(_ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant)
+    static func lock(
+        _ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+    )
         async throws
     {
         // The length keeps the locks of users apart from all others that are taken by names.
@@ -180,7 +182,8 @@ package enum AttachmentTable {
     ///   - connection: the connection.
     /// - Returns: how many records there were.
     /// - Throws: `PostgresError`.
-    static func erase(_ owner: String, at now: Double, on connection: PostgresConnection) async throws -> Int {
+    static func erase(_ owner: String, at now: Double, on connection: PostgresConnection) async throws -> Int
+    {
         try await connection.query(
             """
             WITH gone AS (SELECT id, key, upload, signed_at, state FROM psb.attachments WHERE owner = $2::text FOR UPDATE),

@@ -48,7 +48,9 @@ struct AttachmentTransactions: Sendable {
         }
     }
 
-    private static let otherTables: Set = [BackendSchema.otherCatalog, "42P01", "42703", "42704", "42883", "0A000"]
+    private static let otherTables: Set = [
+        BackendSchema.otherCatalog, "42P01", "42703", "42704", "42883", "0A000",
+    ]
 
     private static func mayBeOfOtherTables(_ error: PostgresError) -> Bool {
         guard let state = error.sqlstate else { return false }

@@ -21,7 +21,9 @@ enum ReadCheck {
         try await connection.script("BEGIN READ ONLY")
         try await connection.query(settings.statement.sql, settings.statement.parameters)
         for (entry, place) in entries {
-            guard let table = tables.tables[ExactText(entry.name.text)], let read = table.read else { continue }
+            guard let table = tables.tables[ExactText(entry.name.text)], let read = table.read else {
+                continue
+            }
             // No subject is one: a text that a cast refuses would tell nothing of the condition.
             let (subject, parameters): (String, [String?]) = read.hasSubject ? ("$1::text", [nil]) : ("", [])
             do {

@@ -46,7 +46,8 @@ package enum AttachmentRoute: Sendable, Hashable {
             guard let name = PercentEncoding.decode(Substring(part)) else { return nil }
             names.append(name)
         }
-        for prefix in [["api", "v1", "attachments"], ["api", "attachments"]] where names.starts(with: prefix) {
+        for prefix in [["api", "v1", "attachments"], ["api", "attachments"]] where names.starts(with: prefix)
+        {
             guard let methods = try methods(Array(names.dropFirst(prefix.count))) else { return nil }
             return try Route.one(of: methods.mapValues { .attachment($0) }, method: method)
         }

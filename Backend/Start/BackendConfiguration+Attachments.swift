@@ -20,7 +20,9 @@ extension BackendConfiguration {
             attachments.publicURL = try Self.publicURL(url)
         }
         attachments.policy.fileBytes =
-            try reader.number("ATTACHMENTS_MAX_BYTES", 1...10_000 * Int(AttachmentPart.size)).map { Int64($0) }
+            try reader.number("ATTACHMENTS_MAX_BYTES", 1...10_000 * Int(AttachmentPart.size)).map {
+                Int64($0)
+            }
             ?? attachments.policy.fileBytes
         attachments.policy.userBytes =
             try reader.number("ATTACHMENTS_QUOTA_BYTES", 1...(1 << 60)).map { Int64($0) }
@@ -30,7 +32,8 @@ extension BackendConfiguration {
         attachments.policy.types = try reader.list("ATTACHMENTS_TYPES").map { $0.lowercased() }
         guard attachments.policy.types.allSatisfy(AttachmentPolicy.isType) else {
             throw .setting(
-                "ATTACHMENTS_TYPES", "must be media types, separated by commas, such as image/*,application/pdf")
+                "ATTACHMENTS_TYPES",
+                "must be media types, separated by commas, such as image/*,application/pdf")
         }
         self.attachments = attachments
     }

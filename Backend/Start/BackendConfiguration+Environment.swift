@@ -159,7 +159,8 @@ extension BackendConfiguration {
         if case .disk = attachments?.store, attachments?.publicURL == nil {
             throw .setting(
                 "ATTACHMENTS_PUBLIC_URL",
-                "is missing: where devices reach this backend, which serves the files of ATTACHMENTS_STORE itself")
+                "is missing: where devices reach this backend, which serves the files of ATTACHMENTS_STORE itself"
+            )
         }
     }
 }

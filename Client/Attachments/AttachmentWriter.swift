@@ -44,7 +44,10 @@ struct AttachmentWriter: Sendable {
         try await add(names, hook) { path in
             guard let files = local.files else {
                 let size = try await local.storage.saveFile(filePath: path, data: data)
-                return Written(size: size) {} undo: { try await local.storage.deleteFile(filePath: path) }
+                return Written(size: size) {
+                } undo: {
+                    try await local.storage.deleteFile(filePath: path)
+                }
             }
             let staged = try files.stage(path)
             do throws(SystemError) {
@@ -85,7 +88,8 @@ struct AttachmentWriter: Sendable {
             }
             guard let files = local.files else {
                 try await storage.moveFile(sourcePath: source, targetPath: path)
-                return Written(size: nil) {} undo: {
+                return Written(size: nil) {
+                } undo: {
                     try await storage.moveFile(sourcePath: path, targetPath: source)
                 }
             }

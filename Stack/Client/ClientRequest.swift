@@ -236,7 +236,8 @@ package struct ClientStatement: Sendable {
 
     /// Returns the statement with the id of an attachment where it is to stand.
     func naming(attachment id: String) -> ClientStatement {
-        ClientStatement(sql, arguments.map { value -> (any Sendable)? in value is AttachmentMark ? id : value })
+        ClientStatement(
+            sql, arguments.map { value -> (any Sendable)? in value is AttachmentMark ? id : value })
     }
 
     /// Reads the members `sql` and `args` of a command.

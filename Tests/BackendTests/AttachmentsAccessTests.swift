@@ -124,7 +124,8 @@ struct AttachmentsAccessTests {
             for user in ["bob", "robert"] {
                 let answer = try await fixture.download("a", as: user)
                 #expect(answer.verdict == "503 database-unavailable", "\(user)")
-                #expect(answer.json["code"] == .string("INVALID_DATA") && answer.json["retryable"] == .bool(true))
+                #expect(
+                    answer.json["code"] == .string("INVALID_DATA") && answer.json["retryable"] == .bool(true))
                 #expect(answer.fields["retry-after"] != nil)
             }
             #expect(try await fixture.download("a").status == 200, "the owner is not asked")

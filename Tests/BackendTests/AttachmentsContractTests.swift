@@ -16,7 +16,8 @@ struct AttachmentsContractTests {
         return found.compactMap { $0 as? String }.filter { path in
             var isFolder: ObjCBool = false
             let whole = fixture.folder + "/" + part + "/" + path
-            return FileManager.default.fileExists(atPath: whole, isDirectory: &isFolder) && !isFolder.boolValue
+            return FileManager.default.fileExists(atPath: whole, isDirectory: &isFolder)
+                && !isFolder.boolValue
         }
     }
 
@@ -33,8 +34,9 @@ struct AttachmentsContractTests {
                 #expect(ticket.json["method"] == .string("PUT"))
                 #expect(try await fixture.put(ticket.json, bytes).status == 200)
                 #expect(try await fixture.complete(id).status == 204)
-                for (user, query, kind) in [("alice", "", "attachment"), ("carol", "?disposition=inline", "inline")]
-                {
+                for (user, query, kind) in [
+                    ("alice", "", "attachment"), ("carol", "?disposition=inline", "inline"),
+                ] {
                     let download = try await fixture.download(id, as: user, query)
                     try #require(download.status == 200, "\(download.json.text)")
                     #expect(download.json["size"] == .integer(count))
@@ -56,7 +58,9 @@ struct AttachmentsContractTests {
             try await fixture.note("n", of: "alice", photo: "a")
             let ticket = try await fixture.upload("a", bytes).json
             let others = Digest.sha256([1])
-            #expect(try await fixture.put(ticket, bytes) { $0.fields["content-type"] = "text/html" }.status == 403)
+            #expect(
+                try await fixture.put(ticket, bytes) { $0.fields["content-type"] = "text/html" }.status == 403
+            )
             #expect(try await fixture.put(ticket, bytes) { $0.fields["if-none-match"] = nil }.status == 403)
             #expect(
                 try await fixture.put(ticket, bytes) {
@@ -121,7 +125,8 @@ struct AttachmentsContractTests {
     func aNameIsNeverAPath() async throws {
         try await AttachmentsFixture.with { fixture in
             let names = [
-                "../../x", "/etc/passwd", String(repeating: "n", count: 1_024), "page.html", "a\u{0}b.png", "",
+                "../../x", "/etc/passwd", String(repeating: "n", count: 1_024), "page.html", "a\u{0}b.png",
+                "",
                 "..", #"..\..\x"#,
             ]
             for (number, name) in names.enumerated() {
@@ -143,7 +148,9 @@ struct AttachmentsContractTests {
             }
             let stored = files(fixture)
             #expect(stored.count == names.count)
-            #expect(stored.allSatisfy { $0.utf8.allSatisfy { $0.isLetterDigitOrDash || $0 == UInt8(ascii: "/") } })
+            #expect(
+                stored.allSatisfy { $0.utf8.allSatisfy { $0.isLetterDigitOrDash || $0 == UInt8(ascii: "/") } }
+            )
             let above = FileManager.default.enumerator(atPath: fixture.folder + "/..")?.allObjects ?? []
             #expect(!above.contains { ($0 as? String)?.split(separator: "/").last == "x" })
         }
@@ -246,7 +253,8 @@ struct AttachmentsContractTests {
             }
             #expect(try await put(2) == 200)
             #expect(try await fixture.complete("a").verdict == "409 not-stored")
-            #expect(try await fixture.upload("a", bytes).json["multipart"]?["uploaded"] == .array([.integer(2)]))
+            #expect(
+                try await fixture.upload("a", bytes).json["multipart"]?["uploaded"] == .array([.integer(2)]))
             #expect(try await put(1) == 200)
             #expect(try await fixture.complete("a").status == 204)
             #expect(files(fixture).count == 1 && files(fixture, "parts").isEmpty)

@@ -62,7 +62,8 @@ struct AttachmentsEraseTests {
             for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
             try await fixture.keep("a", in: store)
             try #require(
-                try await fixture.upload(AttachmentsFixture.question("b", [], size: AttachmentPart.size)).status == 200)
+                try await fixture.upload(AttachmentsFixture.question("b", [], size: AttachmentPart.size))
+                    .status == 200)
             // The clock of the command is that of the machine, which the rules of clearing up do not depend on.
             let done = await OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes")
             #expect(done.status == 0)
@@ -79,7 +80,8 @@ struct AttachmentsEraseTests {
     @Test func aSchemaOfBeforeIsErasedAsFarAsItGoes() async throws {
         try await AttachmentsFixture.withScripted { fixture, _ in
             try await fixture.execute("DROP TABLE psb.attachments")
-            let done = await OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes", "--json")
+            let done = await OperatorDesk(uri: fixture.backend.uri).run(
+                "erase", "--user", "alice", "--yes", "--json")
             #expect(done.status == 0)
             #expect(try done.json["removed"]?["psb.attachments"] == nil)
             #expect(try done.json["removed"]?["psb.ledger"] == .integer(0))

@@ -35,7 +35,8 @@ struct AttachmentsFixture: Sendable {
 
     /// Runs a test with the disk store, whose URLs the backend serves.
     static func with(
-        schema: String = schema, map: String? = map, _ change: (inout BackendConfiguration) -> Void = { _ in },
+        schema: String = schema, map: String? = map,
+        _ change: (inout BackendConfiguration) -> Void = { _ in },
         _ body: (AttachmentsFixture) async throws -> Void
     ) async throws {
         let folder = try TemporaryDirectory(prefix: "attachments-")
@@ -90,7 +91,9 @@ struct AttachmentsFixture: Sendable {
     // MARK: Rows
 
     /// Makes a row of `notes`.
-    func note(_ id: String, of owner: String, photo: String? = nil, cover: String? = nil, friend: String? = nil)
+    func note(
+        _ id: String, of owner: String, photo: String? = nil, cover: String? = nil, friend: String? = nil
+    )
         async throws
     {
         _ = try await backend.query(
@@ -102,7 +105,8 @@ struct AttachmentsFixture: Sendable {
 
     /// A value of the record of an attachment.
     func record(_ id: String, _ column: String) async throws -> String? {
-        try await backend.query("SELECT (\(column))::text FROM psb.attachments WHERE id = $1::text", [id]).first?
+        try await backend.query("SELECT (\(column))::text FROM psb.attachments WHERE id = $1::text", [id])
+            .first?
             .first ?? nil
     }
 

@@ -52,7 +52,8 @@ struct AttachmentsMapTests {
         ),
     ])
     func aMistakeIsNamedWithItsPlace(text: String, place: String, message: String) throws {
-        let error = try #require(thrown { try Build.tables("tables:\n  lists:\n    \(text)\n") } as? BackendError)
+        let error = try #require(
+            thrown { try Build.tables("tables:\n  lists:\n    \(text)\n") } as? BackendError)
         #expect(error.code == .tableMap)
         #expect(error.message.contains(place), "\(error.message)")
         #expect(error.message.contains(message), "\(error.message)")
@@ -61,7 +62,8 @@ struct AttachmentsMapTests {
     /// While a database is changed its rows are written as ever, and attachments wait.
     @Test func whatARunningBackendMissesIsKnownToBeMissing() throws {
         let map = try TableMap(
-            yaml: "tables: { lists: { attachments: [name, made] }, things: { table: app.things, id: thing_id } }\n",
+            yaml:
+                "tables: { lists: { attachments: [name, made] }, things: { table: app.things, id: thing_id } }\n",
             source: "map.yaml")
         let lists = Catalog.Name(schema: "public", table: "lists")
         func tables(_ change: (inout Catalog) -> Void) throws -> UploadTables {
@@ -89,19 +91,25 @@ struct AttachmentsMapTests {
     // MARK: Conditions
 
     @Test(arguments: [
-        (":sub", "(?\n)"), ("a = :sub AND b = :sub", "(a = ? AND b = ?\n)"), ("a=:sub::uuid", "(a=?::uuid\n)"),
-        ("a::text = :sub", "(a::text = ?\n)"), ("a = b::sub", "(a = b::sub\n)"), ("f(x := :sub)", "(f(x := ?)\n)"),
+        (":sub", "(?\n)"), ("a = :sub AND b = :sub", "(a = ? AND b = ?\n)"),
+        ("a=:sub::uuid", "(a=?::uuid\n)"),
+        ("a::text = :sub", "(a::text = ?\n)"), ("a = b::sub", "(a = b::sub\n)"),
+        ("f(x := :sub)", "(f(x := ?)\n)"),
         ("a = :subject", "(a = :subject\n)"), ("a = :sub1", "(a = :sub1\n)"), ("a = :SUB", "(a = :SUB\n)"),
         ("a = ':sub'", "(a = ':sub'\n)"), ("a = 'it''s :sub'", "(a = 'it''s :sub'\n)"),
-        (#"a = E'\':sub' || :sub"#, "(a = E'\\':sub' || ?\n)"), (#"a = e'\\' || :sub"#, "(a = e'\\\\' || ?\n)"),
+        (#"a = E'\':sub' || :sub"#, "(a = E'\\':sub' || ?\n)"),
+        (#"a = e'\\' || :sub"#, "(a = e'\\\\' || ?\n)"),
         (#"type'\' = :sub"#, "(type'\\' = ?\n)"), ("\":sub\" = :sub", "(\":sub\" = ?\n)"),
         ("\"a\"\":sub\" = :sub", "(\"a\"\":sub\" = ?\n)"), ("U&':sub' = :sub", "(U&':sub' = ?\n)"),
         ("a = :sub -- not :sub", "(a = ? -- not :sub\n)"), ("a -- '\n= :sub", "(a -- '\n= ?\n)"),
         ("a /* :sub */ = :sub", "(a /* :sub */ = ?\n)"),
         ("a /* /* :sub */ :sub */ = :sub", "(a /* /* :sub */ :sub */ = ?\n)"),
-        ("a = $$:sub$$ || :sub", "(a = $$:sub$$ || ?\n)"), ("a = $x$ $y$ :sub $x$ || :sub", "(a = $x$ $y$ :sub $x$ || ?\n)"),
-        ("a$b$ = :sub", "(a$b$ = ?\n)"), ("a[1:2] = :sub", "(a[1:2] = ?\n)"), ("a - -1 = :sub", "(a - -1 = ?\n)"),
-        ("ä = :sub", "(ä = ?\n)"), (":subä", "(:subä\n)"), ("(:sub)", "((?)\n)"), ("1.5e3 = :sub", "(1.5e3 = ?\n)"),
+        ("a = $$:sub$$ || :sub", "(a = $$:sub$$ || ?\n)"),
+        ("a = $x$ $y$ :sub $x$ || :sub", "(a = $x$ $y$ :sub $x$ || ?\n)"),
+        ("a$b$ = :sub", "(a$b$ = ?\n)"), ("a[1:2] = :sub", "(a[1:2] = ?\n)"),
+        ("a - -1 = :sub", "(a - -1 = ?\n)"),
+        ("ä = :sub", "(ä = ?\n)"), (":subä", "(:subä\n)"), ("(:sub)", "((?)\n)"),
+        ("1.5e3 = :sub", "(1.5e3 = ?\n)"),
     ])
     func theSubjectStandsWhereAWordBegins(text: String, sql: String) throws {
         let condition = try ReadCondition(text)
@@ -111,7 +119,8 @@ struct AttachmentsMapTests {
     }
 
     @Test(arguments: [
-        "", " \n\t", "-- only this", "/* only this */", "(", ")", "())(", "a;", "a = 'b", "a = \"b", "a = E'\\'", "/* a",
+        "", " \n\t", "-- only this", "/* only this */", "(", ")", "())(", "a;", "a = 'b", "a = \"b",
+        "a = E'\\'", "/* a",
         "/* /* a */", "a = $$b", "a = $x$b$y$", "a = $1", "a\u{0}b",
     ])
     func whatIsNoConditionIsRefused(text: String) {
@@ -141,7 +150,8 @@ struct AttachmentsStartTests {
 
     @Test(arguments: [
         ("nobody = :sub", "nobody"), ("friend = :subject", "syntax"), ("friend", "boolean"),
-        ("cover_id = :sub", "uuid = text"), ("EXISTS (SELECT FROM nothing)", "nothing"), ("friend = ", "syntax"),
+        ("cover_id = :sub", "uuid = text"), ("EXISTS (SELECT FROM nothing)", "nothing"),
+        ("friend = ", "syntax"),
         ("nothing(:sub)", "nothing"), ("count(*) > 0", "aggregate"),
     ])
     func aConditionThatPostgresRefusesEndsTheStart(read: String, word: String) async throws {
@@ -167,7 +177,8 @@ struct AttachmentsStartTests {
         try await TwoRoles.with(tables: tables) { two in
             try await two.migrate { $0.roles = [two.backendRole] }
             try await two.asOwner("REVOKE ALL ON secrets FROM \(two.backendRole)")
-            let map = "tables:\n  lists:\n    attachments: [photo_id]\n    read: EXISTS (SELECT FROM secrets)\n"
+            let map =
+                "tables:\n  lists:\n    attachments: [photo_id]\n    read: EXISTS (SELECT FROM secrets)\n"
             let error = await #expect(throws: BackendError.self) {
                 try await TestBackend.with(schema: "SELECT 1", uri: two.backend, map: map) { _ in }
             }

@@ -40,7 +40,9 @@ struct AttachmentsRaceTests {
                 for _ in 0..<4 { group.addTask { try await fixture.upload("a", [2]).verdict } }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
-            #expect(verdicts.sorted() == Array(repeating: "200", count: 4) + Array(repeating: "409 conflict", count: 4))
+            #expect(
+                verdicts.sorted() == Array(repeating: "200", count: 4)
+                    + Array(repeating: "409 conflict", count: 4))
             #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "1")
         }
     }
@@ -48,7 +50,8 @@ struct AttachmentsRaceTests {
     /// Of two users too, whom no lock of one user keeps apart.
     @Test func questionsOfTwoUsersAtOnceAreOneAttachment() async throws {
         try await AttachmentsFixture.withScripted { fixture, _ in
-            try await fixture.execute("INSERT INTO walls SELECT 'w' || n, 'a' || n FROM generate_series(1, 8) AS n")
+            try await fixture.execute(
+                "INSERT INTO walls SELECT 'w' || n, 'a' || n FROM generate_series(1, 8) AS n")
             for number in 1...8 {
                 async let first = fixture.upload("a\(number)", [1], as: "alice")
                 async let second = fixture.upload("a\(number)", [1], as: "bob")
@@ -63,7 +66,8 @@ struct AttachmentsRaceTests {
     @Test func aRowThatGoesInBetweenGivesNoRight() async throws {
         try await AttachmentsFixture.withScripted { fixture, _ in
             try await fixture.note("n", of: "alice", photo: "a")
-            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
             try await holder.script(
                 """
                 BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(concat('attachments ', length('alice'), ' alice'), 0))
@@ -208,7 +212,8 @@ struct AttachmentsRaceTests {
             #expect(verdicts.count { $0 == "200" } == 3)
             #expect(verdicts.count { $0 == "429 quota-exceeded" } == 5)
             #expect(
-                try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments WHERE owner = 'alice'") == "3")
+                try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments WHERE owner = 'alice'")
+                    == "3")
         }
     }
 }

@@ -19,10 +19,13 @@ struct AttachmentRouteTests {
         thrown { try route(method, target) } as? Problem
     }
 
-    @Test(arguments: ["/api/v1/attachments", "/api/attachments", "//api//v1/attachments", "http://h/api/attachments"])
+    @Test(arguments: [
+        "/api/v1/attachments", "/api/attachments", "//api//v1/attachments", "http://h/api/attachments",
+    ])
     func eachPathIsThereWithAndWithoutAVersion(base: String) throws {
         for (method, path, expected) in [
-            ("POST", "/upload-url", .uploadURL), ("POST", "/upload-url/", .uploadURL), ("POST", "/batch", .batch),
+            ("POST", "/upload-url", .uploadURL), ("POST", "/upload-url/", .uploadURL),
+            ("POST", "/batch", .batch),
             ("POST", "/a/parts", .parts("a")), ("POST", "/a/complete", .complete("a")),
             ("GET", "/a/download-url", .downloadURL("a")), ("HEAD", "/a/download-url?x=1", .downloadURL("a")),
             ("DELETE", "/a", .delete("a")), ("DELETE", "/batch", .delete("batch")),
@@ -40,7 +43,8 @@ struct AttachmentRouteTests {
 
     @Test(arguments: [
         ("a%2Fb", "a/b"), ("..%2F..%2Fetc", "../../etc"), ("%2e%2e", ".."), ("a%20b", "a b"), ("a+b", "a+b"),
-        ("%C3%A9", "é"), ("e%CC%81", "e\u{301}"), ("a%25b", "a%b"), ("%3F%23", "?#"), ("a%2F%CC%81", "a/\u{301}"),
+        ("%C3%A9", "é"), ("e%CC%81", "e\u{301}"), ("a%25b", "a%b"), ("%3F%23", "?#"),
+        ("a%2F%CC%81", "a/\u{301}"),
     ])
     func anIdIsWhatItsEncodingSays(encoded: String, id: String) throws {
         let found = try route("DELETE", "/api/v1/attachments/\(encoded)")
@@ -74,7 +78,8 @@ struct AttachmentRouteTests {
     @Test func whereNobodyKeepsThemThereAreNone() throws {
         for path in ["/api/v1/attachments/upload-url", "/api/v1/blobs/key"] {
             let error =
-                thrown { try Route.find(HTTPRequest(method: "PUT", target: path), Route.Options()) } as? Problem
+                thrown { try Route.find(HTTPRequest(method: "PUT", target: path), Route.Options()) }
+                as? Problem
             #expect(error?.status == 404 && error?.slug == "no-such-route")
         }
     }
@@ -128,8 +133,10 @@ struct AttachmentsRouteTests {
         try await AttachmentsFixture.withScripted { fixture, _ in
             let token = "Bearer \(try await fixture.backend.token("alice"))"
             for (body, type, verdict) in [
-                ("{", "application/json", "400 malformed-json"), ("[]", "application/json", "400 invalid-request"),
-                ("{}", "application/json", "400 invalid-request"), ("{}", "text/plain", "415 unsupported-media-type"),
+                ("{", "application/json", "400 malformed-json"),
+                ("[]", "application/json", "400 invalid-request"),
+                ("{}", "application/json", "400 invalid-request"),
+                ("{}", "text/plain", "415 unsupported-media-type"),
             ] {
                 for path in ["/upload-url", "/batch", "/a/parts"] {
                     let answer = try await fixture.backend.send(
@@ -149,7 +156,8 @@ struct AttachmentsRouteTests {
             let fields: HTTPFields = ["authorization": "Bearer \(try await fixture.backend.token("alice"))"]
             let body = AttachmentsFixture.question("a", [1, 2, 3]).json.text
             #expect(body.contains("\"contentType\"") && body.contains("\"filename\""))
-            let ticket = try await fixture.backend.send("POST", "/api/attachments/upload-url", body, fields: fields)
+            let ticket = try await fixture.backend.send(
+                "POST", "/api/attachments/upload-url", body, fields: fields)
             #expect(ticket.status == 200 && ticket.json["uploadUrl"]?.stringValue != nil)
             #expect(try await fixture.put(ticket.json, [1, 2, 3]).status == 200)
             let done = try await fixture.backend.send("POST", "/api/attachments/a/complete", fields: fields)
@@ -176,7 +184,8 @@ struct AttachmentsRouteTests {
                 .object([]), AttachmentsFixture.question("a", [1, 2, 3]).json,
             ]
             let downloads: [JSON] = [
-                .string("a"), .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("inline"))]),
+                .string("a"),
+                .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("inline"))]),
                 .string("b"), .string("x"), .number("7"),
                 .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("x"))]),
             ]
@@ -262,7 +271,8 @@ struct AttachmentsRouteTests {
     }
 
     @Test func withoutAStoreThereIsNothing() async throws {
-        try await TestBackend.with(schema: AttachmentsFixture.schema, map: AttachmentsFixture.map) { backend in
+        try await TestBackend.with(schema: AttachmentsFixture.schema, map: AttachmentsFixture.map) {
+            backend in
             let token = try await backend.token("alice")
             let body = AttachmentsFixture.question("a", [1]).json.text
             for (method, path) in [
@@ -376,7 +386,8 @@ struct AttachmentsRouteTests {
             try await fixture.note("n", of: "alice", photo: "a")
             let token = try await fixture.backend.token("alice")
             let answer = try await fixture.backend.send(
-                "POST", AttachmentsFixture.base + "/upload-url", AttachmentsFixture.question("a", [1]).json.text,
+                "POST", AttachmentsFixture.base + "/upload-url",
+                AttachmentsFixture.question("a", [1]).json.text,
                 fields: ["authorization": "Bearer \(token)", "host": "localhost:1"])
             let url = try #require(answer.json["uploadUrl"]?.stringValue)
             #expect(url.hasPrefix("http://127.0.0.1:\(fixture.backend.backend.port)/api/v1/blobs/"))

@@ -199,7 +199,9 @@ struct AttachmentsStatesTests {
 
     @Test func partsCountIfTheyAreAsTheyMustBe() {
         let size = AttachmentPart.size + 5
-        func part(_ number: Int, _ size: Int64) -> StoredPart { StoredPart(number: number, size: size, tag: "t") }
+        func part(_ number: Int, _ size: Int64) -> StoredPart {
+            StoredPart(number: number, size: size, tag: "t")
+        }
         let whole = [part(1, AttachmentPart.size), part(2, 5)]
         #expect(AttachmentRules.usable(whole.reversed(), of: size) == whole)
         #expect(AttachmentRules.isWhole(whole, of: size))
@@ -223,7 +225,10 @@ struct AttachmentsStatesTests {
         ("p.html", "text/html", true, #"attachment; filename="p.html"; filename*=UTF-8''p.html"#),
         ("p.svg", "image/svg+xml", true, #"attachment; filename="p.svg"; filename*=UTF-8''p.svg"#),
         ("n.txt", "text/plain; charset=utf-8", true, #"inline; filename="n.txt"; filename*=UTF-8''n.txt"#),
-        ("é\"%.png", "image/png", false, #"attachment; filename="____.png"; filename*=UTF-8''%C3%A9%22%25.png"#),
+        (
+            "é\"%.png", "image/png", false,
+            #"attachment; filename="____.png"; filename*=UTF-8''%C3%A9%22%25.png"#
+        ),
         ("a\u{0}\r\nb\u{202E}", "image/png", false, #"attachment; filename="ab"; filename*=UTF-8''ab"#),
         ("", "image/png", false, "attachment"), ("x/", "image/png", true, "inline"),
     ])

@@ -41,7 +41,9 @@ struct AttachmentsStoreTests {
             expectUnavailable(try await fixture.complete("a"))
             expectUnavailable(try await fixture.download("a"))
             #expect(try await fixture.backend.query("SELECT * FROM psb.attachments") == before)
-            let told = fixture.backend.lines.withLock { $0.filter { $0.contains("the bucket does not answer") } }
+            let told = fixture.backend.lines.withLock {
+                $0.filter { $0.contains("the bucket does not answer") }
+            }
             #expect(told.count == 3 && told.allSatisfy { $0.contains("WARNING") })
             store.fail(with: nil)
             store.put(try await fixture.key("a"), size: 3)
@@ -130,7 +132,8 @@ struct AttachmentsStoreTests {
             store.putPart(1, size: Self.part, of: upload)
             store.putPart(2, size: 4, of: upload)
             let again = try await fixture.upload(Self.large)
-            #expect(again.json["multipart"]?["uploaded"] == .array([.integer(1)]), "one of another size is none")
+            #expect(
+                again.json["multipart"]?["uploaded"] == .array([.integer(1)]), "one of another size is none")
             #expect(try await fixture.complete("a").verdict == "409 not-stored")
             #expect(store.count(.completeMultipart) == 0 && store.count(.createMultipart) == 1)
             store.putPart(2, size: 5, of: upload)
@@ -215,7 +218,8 @@ struct AttachmentsStoreTests {
     // MARK: The quota
 
     @Test func whatIsDeletedCountsNoMore() async throws {
-        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userFiles = 2 }) { fixture, store in
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userFiles = 2 }) {
+            fixture, store in
             for id in ["a", "b", "c"] { try await fixture.note(id, of: "alice", photo: id) }
             try await fixture.note("d", of: "bob", photo: "d")
             try await fixture.keep("a", in: store)
@@ -230,12 +234,14 @@ struct AttachmentsStoreTests {
     }
 
     @Test func typesThatAreNotTakenAreRefused() async throws {
-        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.types = ["image/*"] }) { fixture, _ in
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.types = ["image/*"] }) {
+            fixture, _ in
             for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
             let text = try await fixture.upload(AttachmentsFixture.question("a", [1], type: "text/html"))
             #expect(text.verdict == "415 unsupported-media-type" && text.json["retryable"] == .bool(false))
             #expect(try await fixture.record("a", "state") == nil)
-            let image = try await fixture.upload(AttachmentsFixture.question("a", [1], type: "Image/PNG; q=1"))
+            let image = try await fixture.upload(
+                AttachmentsFixture.question("a", [1], type: "Image/PNG; q=1"))
             #expect(image.status == 200)
             // Nobody learns more than that there is nothing for him.
             let foreign = try await fixture.upload(

@@ -217,7 +217,9 @@ struct BackendConfigurationTests {
         ("ATTACHMENTS_TYPES", "image"), ("ATTACHMENTS_TYPES", "image/png;q=1"), ("ATTACHMENTS_TYPES", "*"),
     ])
     func aWrongSettingOfAttachmentsIsNamed(name: String, value: String) {
-        let error = thrown { try read(["ATTACHMENTS_STORE": "file:///attachments", name: value]) } as? BackendError
+        var changes: [String: String?] = ["ATTACHMENTS_STORE": "file:///attachments"]
+        changes[name] = value
+        let error = thrown { try read(changes) } as? BackendError
         #expect(error?.code == .configuration)
         let named = value.hasPrefix("s3:") ? error?.message.contains("_S3_") : error?.message.hasPrefix(name)
         #expect(named == true, "\(error?.message ?? "no error")")

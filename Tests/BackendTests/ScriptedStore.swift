@@ -93,7 +93,8 @@ final class ScriptedStore: ObjectStore {
         signed("PUT", "\(key)/\(upload)/\(number)/\(size)", [])
     }
 
-    private func signed(_ method: String, _ place: String, _ headers: [SignedRequest.Header]) -> SignedRequest {
+    private func signed(_ method: String, _ place: String, _ headers: [SignedRequest.Header]) -> SignedRequest
+    {
         SignedRequest(
             url: "http://store.invalid/\(place)", method: method, headers: headers,
             expiresAt: "2027-01-15T08:15:00Z")

@@ -98,7 +98,7 @@ struct ReadmeTests {
         for block in blocks { #expect(readme.contains(block.dropFirst("swift".count) + "\n"), "\(block)") }
     }
 
-    @Test(arguments: [("", "connector: connector"), (" transport", "TransportOptions(")])
+    @Test(arguments: [("", "for try await names in lists"), (" transport", "TransportOptions(")])
     func readmeShowsThisCodeAndNothingElse(_ name: String, _ call: String) throws {
         let source = try Repository.text("Tests/ClientTests/ReadmeTests.swift")
         let lines = source.split(separator: "\n", omittingEmptySubsequences: false)

@@ -100,7 +100,8 @@ struct ContainerRoleTests {
     @Test func settingsOfAttachmentsReachTheBackend() async throws {
         let changes = [
             "DEV_OPEN_SCHEMA": "false", "PSB_TABLE_MAP": "/etc/powersync/tables.yaml",
-            "ATTACHMENTS_MAX_BYTES": "1000", "ATTACHMENTS_QUOTA_BYTES": "2000", "ATTACHMENTS_QUOTA_FILES": "3",
+            "ATTACHMENTS_MAX_BYTES": "1000", "ATTACHMENTS_QUOTA_BYTES": "2000",
+            "ATTACHMENTS_QUOTA_FILES": "3",
             "ATTACHMENTS_TYPES": "image/png", "ATTACHMENTS_PUBLIC_URL": "http://files.example.com",
         ]
         try await Containers.with(changes: changes) { containers in

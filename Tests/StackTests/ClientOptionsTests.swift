@@ -86,7 +86,8 @@ struct ClientOptionsTests {
 
     @Test func attachmentsHaveAQueryACacheAndATable() throws {
         let standard = try options(Self.user + Self.query, database: "/d/c.db")
-        #expect(standard.attachments == AttachmentOptions("SELECT photo_id AS id FROM items", cacheLimit: 100))
+        #expect(
+            standard.attachments == AttachmentOptions("SELECT photo_id AS id FROM items", cacheLimit: 100))
         #expect(standard.schema.tables.map(\.name) == ["attachments"])
         #expect(standard.schema.tables.first?.localOnly == true)
         let small = try options(Self.user + Self.query + ["--attachment-cache", "0"], database: "/d/c.db")

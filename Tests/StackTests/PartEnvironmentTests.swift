@@ -9,7 +9,8 @@ struct PartEnvironmentTests {
         "POWERSYNC_CONFIG_B64": "x", "POWERSYNC_SYNC_CONFIG_B64": "x", "POWERSYNC_PRIVATE_KEY": "x",
         "POWERSYNC_CONFIG_PATH": "x", "PS_DATA_SOURCE_URI": "x", "DATABASE_URI": "x", "ENV": "production",
         "PSB_ANYTHING": "x", "JWT_AUDIENCE": "x", "LC": "x", "PATHS": "x", "PGSSLMODE": "require",
-        "ATTACHMENTS_STORE": "s3://production", "ATTACHMENTS_S3_SECRET_KEY": "x", "ATTACHMENTS_PUBLIC_URL": "x",
+        "ATTACHMENTS_STORE": "s3://production", "ATTACHMENTS_S3_SECRET_KEY": "x",
+        "ATTACHMENTS_PUBLIC_URL": "x",
         "PGPASSFILE": "/h/p",
     ]
 

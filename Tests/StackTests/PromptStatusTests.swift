@@ -178,7 +178,8 @@ struct PromptStatusTests {
 
     /// Each attempt tells how long it took.
     @Test func anErrorThatDiffersInNumbersAloneIsNoNews() {
-        func fail(_ status: inout PromptStatus, after number: Int, _ text: String, isConnected: Bool = false) {
+        func fail(_ status: inout PromptStatus, after number: Int, _ text: String, isConnected: Bool = false)
+        {
             status.isWanted = true
             status.isConnected = isConnected
             status.downloadError = "could not connect after \(number) ms: \(text)"

@@ -100,7 +100,9 @@ import Testing
         ("sha256", "\"\(digest)\""),
     ]
 
-    private static func object(_ members: [(name: String, value: String)], with name: String, _ value: String?)
+    private static func object(
+        _ members: [(name: String, value: String)], with name: String, _ value: String?
+    )
         -> String
     {
         let others = members.filter { $0.name != name }.map { "\"\($0.name)\":\($0.value)" }
@@ -109,14 +111,17 @@ import Testing
 
     private static func long(_ count: Int) -> String { "\"" + String(repeating: "x", count: count) + "\"" }
 
-    @Test(arguments: [
-        ("id", nil), ("id", "7"), ("id", "\"\""), ("id", long(256)), ("id", #""a\u0000b""#), ("filename", nil),
-        ("filename", long(1_025)), ("contentType", nil), ("contentType", "\"image\""), ("size", nil),
-        ("size", "-1"), ("size", "1.5"), ("size", "\"1\""), ("size", "9223372036854775808"), ("sha256", nil),
-        ("sha256", "\"\(String(digest.dropLast()))\""), ("sha256", "\"\(digest)0\""),
-        ("sha256", "\"\(digest.uppercased())\""), ("sha256", "\"\(String(digest.dropLast()))g\""),
-        ("table", "7"), ("table", "\"\""), ("rowId", "[]"), ("rowId", long(256)),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("id", nil), ("id", "7"), ("id", "\"\""), ("id", long(256)), ("id", #""a\u0000b""#),
+            ("filename", nil),
+            ("filename", long(1_025)), ("contentType", nil), ("contentType", "\"image\""), ("size", nil),
+            ("size", "-1"), ("size", "1.5"), ("size", "\"1\""), ("size", "9223372036854775808"),
+            ("sha256", nil),
+            ("sha256", "\"\(String(digest.dropLast()))\""), ("sha256", "\"\(digest)0\""),
+            ("sha256", "\"\(digest.uppercased())\""), ("sha256", "\"\(String(digest.dropLast()))g\""),
+            ("table", "7"), ("table", "\"\""), ("rowId", "[]"), ("rowId", long(256)),
+        ] as [(String, String?)])
     func aQuestionForAnUploadNamesWhatIsWrong(name: String, value: String?) throws {
         let json = try JSON.parse(Self.object(Self.question, with: name, value))
         let error = #expect(throws: WireError.self) { try AttachmentUploadRequest(json: json) }
@@ -215,10 +220,11 @@ import Testing
         #expect(error?.message.hasPrefix(path + ":") == true)
     }
 
-    @Test(arguments: [
-        ("downloadUrl", nil), ("downloadUrl", "\"\""), ("expiresAt", "7"), ("size", "-1"),
-        ("contentType", "\"x\""), ("sha256", "\"\""),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("downloadUrl", nil), ("downloadUrl", "\"\""), ("expiresAt", "7"), ("size", "-1"),
+            ("contentType", "\"x\""), ("sha256", "\"\""),
+        ] as [(String, String?)])
     func anAnswerForADownloadNamesWhatIsWrong(name: String, value: String?) throws {
         let members: [(name: String, value: String)] = [
             ("downloadUrl", "\"u\""), ("expiresAt", "\"e\""), ("size", "1"), ("contentType", "\"a/b\""),

@@ -159,9 +159,10 @@ struct XMLParserTests {
         for count in bytes.indices { #expect(code(Array(bytes[..<count])) == .malformed, "\(count) bytes") }
     }
 
-    @Test(arguments: [
-        [0xFF], [0xC0, 0x80], [0xE9], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0x80],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            [0xFF], [0xC0, 0x80], [0xE9], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0x80],
+        ] as [[UInt8]])
     func otherBytesThanUTF8AreRefused(bytes: [UInt8]) {
         #expect(code(Array("<a>".utf8) + bytes + Array("</a>".utf8)) == .malformed)
         let declared = "<?xml version='1.0' encoding='ISO-8859-1'?><a>"

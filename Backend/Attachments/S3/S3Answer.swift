@@ -61,7 +61,8 @@ struct S3Answer: Sendable {
         switch status {
         case 412: return .conflict
         // A status of success whose body says nothing: nobody knows whether it is done.
-        case 200..<300, 408, 409, 425, 429, 500, 502...599: return .unavailable
+        case 200..<300 where code == nil: return .unavailable
+        case 408, 409, 425, 429, 500, 502...599: return .unavailable
         default: return .refused
         }
     }

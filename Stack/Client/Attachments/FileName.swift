@@ -2,7 +2,8 @@
 enum FileName {
     private static let mediaTypes = [
         "avif": "image/avif", "csv": "text/csv", "gif": "image/gif", "heic": "image/heic",
-        "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "json": "application/json", "m4a": "audio/mp4",
+        "html": "text/html", "jpeg": "image/jpeg", "jpg": "image/jpeg", "json": "application/json",
+        "m4a": "audio/mp4",
         "mov": "video/quicktime", "mp3": "audio/mpeg", "mp4": "video/mp4", "pdf": "application/pdf",
         "png": "image/png", "svg": "image/svg+xml", "txt": "text/plain", "webm": "video/webm",
         "webp": "image/webp", "zip": "application/zip",

@@ -36,7 +36,8 @@ extension ClientPrompt {
         let isPart = table.rows.count < rows.count
         await show(
             table,
-            rows.count == 0 ? "(none)" : isPart ? "(the first \(table.rows.count) of \(rows.count) files)" : nil)
+            rows.count == 0
+                ? "(none)" : isPart ? "(the first \(table.rows.count) of \(rows.count) files)" : nil)
     }
 
     /// Returns the statement that a command ends with, if it does.

@@ -62,7 +62,10 @@ package enum DotCommand: Sendable, Equatable {
         (".unstream [--all] NAME [JSON]", "give it up; --all: what others have asked for, too"),
         (".streams", "the streams"),
         (".attachments", "the files that belong to rows"),
-        (".attach FILE [SQL]", "save a file, and run SQL in the same transaction, where $attachment is its id"),
+        (
+            ".attach FILE [SQL]",
+            "save a file, and run SQL in the same transaction, where $attachment is its id"
+        ),
         (".export ID FILE", "copy a file to another place"),
         (".detach ID [SQL]", "delete a file, and run SQL in the same transaction"),
         (".clear [--soft]", "stop syncing and remove the data; --soft keeps what was downloaded aside"),

@@ -175,10 +175,11 @@ struct S3StoreScriptTests {
             for _ in 0..<2 { try await store.delete(key: "k") }
             for _ in 0..<2 { try await store.abortMultipart(key: "k", upload: "u") }
         }
-        #expect(requests.map { $0.split(separator: "X-Amz")[0] } == [
-            "DELETE /photos/p/k?", "DELETE /photos/p/k?", "DELETE /photos/p/k?uploadId=u&",
-            "DELETE /photos/p/k?uploadId=u&",
-        ])
+        #expect(
+            requests.map { $0.split(separator: "X-Amz")[0] } == [
+                "DELETE /photos/p/k?", "DELETE /photos/p/k?", "DELETE /photos/p/k?uploadId=u&",
+                "DELETE /photos/p/k?uploadId=u&",
+            ])
         _ = try await with([(503, ""), (403, ""), (404, Self.error("NoSuchBucket")), (429, "")]) { store in
             for kind in [ObjectStoreError.Kind.unavailable, .refused, .refused, .unavailable] {
                 let error = await #expect(throws: ObjectStoreError.self) { try await store.delete(key: "k") }

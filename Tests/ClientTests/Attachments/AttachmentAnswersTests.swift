@@ -80,13 +80,16 @@ import Testing
 
     // MARK: Parts of answers
 
-    @Test(arguments: [
-        ("{\"code\":\"EXPIRED_URL\"}", "EXPIRED_URL"),
-        ("<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>m</Message></Error>",
-            "SignatureDoesNotMatch"),
-        ("<Error><Code>a secret, and more</Code></Error>", nil), ("<Code>", nil), ("</Code><Code>", nil),
-        ("", nil), ("\u{0}", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("{\"code\":\"EXPIRED_URL\"}", "EXPIRED_URL"),
+            (
+                "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>m</Message></Error>",
+                "SignatureDoesNotMatch"
+            ),
+            ("<Error><Code>a secret, and more</Code></Error>", nil), ("<Code>", nil), ("</Code><Code>", nil),
+            ("", nil), ("\u{0}", nil),
+        ] as [(String, String?)])
     func aStorageNamesItsProblem(body: String, code: String?) {
         #expect(SignedStorage.code(of: Array(body.utf8)) == code)
     }

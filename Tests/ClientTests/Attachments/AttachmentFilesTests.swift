@@ -29,13 +29,15 @@ import Testing
 
     // MARK: Names
 
-    @Test(arguments: [
-        ("a.jpg", []), ("ä ö.jpg", []), (String(repeating: "x", count: 255), []), ("..a", []), ("a..", []),
-        (".a", []), (".powersync", []), ("\\", []), ("thumbs/a.jpg", ["thumbs"]),
-        ("thumbs/a.jpg", ["thumbs//"]),
-        ("a/b/c", ["a", "a/b"]), ("a/b/" + String(repeating: "x", count: 255), ["x", "a/b/"]),
-        ("a", ["../b", "", "/"]),
-    ] as [(String, [String])])
+    @Test(
+        arguments: [
+            ("a.jpg", []), ("ä ö.jpg", []), (String(repeating: "x", count: 255), []), ("..a", []),
+            ("a..", []),
+            (".a", []), (".powersync", []), ("\\", []), ("thumbs/a.jpg", ["thumbs"]),
+            ("thumbs/a.jpg", ["thumbs//"]),
+            ("a/b/c", ["a", "a/b"]), ("a/b/" + String(repeating: "x", count: 255), ["x", "a/b/"]),
+            ("a", ["../b", "", "/"]),
+        ] as [(String, [String])])
     func aNameInTheFolderIsTaken(name: String, subdirectories: [String]) throws {
         try AttachmentFiles.check(filename: name, subdirectories: subdirectories)
         #expect(throws: Never.self) {
@@ -43,16 +45,17 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("", []), (".", []), ("..", []), ("../a", []), ("a/../b", []), ("/etc/passwd", []), ("a/b", []),
-        ("a/", []), ("a/\u{301}b", []), ("a\u{0}b", []), (String(repeating: "x", count: 256), []),
-        (String(repeating: "ä", count: 150), []), (".powersync-new", []), (".PowerSync-Part", []),
-        (".powersync-part/a", []), ("thumbs/", ["thumbs"]), ("thumbs/..", ["thumbs"]),
-        ("thumbs/../a", ["thumbs"]), ("thumbs/a/b", ["thumbs"]), ("thumbs2/a", ["thumbs"]),
-        ("thumbs/.powersync-new", ["thumbs"]), ("/thumbs/a", ["thumbs"]), ("../b/a", ["../b"]),
-        ("/b/a", ["/b"]), ("a//b", ["a"]), (".powersync-new/a", [".powersync-new"]), ("/a", [""]),
-        ("b/../../a", ["b/.."]),
-    ] as [(String, [String])])
+    @Test(
+        arguments: [
+            ("", []), (".", []), ("..", []), ("../a", []), ("a/../b", []), ("/etc/passwd", []), ("a/b", []),
+            ("a/", []), ("a/\u{301}b", []), ("a\u{0}b", []), (String(repeating: "x", count: 256), []),
+            (String(repeating: "ä", count: 150), []), (".powersync-new", []), (".PowerSync-Part", []),
+            (".powersync-part/a", []), ("thumbs/", ["thumbs"]), ("thumbs/..", ["thumbs"]),
+            ("thumbs/../a", ["thumbs"]), ("thumbs/a/b", ["thumbs"]), ("thumbs2/a", ["thumbs"]),
+            ("thumbs/.powersync-new", ["thumbs"]), ("/thumbs/a", ["thumbs"]), ("../b/a", ["../b"]),
+            ("/b/a", ["/b"]), ("a//b", ["a"]), (".powersync-new/a", [".powersync-new"]), ("/a", [""]),
+            ("b/../../a", ["b/.."]),
+        ] as [(String, [String])])
     func aNameThatLeadsElsewhereIsRefused(name: String, subdirectories: [String]) {
         let error = #expect(throws: PowerSyncAttachmentError.self) {
             try AttachmentFiles.check(filename: name, subdirectories: subdirectories)

@@ -5,7 +5,8 @@ import PowerSyncSystem
 
 /// A backend behind the seam of the connector that answers about attachments as a test says, and no storage at all.
 final class ScriptedURLs: Sendable {
-    typealias Script = @Sendable (_ method: String, _ path: String, _ body: [UInt8]) async throws ->
+    typealias Script =
+        @Sendable (_ method: String, _ path: String, _ body: [UInt8]) async throws ->
         HTTPClientResponse
 
     private let requests = Lock<[HTTPClientRequest]>([])

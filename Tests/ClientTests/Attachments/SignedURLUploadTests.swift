@@ -96,7 +96,8 @@ import Testing
     }
 
     @Test(
-        arguments: [nil, "", "nonsense", "a/b\r\nc: d", "a/" + String(repeating: "x", count: 200)] as [String?]
+        arguments: [nil, "", "nonsense", "a/b\r\nc: d", "a/" + String(repeating: "x", count: 200)]
+            as [String?]
     )
     func whatIsNoMediaTypeGoesAsBytes(type: String?) async throws {
         try await StorageRig.run { rig in
@@ -238,10 +239,11 @@ import Testing
         #expect(asked == [Array(1...100), Array(201...250), [1, 3] + Array(5...102)])
         #expect(urls.asked.allSatisfy { $0.url == "http://backend.test/api/v1/attachments/a/parts" })
         #expect(
-            urls.sent.compactMap(\.file) == [1, 201, 1].map {
-                HTTPFileBody(
-                    path: "/f", offset: Int64($0 - 1) * AttachmentPart.size, length: AttachmentPart.size)
-            })
+            urls.sent.compactMap(\.file)
+                == [1, 201, 1].map {
+                    HTTPFileBody(
+                        path: "/f", offset: Int64($0 - 1) * AttachmentPart.size, length: AttachmentPart.size)
+                })
     }
 
     @Test func partsThatAreStoredMeanwhileEndTheUpload() async throws {

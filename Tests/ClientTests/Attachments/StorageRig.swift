@@ -173,7 +173,8 @@ final class StorageRig: Sendable {
                 AttachmentPartsTicket(
                     parts: parts.map {
                         .init(number: $0.number, request: signed(words[3], part: $0.number, $0.sha256))
-                    }).json)
+                    }
+                ).json)
         case ("POST", "complete"): return complete(words[3])
         case ("GET", "download-url"):
             guard let file = file(words[3]) else { return .problem(404, AttachmentProblem.notUploaded) }
