@@ -61,6 +61,7 @@ enum CurlTransfers {
     /// - Parameters:
     ///   - pattern: the names, as the shell takes them.
     ///   - folder: where they are.
+    /// - Returns: the digests as hexadecimal digits.
     /// - Throws: `BenchmarkError`.
     static func digests(_ pattern: String, in folder: String) async throws -> [String] {
         let lines = try await shell("sha256sum \(pattern)", in: folder).split(separator: "\n")

@@ -76,7 +76,9 @@ public actor FileManagerStorageAdapter: MovingStorageAdapter {
         }
     }
 
-    /// Deletes a file; one that is not there is deleted. A folder is refused.
+    /// Deletes a file; one that is not there is deleted.
+    ///
+    /// A folder is refused.
     ///
     /// - Parameter filePath: the path; a symbolic link goes itself.
     /// - Throws: ``PowerSyncAttachmentError``.

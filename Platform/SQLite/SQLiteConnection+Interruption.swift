@@ -15,7 +15,9 @@ extension SQLiteConnection {
             self.patience = patience
         }
 
-        /// Waits a moment for a lock; returns whether to try again. Each wait counts its attempts from 0.
+        /// Waits a moment for a lock; returns whether to try again.
+        ///
+        /// Each wait counts its attempts from 0.
         func waits(_ attempt: Int32) -> Bool {
             let now = ContinuousClock.now
             if attempt == 0 { start = now }

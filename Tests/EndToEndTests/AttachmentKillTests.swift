@@ -99,7 +99,9 @@ private struct KillRun {
 
     // MARK: Files
 
-    /// Writes the next file of a user; returns its number. A few are empty, a few go in parts.
+    /// Writes the next file of a user; returns its number.
+    ///
+    /// A few are empty, a few go in parts.
     private mutating func makeFile() throws -> Int {
         made += 1
         let size = [1, 10_000, 300_000, 0, 9 << 20, 70_000, 33][made % 7]

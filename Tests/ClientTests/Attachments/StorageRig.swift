@@ -33,7 +33,9 @@ final class StorageRig: Sendable {
         var part: Int? { request.queryValue("part").flatMap { Int($0) } }
     }
 
-    /// Answers an exchange; nil leaves it to the rig. The number counts the exchanges with the same call, from 1.
+    /// Answers an exchange; nil leaves it to the rig.
+    ///
+    /// The number counts the exchanges with the same call, from 1.
     typealias Script = @Sendable (_ exchange: Exchange, _ number: Int) async throws -> HTTPResponse?
 
     private struct State {
