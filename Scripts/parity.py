@@ -70,6 +70,8 @@ def spelling(symbol):
     text = re.sub(r"\bany ", "", declaration(symbol))
     text = re.sub(r"\blet\b", "var", text)
     text = re.sub(r" \{ get \}", "", text)
+    # An initialiser of an actor that calls another one of it; for callers it is as any.
+    text = re.sub(r"^convenience (?=init\b)", "", text)
     text = re.sub(r"\((\w+)\)", r"\1", text)
     return re.sub(r"\s+", " ", text).strip()
 
