@@ -238,6 +238,7 @@ package final class Backend: Sendable {
         guard case .map(let map, let name) = source else { return }
         let tables = try await catalog.knowledge().tables
         try await pool.withConnection { [settings = configuration.settings] in
+            try await HiddenRows.check(map, source: name, tables, on: $0)
             try await ReadCheck.run(map, source: name, tables, settings, on: $0)
         }
     }

@@ -87,19 +87,15 @@ extension AttachmentService {
             })
     }
 
-    /// What there is to complete, of whoever may: its uploader, and who may upload it.
+    /// What there is of the caller to complete.
     private func completion(
         _ id: String, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant, signs: Bool = false
     ) async throws -> Completion {
         let now = environment.now()
         return try await transaction(caller, deadline) { transaction in
-            let found = try await AttachmentTable.record(id, on: transaction.connection, until: deadline)
+            let found = try await AttachmentTable.record(
+                id, of: caller.subject, on: transaction.connection, until: deadline)
             guard let record = found else { throw unknown(transaction) }
-            if !record.isOwned(by: caller.subject) {
-                let row = try await transaction.ask(
-                    transaction.access.owned(id, by: caller.subject, record))
-                guard let row, row.rowCount > 0 else { throw unknown(transaction) }
-            }
             switch record.state {
             case .deleted: throw Problem.gone
             case .ready: return .ready

@@ -9,7 +9,7 @@ extension AttachmentService {
         case pending(AttachmentRecord, isNew: Bool)
     }
 
-    /// Signs an upload for whoever owns a row that names the attachment.
+    /// Signs an upload for whoever has a row that names the attachment.
     ///
     /// - Parameters:
     ///   - request: what is to be uploaded.
@@ -58,21 +58,29 @@ extension AttachmentService {
         let (connection, deadline) = (transaction.connection, transaction.deadline)
         let subject = transaction.caller.subject
         try await AttachmentTable.lock(subject, on: connection, until: deadline)
-        let record = try await AttachmentTable.record(
-            request.id, isLocked: true, on: connection, until: deadline)
-        guard let row = try await row(for: request, record, transaction) else { throw unknown(transaction) }
-        switch AttachmentRules.upload(request, record) {
+        guard let row = try await row(for: request, transaction) else { throw unknown(transaction) }
+        let isShared = row.table.owner == nil
+        let table = row.table.source.name
+        var record = try await AttachmentTable.record(
+            request.id, of: subject, isLocked: true, on: connection, until: deadline)
+        if record == nil, isShared {
+            record = try await AttachmentTable.shared(request.id, in: table, on: connection, until: deadline)
+        }
+        switch AttachmentRules.upload(request, record, by: subject) {
         case .conflict: throw Problem.conflict("the id is that of other bytes")
         case .gone: throw Problem.gone
-        case .uploaded:
-            if let record { try await AttachmentTable.isNamed(record, on: connection, until: deadline) }
+        // It is ready some day, or forgotten.
+        case .busy: throw Problem.notStored
+        case .uploaded(let record):
+            try await AttachmentTable.isNamed(record, on: connection, until: deadline)
             return .uploaded
         case .again(let record):
             try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
             return .pending(record, isNew: false)
         case .make:
             try await requireRoom(for: request, subject, on: connection, deadline)
-            let made = AttachmentRecord(request, key: key, owner: subject, row: row)
+            let made = AttachmentRecord(
+                request, key: key, owner: subject, row: (table, row.id), isShared: isShared)
             guard try await AttachmentTable.insert(made, at: now, on: connection, until: deadline) else {
                 return nil
             }
@@ -80,20 +88,26 @@ extension AttachmentService {
         }
     }
 
-    /// A row of the caller that names the attachment and counts, that of the request before others.
+    /// A row that names the attachment and is the caller's, or everybody's and one that he may read: that of the request before
+    /// others, his own before everybody's.
     private func row(
-        for request: AttachmentUploadRequest, _ record: AttachmentRecord?, _ transaction: Transaction
-    ) async throws -> (table: Catalog.Name, id: String?)? {
+        for request: AttachmentUploadRequest, _ transaction: Transaction
+    ) async throws -> AttachmentAccess.Row? {
+        let (access, subject) = (transaction.access, transaction.caller.subject)
         var preferred: AttachmentAccess.RowName?
         if let table = request.table, let id = request.rowID, !table.utf8.contains(0), !id.utf8.contains(0) {
             preferred = AttachmentAccess.RowName(table: table, id: id)
         }
-        let question = transaction.access.owned(
-            request.id, by: transaction.caller.subject, record, preferring: preferred)
-        guard let found = try await transaction.ask(question), found.rowCount > 0 else { return nil }
-        let first = (0..<found.rowCount).first { found[$0, 2] == "t" } ?? 0
-        guard let number = found[first, 0].flatMap({ Int($0) }) else { return nil }
-        return (transaction.access.tables[number].source.name, found[first, 1])
+        for question in [
+            access.own(request.id, by: subject, preferring: preferred),
+            access.readable(request.id, by: subject, preferring: preferred, areEverybodys: true),
+        ] {
+            let rows = access.rows(try await transaction.ask(question))
+            if let row = rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil }) ?? rows.first {
+                return row
+            }
+        }
+        return nil
     }
 
     private func requireRoom(

@@ -142,28 +142,24 @@ package struct AttachmentSweep: Sendable {
         return try await service.transactions.run(as: .nobody, until: deadline) { transaction in
             let (connection, access) = (transaction.connection, transaction.access)
             // Rows that nobody can see now may be there, and those of a table that no map names, too.
-            guard !access.tables.isEmpty, !transaction.tables.isMissingAttachments,
+            guard !access.tables.isEmpty, !transaction.lacksRows,
                 try await !hidesRows(transaction)
             else { return Batch() }
             let records = try await AttachmentTable.unseen(
                 since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
-            let known = records.filter { access.table(of: $0) != nil }
-            let passed = records.filter { access.table(of: $0) == nil }.map(\.id)
+            let known = records.filter { access.knowsTable(of: $0) }
+            let passed = records.filter { !access.knowsTable(of: $0) }.map(\.key)
             if !passed.isEmpty {
                 try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
             }
             guard !known.isEmpty else { return Batch(seen: records.count) }
             let named = try await places(transaction.ask(access.named(known)))
-            let present = try await places(transaction.ask(access.recordedRows(of: known)))
             let looks = known.enumerated().map { place, record in
-                AttachmentTable.Look(
-                    id: record.id, isNamed: named.contains(place),
-                    // Whoever makes a row of that id later is not the one who had it.
-                    hasRow: record.rowID == nil || present.contains(place))
+                AttachmentTable.Look(key: record.key, isNamed: named.contains(place))
             }
             try await AttachmentTable.note(looks, at: now, on: connection, until: deadline)
             let deleted = try await AttachmentTable.deleteUnnamed(
-                known.map(\.id), since: now - AttachmentRules.unnamed, at: now, on: connection,
+                known.map(\.key), since: now - AttachmentRules.unnamed, at: now, on: connection,
                 until: deadline)
             return Batch(seen: records.count, deleted: deleted)
         }

@@ -10,7 +10,7 @@ extension AttachmentTable {
         try records(
             try await connection.query(
                 """
-                SELECT id, \(AttachmentRecord.columns) FROM psb.attachments
+                SELECT \(AttachmentRecord.columns) FROM psb.attachments
                 WHERE state = 'pending' AND signed_at <= to_timestamp($1::float8) ORDER BY signed_at LIMIT $2::bigint
                 """, [String(limit), String(most)], until: deadline))
     }
@@ -23,7 +23,7 @@ extension AttachmentTable {
         try records(
             try await connection.query(
                 """
-                SELECT id, \(AttachmentRecord.columns) FROM psb.attachments
+                SELECT \(AttachmentRecord.columns) FROM psb.attachments
                 WHERE state = 'ready' AND looked_at <= to_timestamp($1::float8) ORDER BY looked_at LIMIT $2::bigint
                 FOR UPDATE SKIP LOCKED
                 """, [String(limit), String(most)], until: deadline))
@@ -31,12 +31,10 @@ extension AttachmentTable {
 
     /// What somebody saw who looked at the rows of an attachment.
     struct Look: Sendable {
-        /// The attachment.
-        let id: String
-        /// Whether a row that counts names it.
+        /// The key of the attachment.
+        let key: String
+        /// Whether a row names it, whosever it is.
         let isNamed: Bool
-        /// Whether the row is there that was recorded, or none was.
-        let hasRow: Bool
     }
 
     /// Notes what was seen.
@@ -47,38 +45,36 @@ extension AttachmentTable {
         try await connection.query(
             """
             UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
-                unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END,
-                row_id = CASE WHEN u.has_row THEN a.row_id END
-            FROM unnest($2::text[], $3::boolean[], $4::boolean[]) AS u(id, named, has_row) WHERE a.id = u.id
+                unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END
+            FROM unnest($2::text[], $3::boolean[]) AS u(key, named) WHERE a.key = u.key
             """,
             [
-                String(now), arrayLiteral(looks.map(\.id)), arrayLiteral(looks.map { String($0.isNamed) }),
-                arrayLiteral(looks.map { String($0.hasRow) }),
+                String(now), arrayLiteral(looks.map(\.key)), arrayLiteral(looks.map { String($0.isNamed) }),
             ], until: deadline)
     }
 
     /// Looks no further at attachments whose table nobody knows now.
     static func pass(
-        _ ids: [String], at now: Double, on connection: PostgresConnection,
+        _ keys: [String], at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws {
         try await connection.query(
-            "UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE id = ANY ($2::text[])",
-            [String(now), arrayLiteral(ids)], until: deadline)
+            "UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE key = ANY ($2::text[])",
+            [String(now), arrayLiteral(keys)], until: deadline)
     }
 
     /// Deletes those of some attachments that no row has named since a moment; how many.
     static func deleteUnnamed(
-        _ ids: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
+        _ keys: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Int {
         try await connection.query(
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
-                WHERE id = ANY ($2::text[]) AND state = 'ready' AND unnamed_since <= to_timestamp($3::float8)
+                WHERE key = ANY ($2::text[]) AND state = 'ready' AND unnamed_since <= to_timestamp($3::float8)
                 RETURNING key, upload, signed_at)
             \(removing)
-            """, [String(now), arrayLiteral(ids), String(limit)], until: deadline
+            """, [String(now), arrayLiteral(keys), String(limit)], until: deadline
         ).rowCount
     }
 
@@ -89,7 +85,7 @@ extension AttachmentTable {
     ) async throws -> Int {
         try await connection.query(
             """
-            DELETE FROM psb.attachments WHERE id IN (SELECT id FROM psb.attachments
+            DELETE FROM psb.attachments WHERE key IN (SELECT key FROM psb.attachments
                 WHERE state = 'deleted' AND deleted_at <= to_timestamp($1::float8)
                 LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
             """, [String(limit), String(most)], until: deadline

@@ -23,7 +23,8 @@ enum ReadCheck {
         for (entry, place) in entries {
             guard let table = tables.tables[ExactText(entry.name.text)], let read = table.read else { continue }
             // No subject is one: a text that a cast refuses would tell nothing of the condition.
-            let (subject, parameters): (String, [String?]) = read.hasSubject ? ("$1::text", [nil]) : ("", [])
+            let (subject, parameters): (String, [String?]) =
+                read.hasSubject ? (ReadCondition.place(of: "$1::text"), [nil]) : ("", [])
             do {
                 try await connection.query(
                     "EXPLAIN SELECT FROM \(table.quoted) WHERE \(read.sql(subject: subject))", parameters)

@@ -179,6 +179,17 @@ struct AttachmentsStartTests {
         }
     }
 
+    /// A view may show each his own rows, and nobody can tell.
+    @Test func aViewWhoseRowsAreEverybodysEndsTheStart() async throws {
+        let schema = AttachmentsFixture.schema + "CREATE VIEW my_notes AS SELECT * FROM notes;"
+        let map = "tables:\n  my_notes: { ops: [PATCH], OWNER attachments: [photo_id] }\n"
+        let error = try await refusal(schema: schema, map: map.replacing("OWNER ", with: ""))
+        #expect(error?.code == .tableMap)
+        #expect(error?.message.contains("the database may hide rows of public.my_notes") == true)
+        let owned = try await refusal(schema: schema, map: map.replacing("OWNER", with: "owner: owner_id,"))
+        #expect(owned == nil, "\(owned?.message ?? "")")
+    }
+
     @Test func aColumnThatIsNotThereEndsTheStart() async throws {
         let error = try await refusal(map: "tables:\n  notes: { attachments: [photo] }\n")
         #expect(error?.code == .tableMap)
