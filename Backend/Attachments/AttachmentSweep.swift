@@ -145,36 +145,32 @@ package struct AttachmentSweep: Sendable {
             guard !access.tables.isEmpty, !transaction.lacksRows,
                 try await !hidesRows(transaction)
             else { return Batch() }
-            let records = try await AttachmentTable.unseen(
+            // Nothing is locked while the tables of the app are looked through.
+            let unseen = try await AttachmentTable.unseen(
                 since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
-            let known = records.filter { access.knowsTable(of: $0) }
-            let passed = records.filter { !access.knowsTable(of: $0) }.map(\.key)
+            let known = unseen.filter { access.knowsTable(of: $0.record) }
+            let passed = unseen.map(\.record).filter { !access.knowsTable(of: $0) }.map(\.key)
             if !passed.isEmpty {
                 try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
             }
-            guard !known.isEmpty else { return Batch(seen: records.count) }
-            let named = try await places(transaction.ask(access.named(known)))
-            let looks = known.enumerated().map { place, record in
-                AttachmentTable.Look(key: record.key, isNamed: named.contains(place))
+            guard !known.isEmpty else { return Batch(seen: unseen.count) }
+            let named = try await places(transaction.ask(access.named(known.map(\.record))))
+            let looks = known.enumerated().map { place, unseen in
+                AttachmentTable.Look(unseen, isNamed: named.contains(place))
             }
             try await AttachmentTable.note(looks, at: now, on: connection, until: deadline)
             let deleted = try await AttachmentTable.deleteUnnamed(
-                known.map(\.key), since: now - AttachmentRules.unnamed, at: now, on: connection,
+                known.map(\.record.key), since: now - AttachmentRules.unnamed, at: now, on: connection,
                 until: deadline)
-            return Batch(seen: records.count, deleted: deleted)
+            return Batch(seen: unseen.count, deleted: deleted)
         }
     }
 
-    /// Whether policies keep rows of one of the tables from the backend's role, or may do so.
+    /// Whether one of the tables may hide rows from whoever clears up.
     private func hidesRows(_ transaction: AttachmentTransactions.Transaction) async throws -> Bool {
-        let names = transaction.access.tables.map(\.quoted)
-        let hiding = try await transaction.connection.query(
-            """
-            SELECT count(*) FILTER (WHERE pg_catalog.row_security_active(c.oid)) > 0
-            FROM unnest($1::text[]) AS n(name) JOIN pg_catalog.pg_class c ON c.oid = n.name::pg_catalog.regclass
-            """, [arrayLiteral(names)], until: transaction.deadline)
-        guard hiding.scalar == "t" else { return false }
-        log.debug("row security may hide rows that name attachments: none is taken for unnamed")
+        let hiding = try await transaction.ask(HiddenRows.question(transaction.access.tables))
+        guard let hiding, hiding.rowCount > 0 else { return false }
+        log.debug("the database may hide rows that name attachments: none is taken for unnamed")
         return true
     }
 

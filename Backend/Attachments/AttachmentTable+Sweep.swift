@@ -15,29 +15,50 @@ extension AttachmentTable {
                 """, [String(limit), String(most)], until: deadline))
     }
 
-    /// Returns attachments at whose rows nobody has looked since a moment, and locks them until the end of the transaction.
+    /// An attachment that is about to be looked at.
+    struct Unseen: Sendable {
+        /// The attachment.
+        let record: AttachmentRecord
+        /// When somebody looked at its rows last, as the database spells it.
+        let lookedAt: String
+    }
+
+    /// Returns attachments at whose rows nobody has looked since a moment.
     static func unseen(
         since limit: Double, most: Int, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
-    ) async throws -> [AttachmentRecord] {
-        try records(
-            try await connection.query(
-                """
-                SELECT \(AttachmentRecord.columns) FROM psb.attachments
-                WHERE state = 'ready' AND looked_at <= to_timestamp($1::float8) ORDER BY looked_at LIMIT $2::bigint
-                FOR UPDATE SKIP LOCKED
-                """, [String(limit), String(most)], until: deadline))
+    ) async throws -> [Unseen] {
+        let result = try await connection.query(
+            """
+            SELECT extract(epoch FROM looked_at)::text, \(AttachmentRecord.columns) FROM psb.attachments
+            WHERE state = 'ready' AND looked_at <= to_timestamp($1::float8) ORDER BY looked_at LIMIT $2::bigint
+            """, [String(limit), String(most)], until: deadline)
+        return try (0..<result.rowCount).map { row in
+            let values = result.row(row)
+            guard let lookedAt = values.first ?? nil, let record = AttachmentRecord(Array(values.dropFirst()))
+            else { throw malformed }
+            return Unseen(record: record, lookedAt: lookedAt)
+        }
     }
 
     /// What somebody saw who looked at the rows of an attachment.
     struct Look: Sendable {
         /// The key of the attachment.
         let key: String
+        /// When somebody had looked before.
+        let before: String
         /// Whether a row names it, whosever it is.
         let isNamed: Bool
+
+        /// Makes a look at an attachment.
+        init(_ unseen: Unseen, isNamed: Bool) {
+            key = unseen.record.key
+            before = unseen.lookedAt
+            self.isNamed = isNamed
+        }
     }
 
-    /// Notes what was seen.
+    /// Notes what was seen, of those that are as they were and at which nobody else has looked meanwhile.
     static func note(
         _ looks: [Look], at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
@@ -46,10 +67,12 @@ extension AttachmentTable {
             """
             UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
                 unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END
-            FROM unnest($2::text[], $3::boolean[]) AS u(key, named) WHERE a.key = u.key
+            FROM unnest($2::text[], $3::boolean[], $4::text[]) AS u(key, named, before)
+            WHERE a.key = u.key AND a.state = 'ready' AND extract(epoch FROM a.looked_at)::text = u.before
             """,
             [
                 String(now), arrayLiteral(looks.map(\.key)), arrayLiteral(looks.map { String($0.isNamed) }),
+                arrayLiteral(looks.map(\.before)),
             ], until: deadline)
     }
 
@@ -63,7 +86,7 @@ extension AttachmentTable {
             [String(now), arrayLiteral(keys)], until: deadline)
     }
 
-    /// Deletes those of some attachments that no row has named since a moment; how many.
+    /// Deletes those of some attachments that no row has named since a moment, as a look of now has seen; how many.
     static func deleteUnnamed(
         _ keys: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
@@ -71,7 +94,8 @@ extension AttachmentTable {
         try await connection.query(
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
-                WHERE key = ANY ($2::text[]) AND state = 'ready' AND unnamed_since <= to_timestamp($3::float8)
+                WHERE key = ANY ($2::text[]) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
+                    AND unnamed_since <= to_timestamp($3::float8)
                 RETURNING key, upload, signed_at)
             \(removing)
             """, [String(now), arrayLiteral(keys), String(limit)], until: deadline

@@ -236,6 +236,49 @@ struct AttachmentsSweepTests {
         }
     }
 
+    /// And so may a view, whose owner no policy is for.
+    @Test func rowsThatAViewHidesAreNotTakenForGone() async throws {
+        let schema = AttachmentsFixture.schema
+            + "CREATE VIEW my_notes AS SELECT * FROM notes WHERE owner_id = current_setting('app.user_id', true);"
+        let map = "tables: { my_notes: { ops: [PATCH], owner: owner_id, attachments: [photo_id] } }"
+        try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            for _ in 0..<32 {
+                fixture.pass(Self.day)
+                #expect(try await fixture.sweep().unnamed == 0)
+            }
+            #expect(try await fixture.download("a").status == 200)
+        }
+    }
+
+    /// Whoever looks through large tables holds up nobody, and decides nothing that has changed meanwhile.
+    @Test func lookingAtRowsLocksNoRecord() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            fixture.pass(Self.day)
+            _ = try await fixture.sweep()
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "false")
+            fixture.pass(31 * Self.day)
+            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; LOCK TABLE notes IN ACCESS EXCLUSIVE MODE")
+            async let sweep = fixture.sweep()
+            try await fixture.backend.waitForLocked(1)
+            let free = "SELECT id FROM psb.attachments WHERE id = 'a' FOR UPDATE NOWAIT"
+            #expect(try await fixture.backend.scalar(free) == "a")
+            // Another backend has looked, and seen a row that names it.
+            try await fixture.execute(
+                "UPDATE psb.attachments SET unnamed_since = NULL, looked_at = looked_at + interval '1 day'")
+            try await holder.script("COMMIT")
+            let outcome = try await sweep
+            #expect(outcome.unnamed == 0)
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "true", "what was seen before is old")
+            await holder.close()
+        }
+    }
+
     // MARK: Deleted ids and keys
 
     @Test func aDeletedIdIsKeptForThirtyDays() async throws {
