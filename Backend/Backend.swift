@@ -288,7 +288,7 @@ package final class Backend: Sendable {
             mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)
-        let sweep = attachments.map { AttachmentSweep($0) }
+        let sweep = attachments.map { AttachmentSweep($0, clockTolerance: configuration.clockTolerance) }
         let pruning = LedgerPruning(pool: pool, poller: poller, log: log)
         let letterPruning = DeadLetterPruning(
             policy: configuration.letters, pool: pool, poller: poller, log: log)

@@ -104,7 +104,7 @@ package struct AttachmentRemoval: Sendable, Hashable {
     package var key: String
     /// What it calls the upload in parts, if there is one.
     package var upload: String?
-    /// From when on telling it once is enough, in seconds since 1970: before, a URL that was signed may still bring bytes.
+    /// From when on no URL that was signed can bring bytes, in seconds since 1970.
     package var lastAt: Double
 
     /// Makes a removal of its fields.

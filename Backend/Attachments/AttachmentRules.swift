@@ -30,6 +30,8 @@ package enum AttachmentRules {
     /// How many seconds after the last URL of an upload the store is told once more that the bytes go: whoever began in time
     /// may end later.
     package static let settled = Double(ObjectStoreLifetime.upload) + 3_600
+    /// How many seconds after that it is told for the last time: the clock by which a URL is judged may be another one.
+    package static let lastTold = 86_400.0
     /// How many seconds after a store has refused it is told again.
     package static let pause = 600.0
 
@@ -51,6 +53,16 @@ package enum AttachmentRules {
             && ExactText(record.contentType) == ExactText(request.contentType)
         guard isSame else { return .conflict }
         return record.state == .ready ? .uploaded(record) : .again(record)
+    }
+
+    /// Decides when a store that was told now that bytes go is told again.
+    ///
+    /// - Parameters:
+    ///   - removal: the bytes.
+    ///   - now: the time.
+    /// - Returns: when; nil if never.
+    package static func nextTelling(of removal: AttachmentRemoval, at now: Double) -> Double? {
+        [removal.lastAt, removal.lastAt + lastTold].first { now < $0 }
     }
 
     // MARK: Bytes

@@ -172,19 +172,18 @@ extension AttachmentService {
             if isOurs { return true }
         } catch {
             // If it is recorded all the same, the next question finds that the store does not know it, and begins another.
-            await giveUp(upload, of: record, deadline)
+            await giveUp(upload, of: record)
             throw error
         }
-        await giveUp(upload, of: record, deadline)
+        await giveUp(upload, of: record)
         return false
     }
 
     /// Gives up an upload of which nobody knows; one that the store keeps all the same is the store's to clear up.
-    private func giveUp(
-        _ upload: String, of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
-    ) async {
+    func giveUp(_ upload: String, of record: AttachmentRecord) async {
         do {
-            try await store.call(until: deadline) {
+            // The time of the request may be over.
+            try await store.call(until: .now + Self.patience) {
                 try await $0.abortMultipart(key: record.key, upload: upload)
             }
         } catch {

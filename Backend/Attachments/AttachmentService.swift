@@ -15,6 +15,9 @@ package struct AttachmentService: Sendable {
 
     typealias Transaction = AttachmentTransactions.Transaction
 
+    /// How long a store is waited for with what nobody waits for.
+    static let patience = Duration.seconds(10)
+
     // MARK: Downloads
 
     /// Signs a download for whoever may read a row that names it.

@@ -2,17 +2,18 @@ import PowerSyncPostgres
 
 /// What clearing up reads and writes (`AttachmentSweep`).
 extension AttachmentTable {
-    /// Returns uploads that nobody has asked a URL for since a moment, the oldest first.
+    /// Returns uploads that nobody has asked a URL for since a moment, those first that were not tried to end for longest.
     static func unfinished(
-        since limit: Double, most: Int, on connection: PostgresConnection,
+        since limit: Double, triedBefore tried: Double, most: Int, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> [AttachmentRecord] {
         try records(
             try await connection.query(
                 """
                 SELECT \(AttachmentRecord.columns) FROM psb.attachments
-                WHERE state = 'pending' AND signed_at <= to_timestamp($1::float8) ORDER BY signed_at LIMIT $2::bigint
-                """, [String(limit), String(most)], until: deadline))
+                WHERE state = 'pending' AND signed_at <= to_timestamp($1::float8) AND looked_at <= to_timestamp($2::float8)
+                ORDER BY looked_at LIMIT $3::bigint
+                """, [String(limit), String(tried), String(most)], until: deadline))
     }
 
     /// An attachment that is about to be looked at.
@@ -76,7 +77,7 @@ extension AttachmentTable {
             ], until: deadline)
     }
 
-    /// Looks no further at attachments whose table nobody knows now.
+    /// Looks no further for now at attachments whose table nobody knows, or of which the store says nothing.
     static func pass(
         _ keys: [String], at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
@@ -130,16 +131,16 @@ extension AttachmentTable {
                 """, [String(now), String(most)], until: deadline))
     }
 
-    /// Notes that the store was told; once no URL can bring bytes any more nothing is left to do.
+    /// Notes that the store was told, and when it is to be told again, if it is.
     static func told(
         _ removal: AttachmentRemoval, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws {
-        if now >= removal.lastAt {
+        if let next = AttachmentRules.nextTelling(of: removal, at: now) {
+            try await postpone(removal, to: next, on: connection, until: deadline)
+        } else {
             try await connection.query(
                 "DELETE FROM psb.attachment_removals WHERE key = $1::text", [removal.key], until: deadline)
-        } else {
-            try await postpone(removal, to: removal.lastAt, on: connection, until: deadline)
         }
     }
 

@@ -62,6 +62,8 @@ struct AttachmentsEraseTests {
             #expect(store.keys.isEmpty && store.state.withLock { $0.uploads.isEmpty })
             fixture.pass(AttachmentRules.settled)
             #expect(try await fixture.sweep().removed == 2, "once more, when no URL is good")
+            fixture.pass(AttachmentRules.lastTold)
+            #expect(try await fixture.sweep().removed == 2)
             #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "0")
         }
     }

@@ -113,6 +113,8 @@ struct AttachmentsRaceTests {
             fixture.pass(AttachmentRules.settled)
             #expect(try await fixture.sweep().removed == 1)
             #expect(store.keys.isEmpty)
+            fixture.pass(AttachmentRules.lastTold)
+            #expect(try await fixture.sweep().removed == 1)
             #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "0")
         }
     }

@@ -314,6 +314,12 @@ struct AttachmentsSweepTests {
             fixture.pass(1)
             #expect(try await fixture.sweep().removed == 1)
             #expect(store.keys.isEmpty)
+            #expect(try await fixture.sweep().removed == 0)
+            // By a clock that was late it came in time.
+            store.put(key, size: 3)
+            fixture.pass(Self.day)
+            #expect(try await fixture.sweep().removed == 1)
+            #expect(store.keys.isEmpty)
             #expect(try await keys(fixture).isEmpty)
             #expect(try await fixture.sweep().removed == 0)
         }
@@ -332,12 +338,76 @@ struct AttachmentsSweepTests {
             #expect(store.keys.count == 2)
             await #expect(throws: Problem.self) { try await fixture.sweep() }
             store.fail(with: nil)
-            // One of the two has been tried, and waits.
-            #expect(try await fixture.sweep().removed == 1)
+            // Both have been tried, and wait.
+            #expect(try await fixture.sweep().removed == 0)
             fixture.pass(AttachmentRules.pause)
-            #expect(try await fixture.sweep().removed == 1)
+            #expect(try await fixture.sweep().removed == 2)
             #expect(store.keys.isEmpty)
+            fixture.pass(AttachmentRules.lastTold)
+            #expect(try await fixture.sweep().removed == 2)
             #expect(try await keys(fixture).isEmpty)
+        }
+    }
+
+    /// One of which the store never says anything holds up no other.
+    @Test func oneThatFailsHoldsUpNoOther() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b", "c", "d"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try #require(try await fixture.upload(id).status == 200)
+                fixture.pass(1)
+            }
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id IN ('c', 'd')")
+            let broken = [try await fixture.key("a"), try await fixture.key("c")]
+            store.state.withLock { $0.broken = Set(broken) }
+            for id in ["c", "d"] { #expect(try await fixture.delete(id).status == 204) }
+            fixture.pass(Self.day)
+            await #expect(throws: Problem.self) { try await fixture.sweep() }
+            #expect(try await fixture.record("a", "state") == "pending")
+            #expect(try await fixture.record("b", "state") == nil)
+            #expect(try await keys(fixture).contains(broken[1]))
+            store.state.withLock { $0.broken = [] }
+            #expect(try await fixture.sweep().unfinished == 0, "it waits")
+            fixture.pass(AttachmentRules.pause)
+            let outcome = try await fixture.sweep()
+            #expect(outcome.unfinished == 1 && outcome.removed == 2)
+        }
+    }
+
+    /// A store that is away is not asked for each of many.
+    @Test func afterSomeFailuresTheRestWaits() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for number in 0..<20 {
+                try await fixture.note("n\(number)", of: "alice", photo: "a\(number)")
+                try #require(try await fixture.upload("a\(number)").status == 200)
+            }
+            fixture.pass(Self.day)
+            store.fail(with: ObjectStoreError(.unavailable, "away"))
+            await #expect(throws: Problem.self) { try await fixture.sweep() }
+            #expect(store.count(.head) == 8)
+            store.fail(with: nil)
+            #expect(try await fixture.sweep().unfinished == 12)
+            fixture.pass(AttachmentRules.pause)
+            #expect(try await fixture.sweep().unfinished == 8)
+        }
+    }
+
+    /// By a clock that has jumped everything is old.
+    @Test func aClockThatIsNotThatOfTheDatabaseClearsUpNothing() async throws {
+        try await AttachmentsFixture.withScripted({ $0.clockTolerance = .seconds(900) }) { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            let now = "SELECT extract(epoch FROM clock_timestamp())::text"
+            let theirs = try #require(try await fixture.backend.scalar(now).flatMap { Double($0) })
+            fixture.backend.clock.withLock { $0 = theirs }
+            try #require(try await fixture.upload("a").status == 200)
+            for jump in [2 * Self.day, -2 * Self.day] {
+                fixture.backend.clock.withLock { $0 = theirs + jump }
+                let error = await #expect(throws: BackendError.self) { try await fixture.sweep() }
+                #expect(error?.message.contains("apart") == true)
+            }
+            #expect(try await fixture.record("a", "state") == "pending" && store.count(.delete) == 0)
+            fixture.backend.clock.withLock { $0 = theirs }
+            #expect(try await fixture.sweep().unfinished == 0)
         }
     }
 
