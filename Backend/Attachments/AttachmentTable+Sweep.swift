@@ -97,7 +97,7 @@ extension AttachmentTable {
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
                 WHERE key = ANY ($2::text[]) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
                     AND unnamed_since <= to_timestamp($3::float8)
-                RETURNING key, upload, signed_at)
+                RETURNING key, upload, owner, size, signed_at)
             \(removing)
             """, [String(now), arrayLiteral(keys), String(limit)], until: deadline
         ).rowCount

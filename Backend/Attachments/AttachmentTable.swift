@@ -83,19 +83,22 @@ package enum AttachmentTable {
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
 
-    /// Returns what the files of a user take that are not deleted.
+    /// Returns what the files of a user take; of those that are deleted the bytes as long as a URL may still bring them.
     static func usage(
-        of owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+        of owner: String, at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUsage {
         let result = try await connection.query(
             """
-            SELECT count(*)::text, coalesce(sum(size), 0)::text FROM psb.attachments
-            WHERE owner = $1::text AND state <> 'deleted'
-            """, [owner], until: deadline)
+            SELECT count(*) FILTER (WHERE state <> 'deleted')::text, count(*) FILTER (WHERE state = 'deleted')::text,
+                (coalesce(sum(size) FILTER (WHERE state <> 'deleted'), 0) + (SELECT coalesce(sum(r.size), 0)
+                    FROM psb.attachment_removals r WHERE r.owner = $1::text AND r.last_at > to_timestamp($2::float8)))::text
+            FROM psb.attachments WHERE owner = $1::text
+            """, [owner, String(now)], until: deadline)
         guard result.rowCount == 1, let files = result[0, 0].flatMap({ Int($0) }),
-            let bytes = result[0, 1].flatMap({ Int64($0) })
+            let deleted = result[0, 1].flatMap({ Int($0) }), let bytes = result[0, 2].flatMap({ Int64($0) })
         else { throw malformed }
-        return AttachmentUsage(files: files, bytes: bytes)
+        return AttachmentUsage(files: files, bytes: bytes, deleted: deleted)
     }
 
     /// Makes a record; false if the user, or the table that shares it, has got one of that id in the meantime.
@@ -182,8 +185,8 @@ package enum AttachmentTable {
 
     /// What is kept of the keys of rows `gone`, in a statement that deletes them: they are due at once.
     static let removing = """
-        INSERT INTO psb.attachment_removals (key, upload, due_at, last_at)
-        SELECT key, upload, signed_at, signed_at + make_interval(secs => \(AttachmentRules.settled))
+        INSERT INTO psb.attachment_removals (key, upload, owner, size, due_at, last_at)
+        SELECT key, upload, owner, size, signed_at, signed_at + make_interval(secs => \(AttachmentRules.settled))
         FROM gone ON CONFLICT (key) DO NOTHING
         RETURNING key, upload, extract(epoch FROM last_at)::text
         """
@@ -196,7 +199,7 @@ package enum AttachmentTable {
         let result = try await connection.query(
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
-                WHERE key = $2::text AND state <> 'deleted' RETURNING key, upload, signed_at)
+                WHERE key = $2::text AND state <> 'deleted' RETURNING key, upload, owner, size, signed_at)
             \(removing)
             """, [String(now), record.key], until: deadline)
         return try removals(result).first
@@ -210,7 +213,7 @@ package enum AttachmentTable {
         try await connection.query(
             """
             WITH gone AS (DELETE FROM psb.attachments WHERE key = $1::text AND state = 'pending'
-                    AND signed_at <= to_timestamp($2::float8) RETURNING key, upload, signed_at)
+                    AND signed_at <= to_timestamp($2::float8) RETURNING key, upload, owner, size, signed_at)
             \(removing)
             """, [record.key, String(limit)], until: deadline
         ).rowCount == 1
@@ -226,9 +229,11 @@ package enum AttachmentTable {
     static func erase(_ owner: String, on connection: PostgresConnection) async throws -> Int {
         let result = try await connection.query(
             """
-            WITH all_gone AS (DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, signed_at, state),
-                gone AS (SELECT key, upload, signed_at FROM all_gone WHERE state <> 'deleted'),
-                told AS (\(removing))
+            WITH all_gone AS (
+                    DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, size, signed_at, state),
+                gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
+                told AS (\(removing)),
+                nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
             SELECT count(*)::text FROM all_gone
             """, [owner])
         guard let count = result.scalar.flatMap({ Int($0) }) else { throw malformed }

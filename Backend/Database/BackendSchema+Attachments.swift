@@ -18,7 +18,9 @@ extension BackendSchema {
         CREATE INDEX attachments_ready ON psb.attachments (looked_at) WHERE state = 'ready';
         CREATE INDEX attachments_deleted ON psb.attachments (deleted_at) WHERE state = 'deleted';
         CREATE TABLE psb.attachment_removals (
-            key text PRIMARY KEY, upload text, due_at timestamptz NOT NULL, last_at timestamptz NOT NULL);
+            key text PRIMARY KEY, upload text, owner text COLLATE "C", size bigint NOT NULL, due_at timestamptz NOT NULL,
+            last_at timestamptz NOT NULL);
+        CREATE INDEX attachment_removals_owner ON psb.attachment_removals (owner);
         CREATE INDEX attachment_removals_due_at ON psb.attachment_removals (due_at);
         """
 }

@@ -36,6 +36,8 @@ struct AttachmentsEraseTests {
             #expect(try done.json["removed"]?["psb.attachments"] == .integer(3))
 
             #expect(try await fixture.backend.query("SELECT * FROM psb.attachments") == bobs)
+            let removals = "SELECT count(*) || ' ' || count(owner) FROM psb.attachment_removals"
+            #expect(try await fixture.backend.scalar(removals) == "3 0")
             // Her rows still name them.
             for user in ["alice", "bob"] {
                 #expect(try await fixture.download("a", as: user).verdict == "404 unknown")

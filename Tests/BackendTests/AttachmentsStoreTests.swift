@@ -229,6 +229,38 @@ struct AttachmentsStoreTests {
         }
     }
 
+    /// Whoever deletes what is on its way may still send it.
+    @Test func whatAURLMayStillBringCounts() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 10 }) { fixture, _ in
+            for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
+            let six = [UInt8](repeating: 1, count: 6)
+            try #require(try await fixture.upload("a", six).status == 200)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'a'")
+            try #require(try await fixture.delete("a").status == 204)
+            #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded")
+            fixture.pass(AttachmentRules.settled - 1)
+            #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded")
+            fixture.pass(1)
+            #expect(try await fixture.upload("b", six).status == 200)
+        }
+    }
+
+    @Test func idsAreNotKeptWithoutEnd() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userFiles = 2 }) { fixture, _ in
+            for id in ["a", "b", "c"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                let answer = try await fixture.upload(id)
+                #expect(answer.verdict == (id == "c" ? "429 quota-exceeded" : "200"), "\(id)")
+                guard id != "c" else { break }
+                try await fixture.execute("UPDATE notes SET photo_id = NULL")
+                #expect(try await fixture.delete(id).status == 204)
+            }
+            fixture.pass(AttachmentRules.kept)
+            #expect(try await fixture.sweep().forgotten == 2)
+            #expect(try await fixture.upload("c").status == 200)
+        }
+    }
+
     @Test func typesThatAreNotTakenAreRefused() async throws {
         try await AttachmentsFixture.withScripted({ $0.attachments?.policy.types = ["image/*"] }) { fixture, _ in
             for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
