@@ -5,7 +5,7 @@ import PowerSyncWire
 extension AttachmentService {
     /// What a question for an upload has come to in the database.
     private enum Claim: Sendable {
-        case uploaded
+        case uploaded(AttachmentRecord)
         case pending(AttachmentRecord, isNew: Bool)
     }
 
@@ -21,9 +21,26 @@ extension AttachmentService {
         _ request: AttachmentUploadRequest, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        guard case .pending(let record, let isNew) = try await claim(request, caller, deadline) else {
-            return AttachmentUploadTicket(id: request.id, isUploaded: true)
+        while true {
+            switch try await claim(request, caller, deadline) {
+            case .pending(let record, let isNew): return try await ticket(record, isNew, deadline)
+            case .uploaded(let record):
+                // What the store has lost its uploader may bring again; somebody else is told what is known.
+                guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
+                    return AttachmentUploadTicket(id: request.id, isUploaded: true)
+                }
+                log.error("the store has lost the bytes of an attachment: they are uploaded again")
+                let now = environment.now()
+                try await transactions.alone(until: deadline) {
+                    try await AttachmentTable.restart(record, at: now, on: $0, until: deadline)
+                }
+            }
         }
+    }
+
+    private func ticket(
+        _ record: AttachmentRecord, _ isNew: Bool, _ deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentUploadTicket {
         if !isNew, try await isStored(record, deadline) { return try await uploaded(record, deadline) }
         guard !AttachmentRules.isInParts(record.size) else { return try await inParts(record, deadline) }
         let signed = try store.sign { store, now in
@@ -73,7 +90,7 @@ extension AttachmentService {
         case .busy: throw Problem.notStored
         case .uploaded(let record):
             try await AttachmentTable.isNamed(record, on: connection, until: deadline)
-            return .uploaded
+            return .uploaded(record)
         case .again(let record):
             try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
             return .pending(record, isNew: false)

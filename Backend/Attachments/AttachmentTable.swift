@@ -160,6 +160,18 @@ package enum AttachmentTable {
         ).affectedRows == 1
     }
 
+    /// Notes that the bytes of an attachment are to be brought again, under the same key.
+    static func restart(
+        _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await connection.query(
+            """
+            UPDATE psb.attachments SET state = 'pending', completed_at = NULL, signed_at = to_timestamp($2::float8)
+            WHERE key = $1::text AND state = 'ready'
+            """, [record.key, String(now)], until: deadline)
+    }
+
     /// Notes what the store calls the upload in parts, or that there is none any more.
     ///
     /// - Parameters:

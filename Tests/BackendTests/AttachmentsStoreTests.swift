@@ -49,7 +49,28 @@ struct AttachmentsStoreTests {
             // Signing asks nobody.
             store.fail(with: Self.away)
             #expect(try await fixture.download("a").status == 200)
+            expectUnavailable(try await fixture.upload("a"))
+            #expect(try await fixture.record("a", "state") == "ready")
+        }
+    }
+
+    /// Its uploader asks again, and brings it again; nobody else can.
+    @Test func whatTheStoreHasLostIsUploadedAgain() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store)
+            let key = try await fixture.key("a")
             #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            store.state.withLock { $0.objects = [:] }
+            #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.record("a", "state") == "ready")
+            let ticket = try await fixture.upload("a")
+            #expect(ticket.json["alreadyUploaded"] == .bool(false) && ticket.json["uploadUrl"] != nil)
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 not-uploaded")
+            #expect(try await fixture.upload("a", [9]).verdict == "409 conflict", "the same bytes")
+            store.put(key, size: 3)
+            #expect(try await fixture.complete("a").status == 204)
+            #expect(try await fixture.download("a", as: "bob").status == 200)
         }
     }
 
