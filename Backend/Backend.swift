@@ -280,7 +280,8 @@ package final class Backend: Sendable {
                     pool: pool, catalog: catalog, settings: configuration.settings),
                 store: StoreCalls(store: opened.store, environment: environment, poller: poller, log: log),
                 policy: configuration.attachments?.policy ?? AttachmentPolicy(), environment: environment,
-                log: log)
+                log: log, turns: UserTurns(limit: 2, poller: poller),
+                joins: UserTurns(limit: 1, poller: poller))
         }
         let routes = BackendRoutes(
             configuration: configuration,

@@ -33,8 +33,13 @@ extension AttachmentService {
         let usable = AttachmentRules.usable(parts, of: record.size)
         guard AttachmentRules.isWhole(usable, of: record.size) else { throw Problem.notStored }
         do {
-            try await store.call(until: deadline) {
-                try await $0.completeMultipart(key: record.key, upload: upload, parts: usable)
+            // One of a user at a time: it may take all bytes of the file to be written once more.
+            try await joins.run(record.owner, until: deadline) {
+                try await store.call(until: deadline) {
+                    try await $0.completeMultipart(
+                        key: record.key, upload: upload, parts: usable,
+                        sha256: AttachmentRules.bytes(ofDigest: record.sha256))
+                }
             }
         } catch let error as ObjectStoreError where error.kind == .conflict {
             // Something is stored, which is looked at next, or the upload has ended otherwise.

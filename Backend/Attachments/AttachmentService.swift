@@ -12,6 +12,10 @@ package struct AttachmentService: Sendable {
     let policy: AttachmentPolicy
     let environment: BackendEnvironment
     let log: Log
+    /// Whose questions the database is asked: one user has no more of its connections than these.
+    let turns: UserTurns
+    /// Whose uploads in parts are completed.
+    let joins: UserTurns
 
     typealias Transaction = AttachmentTransactions.Transaction
 
@@ -130,7 +134,9 @@ package struct AttachmentService: Sendable {
         _ body: @Sendable (Transaction) async throws -> Value
     ) async throws -> Value {
         do {
-            return try await transactions.run(as: caller, until: deadline, body)
+            return try await turns.run(caller.subject, until: deadline) {
+                try await transactions.run(as: caller, until: deadline, body)
+            }
         } catch let error as PostgresError {
             let verdict = DatabaseVerdict(error)
             if verdict.kind != .retry, verdict.kind != .unavailable {
@@ -181,18 +187,21 @@ package struct AttachmentService: Sendable {
     /// - Parameters:
     ///   - record: the record as it was read, pending.
     ///   - deadline: when the request is over.
-    /// - Returns: what has become of it; nil if it is not there any more.
+    /// - Returns: what has become of it; nil if it is not there any more. Of one that is ready no upload in parts is left.
     /// - Throws: `PostgresError`, `CancellationError`.
     func settle(
         _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord.State? {
         let now = environment.now()
-        return try await transactions.alone(until: deadline) { connection in
+        let state = try await transactions.alone(until: deadline) { connection -> AttachmentRecord.State? in
             if try await AttachmentTable.makeReady(record, at: now, on: connection, until: deadline) {
                 return .ready
             }
             return try await AttachmentTable.present(record, on: connection, until: deadline)?.state
         }
+        // Nobody knows of it any more, and a store may have kept it beside the object.
+        if state == .ready, let upload = record.upload { await giveUp(upload, of: record) }
+        return state
     }
 
     /// Returns a record as it is now; nil if it is not there any more.

@@ -76,9 +76,11 @@ package protocol ObjectStore: Sendable {
     ///   - key: the object.
     ///   - upload: what the store calls the upload.
     ///   - parts: all parts by their numbers, as the store has listed them.
+    ///   - sha256: the 32 bytes of SHA-256 of the object, for a store that reads all of it; nil if nobody knows them. Parts that
+    ///     are other bytes end the upload.
     /// - Throws: `ObjectStoreError`, with `.conflict` where something is stored or the upload is no longer there: whoever
     ///   looks at the object knows which. A store may take the same call again for done. `CancellationError`.
-    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws
+    func completeMultipart(key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?) async throws
 
     /// Ends an upload and removes its parts; no such upload counts as done.
     ///
@@ -172,6 +174,11 @@ package struct ObjectStoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ObjectStore {
+    /// Makes an object of parts whose SHA-256 nobody knows.
+    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+        try await completeMultipart(key: key, upload: upload, parts: parts, sha256: nil)
+    }
+
     /// The field that says the 32 bytes of SHA-256 of a body.
     static func checksumField(_ sha256: [UInt8]) -> (name: String, value: String) {
         precondition(sha256.count == 32, "SHA-256 has 32 bytes")

@@ -198,6 +198,29 @@ struct AttachmentsRaceTests {
         }
     }
 
+    // MARK: The database
+
+    /// However many questions of one user are held up, the connections are there for the others.
+    @Test func oneUserDoesNotHaveAllConnections() async throws {
+        try await AttachmentsFixture.withScripted { fixture, _ in
+            for number in 0..<8 { try await fixture.note("n\(number)", of: "alice", photo: "a\(number)") }
+            try await fixture.note("m", of: "bob", photo: "b")
+            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script(
+                """
+                BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(concat('attachments ', length('alice'), ' alice'), 0))
+                """)
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<8 { group.addTask { try await fixture.upload("a\(number)").status } }
+                try await fixture.backend.waitForLocked(2)
+                #expect(try await fixture.upload("b", as: "bob").status == 200)
+                try await holder.script("COMMIT")
+                for try await status in group { #expect(status == 200) }
+            }
+            await holder.close()
+        }
+    }
+
     // MARK: The quota
 
     @Test func noQuestionAtOnceGoesOverTheQuota() async throws {

@@ -136,7 +136,7 @@ struct AttachmentsStoreTests {
             fixture.pass(86_400)
             _ = try await fixture.sweep()
             let seen = open.withLock { $0 }
-            #expect(Set(seen.map { $0.split(separator: " ")[0] }).count == 5, "\(seen)")
+            #expect(Set(seen.map { $0.split(separator: " ")[0] }).count == 6, "\(seen)")
             #expect(seen.allSatisfy { $0.hasSuffix(" 0") }, "\(seen)")
         }
     }
@@ -208,6 +208,7 @@ struct AttachmentsStoreTests {
                     ? try await fixture.upload(Self.large) : try await fixture.complete("a")
                 #expect(answer.status == (calls == 2 ? 200 : 204))
                 #expect(try await fixture.record("a", "state") == "ready")
+                #expect(store.state.withLock { $0.uploads.isEmpty }, "what is left of its parts goes")
             }
         }
     }

@@ -117,7 +117,9 @@ final class ScriptedStore: ObjectStore {
         return state.withLock { $0.uploads[upload]?.parts }
     }
 
-    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+    func completeMultipart(
+        key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?
+    ) async throws {
         try await come(.completeMultipart)
         try state.withLock { state in
             guard let known = state.uploads[upload], known.key == key, state.objects[key] == nil else {

@@ -24,6 +24,8 @@ package final class DiskStore: ObjectStore {
     let write: BlobSink.Write
     /// Makes objects of parts, which takes long.
     private let joins = FileWork(limit: 2)
+    /// The most uploads that are completed or wait for it; one more is told to come again.
+    static let mostJoins = 16
     private let secret: [UInt8]
     private let publicURL: @Sendable () -> String
     /// Uploads that are being completed.
@@ -64,6 +66,9 @@ package final class DiskStore: ObjectStore {
         self.publicURL = publicURL
         self.write = write
     }
+
+    /// How many uploads are being completed or wait for it, for tests.
+    var joinCount: Int { completing.withLock { $0.count } }
 
     // MARK: Signing
 
@@ -128,20 +133,26 @@ package final class DiskStore: ObjectStore {
         return try await onDisk { [folder] in try folder.parts(of: upload, for: key) }
     }
 
-    package func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+    package func completeMultipart(
+        key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?
+    ) async throws {
         try ObjectKey.check(key)
         try ObjectKey.check(parts)
-        guard completing.withLock({ $0.insert(upload).inserted }) else {
-            throw ObjectStoreError(.unavailable, "the upload is being completed")
+        let hasPlace = completing.withLock { $0.count < Self.mostJoins && $0.insert(upload).inserted }
+        guard hasPlace else {
+            throw ObjectStoreError(.unavailable, "the upload is being completed, or too many others are")
         }
         defer { completing.withLock { _ = $0.remove(upload) } }
         let isMade: Bool
         do {
             isMade = try await onDisk(joins) { [folder, write] in
-                try folder.join(parts, of: upload, as: key, write)
+                try folder.join(parts, of: upload, as: key, sha256: sha256, write)
             }
         } catch is DiskFolder.PartChanged {
             throw ObjectStoreError(.unavailable, "a part is not as it was listed")
+        } catch is DiskFolder.OtherBytes {
+            try await abortMultipart(key: key, upload: upload)
+            throw ObjectStoreError(.conflict, "the parts are other bytes than were announced")
         }
         // Nothing can become of parts whose object is there.
         try await abortMultipart(key: key, upload: upload)

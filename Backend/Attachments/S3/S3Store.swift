@@ -129,7 +129,9 @@ package final class S3Store: ObjectStore {
         }
     }
 
-    package func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+    package func completeMultipart(
+        key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?
+    ) async throws {
         try ObjectKey.check(key)
         try ObjectKey.check(parts)
         let what = "complete an upload"
