@@ -259,7 +259,8 @@ package final class Backend: Sendable {
     private func openStore(_ port: @escaping @Sendable () -> Int) throws(BackendError) -> OpenedStore? {
         if let givenStore { return OpenedStore(givenStore) }
         guard let attachments = configuration.attachments else { return nil }
-        return try OpenedStore(attachments, environment: environment, port: port)
+        return try OpenedStore(
+            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port)
     }
 
     private func serve(_ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys) throws {

@@ -86,7 +86,7 @@ extension AttachmentService {
                     try store.signPart(
                         key: record.key, upload: upload, number: part.number,
                         size: AttachmentRules.partSize(part.number, of: record.size),
-                        sha256: AttachmentRules.bytes(ofDigest: part.sha256), at: now)
+                        sha256: AttachmentRules.bytes(ofDigest: part.sha256), for: record.owner, at: now)
                 }
                 return AttachmentPartsTicket.Part(number: part.number, request: signed)
             })

@@ -46,7 +46,7 @@ extension AttachmentService {
         let signed = try store.sign { store, now in
             try store.signUpload(
                 key: record.key, contentType: record.contentType, size: record.size,
-                sha256: AttachmentRules.bytes(ofDigest: record.sha256), at: now)
+                sha256: AttachmentRules.bytes(ofDigest: record.sha256), for: record.owner, at: now)
         }
         return AttachmentUploadTicket(id: record.id, request: signed)
     }

@@ -51,7 +51,8 @@ package struct AttachmentService: Sendable {
         let request = try store.sign { store, now in
             try store.signDownload(
                 key: record.key, contentType: record.contentType,
-                disposition: AttachmentRules.disposition(inline: wantsInline, record), at: now)
+                disposition: AttachmentRules.disposition(inline: wantsInline, record),
+                for: caller.subject, at: now)
         }
         return AttachmentDownloadTicket(
             url: request.url, expiresAt: request.expiresAt, size: record.size,

@@ -15,11 +15,12 @@ package protocol ObjectStore: Sendable {
     ///   - contentType: the value of `content-type`.
     ///   - size: the bytes of the object.
     ///   - sha256: their 32 bytes of SHA-256.
+    ///   - user: who uploads it, for a store that gives each user so many transfers at once.
     ///   - now: seconds since 1970, from which on it is good for `ObjectStoreLifetime.upload`.
     /// - Returns: the request, with the fields that must be sent.
     /// - Throws: `ObjectStoreError` for what cannot be a key.
     func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest
 
     /// Allows to GET an object, also in ranges and several times.
@@ -28,11 +29,12 @@ package protocol ObjectStore: Sendable {
     ///   - key: the object.
     ///   - contentType: the `content-type` of the answer.
     ///   - disposition: the `content-disposition` of the answer; none if empty.
+    ///   - user: who downloads it.
     ///   - now: seconds since 1970, from which on it is good for `ObjectStoreLifetime.download`.
     /// - Returns: the request.
     /// - Throws: `ObjectStoreError` for what cannot be a key.
     func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest
 
     /// Begins an upload in parts.
@@ -52,11 +54,12 @@ package protocol ObjectStore: Sendable {
     ///   - number: the part, from 1 on.
     ///   - size: its bytes.
     ///   - sha256: their 32 bytes of SHA-256.
+    ///   - user: who uploads it, for a store that gives each user so many transfers at once.
     ///   - now: seconds since 1970, from which on it is good for `ObjectStoreLifetime.upload`.
     /// - Returns: the request, with the fields that must be sent.
     /// - Throws: `ObjectStoreError` for what can be neither a key nor a part.
     func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest
 
     /// Looks at what is there of an upload.
@@ -174,6 +177,28 @@ package struct ObjectStoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ObjectStore {
+    /// Allows one PUT of an object to nobody in particular.
+    func signUpload(
+        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+    ) throws -> SignedRequest {
+        try signUpload(key: key, contentType: contentType, size: size, sha256: sha256, for: "", at: now)
+    }
+
+    /// Allows nobody in particular to GET an object.
+    func signDownload(
+        key: String, contentType: String, disposition: String, at now: Int64
+    ) throws -> SignedRequest {
+        try signDownload(key: key, contentType: contentType, disposition: disposition, for: "", at: now)
+    }
+
+    /// Allows one PUT of a part to nobody in particular.
+    func signPart(
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+    ) throws -> SignedRequest {
+        try signPart(
+            key: key, upload: upload, number: number, size: size, sha256: sha256, for: "", at: now)
+    }
+
     /// Makes an object of parts whose SHA-256 nobody knows.
     func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
         try await completeMultipart(key: key, upload: upload, parts: parts, sha256: nil)

@@ -18,10 +18,11 @@ struct OpenedStore: Sendable {
     /// - Parameters:
     ///   - configuration: where it is.
     ///   - environment: the time.
+    ///   - bytesPerSecond: how fast a client must take what it downloads.
     ///   - port: the port that the backend listens on, once it does.
     /// - Throws: `BackendError` that says what to change.
     init(
-        _ configuration: AttachmentConfiguration, environment: BackendEnvironment,
+        _ configuration: AttachmentConfiguration, environment: BackendEnvironment, bytesPerSecond: Int,
         port: @escaping @Sendable () -> Int
     ) throws(BackendError) {
         switch configuration.store {
@@ -30,7 +31,8 @@ struct OpenedStore: Sendable {
             let publicURL = configuration.publicURL
             let disk = try DiskStore(folder: folder, publicURL: { publicURL ?? "http://127.0.0.1:\(port())" })
             store = disk
-            blobs = BlobRoutes(store: disk, now: { Int64(environment.now()) })
+            blobs = BlobRoutes(
+                store: disk, now: { Int64(environment.now()) }, bytesPerSecond: bytesPerSecond)
         case .s3(let bucket):
             do throws(HTTPClientError) {
                 store = S3Store(bucket, client: try HTTPClient())

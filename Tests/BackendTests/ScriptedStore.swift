@@ -79,19 +79,19 @@ final class ScriptedStore: ObjectStore {
     // MARK: The store
 
     func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         signed("PUT", key, [SignedRequest.Header("content-type", contentType)])
     }
 
     func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest {
         signed("GET", key, [SignedRequest.Header("content-disposition", disposition)])
     }
 
     func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         signed("PUT", "\(key)/\(upload)/\(number)/\(size)", [])
     }

@@ -1,3 +1,4 @@
+import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncSystem
 import PowerSyncWire
@@ -73,36 +74,43 @@ package final class DiskStore: ObjectStore {
     // MARK: Signing
 
     package func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         let checksum = Self.checksumField(sha256)
         let grant = BlobGrant(
-            key: key, expiry: now + ObjectStoreLifetime.upload,
+            key: key, expiry: now + ObjectStoreLifetime.upload, user: name(of: user),
             use: .upload(contentType: contentType, size: size, sha256: checksum.value))
         return request("PUT", grant, fields: Self.uploadFields(contentType, checksum))
     }
 
     package func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         let grant = BlobGrant(
-            key: key, expiry: now + ObjectStoreLifetime.download,
+            key: key, expiry: now + ObjectStoreLifetime.download, user: name(of: user),
             use: .download(contentType: contentType, disposition: disposition))
         return request("GET", grant, fields: [])
     }
 
     package func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         try ObjectKey.check(part: number, size: size)
         let checksum = Self.checksumField(sha256)
         let grant = BlobGrant(
-            key: key, expiry: now + ObjectStoreLifetime.upload,
+            key: key, expiry: now + ObjectStoreLifetime.upload, user: name(of: user),
             use: .part(upload: upload, number: number, size: size, sha256: checksum.value))
         return request("PUT", grant, fields: [checksum])
+    }
+
+    /// What a user is called in a URL, which tells nobody who it is.
+    private func name(of user: String) -> String {
+        guard !user.isEmpty else { return "" }
+        let code = HMAC.sha256(key: secret, message: Array("powersync-blob-user-1\n\(user)".utf8))
+        return Hexadecimal.encode(Array(code[..<16]))
     }
 
     /// Whether a code is the one of a grant.

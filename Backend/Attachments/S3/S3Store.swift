@@ -39,7 +39,7 @@ package final class S3Store: ObjectStore {
     // MARK: Signing
 
     package func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         let fields = Self.uploadFields(contentType, Self.checksumField(sha256))
@@ -47,7 +47,7 @@ package final class S3Store: ObjectStore {
     }
 
     package func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         var query = [(name: "response-content-type", value: contentType)]
@@ -58,7 +58,7 @@ package final class S3Store: ObjectStore {
     }
 
     package func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         try ObjectKey.check(part: number, size: size)

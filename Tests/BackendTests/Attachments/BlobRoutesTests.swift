@@ -165,6 +165,48 @@ struct BlobRoutesTests {
         }
     }
 
+    /// However many URLs he has, others have places.
+    @Test func oneUserHasNotAllTransfers() async throws {
+        try await with(try DiskStoreFixture(transfers: 3, perUser: 1)) { fixture in
+            try await fixture.put([1], as: "k")
+            func request(_ user: String) throws -> HTTPRequest {
+                let signed = try fixture.store.signDownload(
+                    key: "k", contentType: "image/png", disposition: "", for: user, at: fixture.now)
+                #expect(!signed.url.contains(user))
+                return HTTPRequest(
+                    method: "GET", target: String(signed.url.dropFirst("http://127.0.0.1:0".count)))
+            }
+            let held = await fixture.routes.answer(try request("alice"), Body([], length: 0))
+            #expect(held.status == 200)
+            #expect(await fixture.routes.answer(try request("alice"), Body([], length: 0)).status == 503)
+            #expect(await fixture.routes.answer(try request("bob"), Body([], length: 0)).status == 200)
+            withExtendedLifetime(held) {}
+            #expect(fixture.routes.transferCount <= 1)
+        }
+    }
+
+    /// Else it could have its place for weeks.
+    @Test func whoTakesTooFewBytesIsCut() async throws {
+        for (pause, isCut) in [(Duration.seconds(10), true), (.seconds(3), false)] {
+            let waits = Lock(ContinuousClock.now)
+            try await with(try DiskStoreFixture(waits: waits)) { fixture in
+                try await fixture.put(randomBytes(8 * BlobUpload.piece), as: "k")
+                let signed = try fixture.download("k")
+                let target = String(signed.url.dropFirst("http://127.0.0.1:0".count))
+                let response = await fixture.routes.answer(
+                    HTTPRequest(method: "GET", target: target), Body([], length: 0))
+                let sink = Sink { waits.withLock { $0 += pause } }
+                let write = try #require(response.body.write)
+                do {
+                    try await write(sink)
+                    #expect(!isCut)
+                } catch let error as HTTPError {
+                    #expect(isCut && error.code == .bodyTimeout)
+                }
+            }
+        }
+    }
+
     // MARK: Signatures
 
     @Test func everyPartOfWhatIsSignedIsBound() async throws {
@@ -186,6 +228,7 @@ struct BlobRoutesTests {
                 "a short signature": { target, _ in target.removeLast() },
                 "a long signature": { target, _ in target += "0" },
                 "no expiry": { target, _ in target = target.replacing("exp=", with: "xep=") },
+                "a user": { target, _ in target += "&user=0" },
                 "no query": { target, _ in target = String(target.prefix { $0 != "?" }) },
             ]
             for (what, change) in changes {
@@ -354,7 +397,10 @@ struct BlobRoutesTests {
     }
 
     private struct Sink: HTTPBodyWriter {
-        func write(_ bytes: [UInt8]) async throws {}
+        /// What happens with each piece.
+        var onPiece: @Sendable () -> Void = {}
+
+        func write(_ bytes: [UInt8]) async throws { onPiece() }
         func beginChunk(of count: Int) throws {}
     }
 
