@@ -2,9 +2,10 @@ import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncSystem
 
-/// Serves the URLs of the disk store: PUT of an object or a part, GET and HEAD of an object (backend 10.2).
+/// Serves the URLs of the disk store: PUT of an object or a part, GET of an object (backend 10.2).
 ///
-/// Statuses are those of S3: 403 for a signature that does not fit or is late, 400 for other bytes than announced, 411
+/// Statuses are those of S3: 403 for a signature that does not fit or is late, so also for any other method, HEAD with the URL
+/// of a GET among them; 400 for other bytes than announced, 411
 /// without a length, 412 where something is stored, 206 and 416 for a range, 507 when the disk is full. Bodies go from
 /// and to files in pieces, and files are read and written on threads of their own.
 package struct BlobRoutes: Sendable {
@@ -78,7 +79,7 @@ package struct BlobRoutes: Sendable {
         guard path.hasPrefix(Self.path) else { throw Problem.noSuchRoute }
         let key = String(path.dropFirst(Self.path.count))
         switch request.method {
-        case "GET", "HEAD": return try await get(key, request)
+        case "GET": return try await get(key, request)
         case "PUT": return try await put(key, request, body)
         // No URL was signed for it.
         default: throw Problem.signatureDoesNotMatch
@@ -128,8 +129,7 @@ package struct BlobRoutes: Sendable {
         }
         var response = HTTPResponse(status: 200)
         var range = 0..<file.size
-        // A range of a HEAD means nothing (RFC 9110 14.2).
-        switch BlobRange(request.method == "GET" ? request.fields["range"] : nil, size: file.size) {
+        switch BlobRange(request.fields["range"], size: file.size) {
         case .whole: break
         case .unsatisfiable: throw UnsatisfiableRange(size: file.size)
         case .part(let part):
