@@ -110,7 +110,13 @@ package final class Backend: Sendable {
                     poller: poller, log: log, random: environment.random))
             try await catalog.load()
             try await checkReads(source, pool, catalog)
-            try serve(pool, catalog, keys)
+            let port = Lock(0)
+            let opened = try openStore { port.withLock { $0 } }
+            if let opened, opened.isService {
+                try await OpenedStore.requireRights(
+                    calls(of: opened), name: environment.uniqueName(), until: .now + configuration.startTimeout)
+            }
+            try serve(pool, catalog, keys, opened, port)
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
@@ -263,9 +269,14 @@ package final class Backend: Sendable {
             attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port)
     }
 
-    private func serve(_ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys) throws {
-        let port = Lock(0)
-        let opened = try openStore { port.withLock { $0 } }
+    private func calls(of opened: OpenedStore) -> StoreCalls {
+        StoreCalls(store: opened.store, environment: environment, poller: poller, log: log)
+    }
+
+    private func serve(
+        _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ opened: OpenedStore?,
+        _ port: Lock<Int>
+    ) throws {
         let server: HTTPServer
         do {
             server = try HTTPServer(
@@ -279,7 +290,7 @@ package final class Backend: Sendable {
             AttachmentService(
                 transactions: AttachmentTransactions(
                     pool: pool, catalog: catalog, settings: configuration.settings),
-                store: StoreCalls(store: opened.store, environment: environment, poller: poller, log: log),
+                store: calls(of: opened),
                 policy: configuration.attachments?.policy ?? AttachmentPolicy(), environment: environment,
                 log: log, turns: UserTurns(limit: 2, poller: poller),
                 joins: UserTurns(limit: 1, poller: poller))

@@ -170,7 +170,15 @@ package final class S3Store: ObjectStore {
         let what = "look at an object"
         let (answer, fields) = try await ask(
             what, "HEAD", key, fields: [(name: "x-amz-checksum-mode", value: "ENABLED")])
-        if answer.isMissing { return nil }
+        if answer.status == 404 {
+            // Without a body nobody can tell an object that is not there from a bucket.
+            let (reason, _) = try await ask(what, "GET", key, fields: [(name: "range", value: "bytes=0-0")])
+            if reason.isSuccess {
+                throw ObjectStoreError(.unavailable, "the object store is not sure whether an object is there")
+            }
+            guard reason.code == "NoSuchKey" else { throw reason.failure(what) }
+            return nil
+        }
         guard answer.isSuccess, let size = fields["content-length"].flatMap({ Int64($0) }) else {
             throw answer.failure(what)
         }
