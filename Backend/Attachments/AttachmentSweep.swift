@@ -239,7 +239,7 @@ package struct AttachmentSweep: Sendable {
     /// Whether one of the tables may hide rows from whoever clears up.
     private func hidesRows(_ transaction: AttachmentTransactions.Transaction) async throws -> Bool {
         let hiding = try await transaction.ask(HiddenRows.question(transaction.access.tables))
-        guard let hiding, hiding.rowCount > 0 else { return false }
+        guard hiding?.rowCount ?? 0 > 0 else { return false }
         log.debug("the database may hide rows that name attachments: none is taken for unnamed")
         return true
     }

@@ -75,9 +75,11 @@ struct OpenedStore: Sendable {
             // The log has it.
             return
         }
-        guard let refusal else { return }
-        throw BackendError(
-            .configuration, "\(ObjectStoreConfiguration.variable) names a store that cannot be used: \(refusal.message)",
-            cause: refusal)
+        if let refusal {
+            throw BackendError(
+                .configuration,
+                "\(ObjectStoreConfiguration.variable) names a store that cannot be used: \(refusal.message)",
+                cause: refusal)
+        }
     }
 }

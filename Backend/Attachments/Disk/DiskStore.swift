@@ -146,7 +146,10 @@ package final class DiskStore: ObjectStore {
     ) async throws {
         try ObjectKey.check(key)
         try ObjectKey.check(parts)
-        let hasPlace = completing.withLock { $0.count < Self.mostJoins && $0.insert(upload).inserted }
+        let hasPlace = completing.withLock { completing -> Bool in
+            guard completing.count < Self.mostJoins else { return false }
+            return completing.insert(upload).inserted
+        }
         guard hasPlace else {
             throw ObjectStoreError(.unavailable, "the upload is being completed, or too many others are")
         }

@@ -287,12 +287,12 @@ struct DiskStoreTests {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             if let key { try key.write(toFile: folder + "/key", atomically: false, encoding: .utf8) }
         }
-        let store = try fixture.restarted()
+        let later = try fixture.restarted()
         #expect(try fixture.files("parts").sorted() == ["\(open)/1", "\(open)/key"])
         let left = try FileManager.default.contentsOfDirectory(atPath: fixture.folder + "/parts")
         #expect(left == [open])
-        #expect(try await store.parts(key: "l", upload: open)?.map(\.number) == [1])
-        #expect(try await store.head(key: "k")?.size == 1)
+        #expect(try await later.parts(key: "l", upload: open)?.map(\.number) == [1])
+        #expect(try await later.head(key: "k")?.size == 1)
     }
 
     @Test func aJoinOnAFullDiskLeavesThePartsAndNothingElse() async throws {
