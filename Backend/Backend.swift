@@ -110,7 +110,13 @@ package final class Backend: Sendable {
                     poller: poller, log: log, random: environment.random))
             try await catalog.load()
             try await checkReads(source, pool, catalog)
-            try serve(pool, catalog, keys)
+            let port = Lock(0)
+            let opened = try openStore { port.withLock { $0 } }
+            if let opened, opened.isService {
+                try await OpenedStore.requireRights(
+                    calls(of: opened), name: environment.uniqueName(), until: .now + configuration.startTimeout)
+            }
+            try serve(pool, catalog, keys, opened, port)
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
@@ -238,6 +244,7 @@ package final class Backend: Sendable {
         guard case .map(let map, let name) = source else { return }
         let tables = try await catalog.knowledge().tables
         try await pool.withConnection { [settings = configuration.settings] in
+            try await HiddenRows.check(map, source: name, tables, on: $0)
             try await ReadCheck.run(map, source: name, tables, settings, on: $0)
         }
     }
@@ -258,12 +265,18 @@ package final class Backend: Sendable {
     private func openStore(_ port: @escaping @Sendable () -> Int) throws(BackendError) -> OpenedStore? {
         if let givenStore { return OpenedStore(givenStore) }
         guard let attachments = configuration.attachments else { return nil }
-        return try OpenedStore(attachments, environment: environment, port: port)
+        return try OpenedStore(
+            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port)
     }
 
-    private func serve(_ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys) throws {
-        let port = Lock(0)
-        let opened = try openStore { port.withLock { $0 } }
+    private func calls(of opened: OpenedStore) -> StoreCalls {
+        StoreCalls(store: opened.store, environment: environment, poller: poller, log: log)
+    }
+
+    private func serve(
+        _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ opened: OpenedStore?,
+        _ port: Lock<Int>
+    ) throws {
         let server: HTTPServer
         do {
             server = try HTTPServer(
@@ -277,9 +290,10 @@ package final class Backend: Sendable {
             AttachmentService(
                 transactions: AttachmentTransactions(
                     pool: pool, catalog: catalog, settings: configuration.settings),
-                store: StoreCalls(store: opened.store, environment: environment, poller: poller, log: log),
+                store: calls(of: opened),
                 policy: configuration.attachments?.policy ?? AttachmentPolicy(), environment: environment,
-                log: log)
+                log: log, turns: UserTurns(limit: 2, poller: poller),
+                joins: UserTurns(limit: 1, poller: poller))
         }
         let routes = BackendRoutes(
             configuration: configuration,
@@ -287,7 +301,7 @@ package final class Backend: Sendable {
             mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)
-        let sweep = attachments.map { AttachmentSweep($0) }
+        let sweep = attachments.map { AttachmentSweep($0, clockTolerance: configuration.clockTolerance) }
         let pruning = LedgerPruning(pool: pool, poller: poller, log: log)
         let letterPruning = DeadLetterPruning(
             policy: configuration.letters, pool: pool, poller: poller, log: log)

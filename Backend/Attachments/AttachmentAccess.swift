@@ -20,96 +20,155 @@ package struct AttachmentAccess: Sendable {
         }
     }
 
+    /// A row that names an attachment.
+    package struct Row: Sendable, Hashable {
+        /// Its table.
+        package let table: UploadTable
+        /// Whose it is; nil for a row that is everybody's.
+        package let owner: String?
+        /// Its id; nil where nobody has asked for it.
+        package let id: String?
+        /// Whether it is the one that was to be taken before others.
+        package let isPreferred: Bool
+
+        /// Whether it names this file, of those that have the id: that of its owner, or the one that its table shares.
+        package func names(_ record: AttachmentRecord) -> Bool {
+            guard let column = table.owner else { return record.isShared && record.table == table.source.name }
+            // Who cannot own a row owns none, whatever stands there.
+            return owner.map { ExactText($0) == ExactText(record.owner) } == true
+                && ValueConversion.ownerText(record.owner, as: column.kind) != nil
+        }
+    }
+
+    /// The most owners whose rows are told apart, of one table.
+    private static let mostOwners = 1_000
+
     /// The tables with columns of attachments.
     package let tables: [UploadTable]
 
     /// Takes the tables with columns of attachments.
-    package init(_ tables: UploadTables) { self.tables = tables.attachmentTables }
-
-    /// Returns the table of the map that a record was made for, the one with an owner if several are; nil if none is now.
-    package func table(of record: AttachmentRecord) -> UploadTable? {
-        let all = tables.filter { $0.source.name == record.table }
-        return all.first { $0.owner != nil } ?? all.first
+    ///
+    /// - Parameters:
+    ///   - tables: the tables.
+    ///   - hidden: tables that hide rows from some: of these none can be everybody's.
+    package init(_ tables: UploadTables, hidden: Set<Catalog.Name> = []) {
+        self.tables = tables.attachmentTables.filter { $0.owner != nil || !hidden.contains($0.source.name) }
     }
 
-    /// Asks for a row that names an attachment and belongs to a subject.
+    /// Returns whether the map has a table of a record now.
+    package func knowsTable(of record: AttachmentRecord) -> Bool {
+        tables.contains { $0.source.name == record.table }
+    }
+
+    // MARK: One id
+
+    /// Asks for rows that name an attachment and are the subject's without a condition: those that belong to it, and those that
+    /// are everybody's.
     ///
     /// - Parameters:
     ///   - id: the attachment.
     ///   - subject: who asks.
-    ///   - record: what is known of it: then only rows are looked at that count.
     ///   - row: a row that is taken before others.
-    /// - Returns: a statement whose rows have the number of a table, the id of a row of it, and whether that is `row`.
-    package func owned(
-        _ id: String, by subject: String, _ record: AttachmentRecord?, preferring row: RowName? = nil
-    ) -> PostgresStatement? {
+    /// - Returns: a statement, whose answer `rows` reads.
+    package func own(_ id: String, by subject: String, preferring row: RowName? = nil) -> PostgresStatement? {
         var question = Question()
         var branches: [String] = []
-        for (number, table) in tables.enumerated() {
+        for (number, table) in tables.enumerated() where table.owner != nil || table.read == nil {
             // Postgres refuses parameters that nothing stands for: a table that cannot have a row adds none.
             var attempt = question
             guard let names = attempt.names(table, id), let isTheirs = attempt.isOwned(table, by: subject)
             else { continue }
-            var conditions = [names, isTheirs]
-            if let record {
-                guard let counts = attempt.counts(table, record) else { continue }
-                conditions.append(counts)
-            }
-            var isPreferred = "false"
-            if let row, ExactText(row.table) == ExactText(table.name) {
-                isPreferred = attempt.hasText(table.id, row.id)
-            }
+            let columns = attempt.columns(number, table, preferring: row)
             question = attempt
             branches.append(
-                "(SELECT '\(number)'::text, \(table.id.quoted)::text, \(isPreferred) FROM \(table.quoted) WHERE "
-                    + conditions.joined(separator: " AND ") + " ORDER BY 3 DESC LIMIT 1)")
+                "(SELECT \(columns) FROM \(table.quoted) WHERE \(names) AND \(isTheirs) ORDER BY 4 DESC LIMIT 1)")
         }
         return question.statement(branches.joined(separator: " UNION ALL "))
     }
 
-    /// Asks whether a subject may read a row that names an attachment and counts for it.
+    /// Asks for rows that name an attachment and for which a subject meets the condition of their table.
+    ///
+    /// Which files there are makes no difference to it: a condition that fails says nothing of that. What belongs to the subject
+    /// is not asked for, see `own`.
     ///
     /// - Parameters:
-    ///   - record: the attachment.
+    ///   - id: the attachment.
     ///   - subject: who asks.
+    ///   - row: a row that is taken before others.
+    ///   - areEverybodys: whether only rows are asked for that belong to nobody.
+    /// - Returns: a statement, whose answer `rows` reads.
+    package func readable(
+        _ id: String, by subject: String, preferring row: RowName? = nil, areEverybodys: Bool = false
+    ) -> PostgresStatement? {
+        var question = Question()
+        var branches: [String] = []
+        for (number, table) in tables.enumerated() where table.owner == nil || !areEverybodys {
+            var attempt = question
+            guard let names = attempt.names(table, id), let condition = attempt.condition(table, subject)
+            else { continue }
+            // The condition is for the rows alone that it is about, however the database finds them.
+            var isAsked = names
+            if let owner = table.owner {
+                if let isTheirs = attempt.isOwned(table, by: subject) { isAsked += " AND NOT \(isTheirs)" }
+                question = attempt
+                branches.append(
+                    "(SELECT DISTINCT '\(number)'::text, \(owner.quoted)::text COLLATE pg_catalog.\"C\", NULL::text, false "
+                        + "FROM \(table.quoted) WHERE \(names) AND CASE WHEN \(isAsked) THEN \(condition) ELSE false END "
+                        + "LIMIT \(Self.mostOwners))")
+            } else {
+                let columns = attempt.columns(number, table, preferring: row)
+                question = attempt
+                branches.append(
+                    "(SELECT \(columns) FROM \(table.quoted) "
+                        + "WHERE \(names) AND CASE WHEN \(isAsked) THEN \(condition) ELSE false END "
+                        + "ORDER BY 4 DESC LIMIT 1)")
+            }
+        }
+        return question.statement(branches.joined(separator: " UNION ALL "))
+    }
+
+    /// Reads the answer to `own` or `readable`.
+    func rows(_ answer: PostgresResult?) -> [Row] {
+        guard let answer else { return [] }
+        return (0..<answer.rowCount).compactMap { row in
+            guard let number = answer[row, 0].flatMap({ Int($0) }), tables.indices.contains(number) else {
+                return nil
+            }
+            return Row(
+                table: tables[number], owner: answer[row, 1], id: answer[row, 2],
+                isPreferred: answer[row, 3] == "t")
+        }
+    }
+
+    /// Asks whether a row names an attachment for which its uploader must keep it.
+    ///
+    /// Those are his own rows, those that share it, and all others that are everybody's and that he can see, and so change.
+    ///
+    /// - Parameter record: the attachment.
     /// - Returns: a statement with `t` or `f`.
-    package func readable(_ record: AttachmentRecord, by subject: String) -> PostgresStatement? {
+    package func needed(_ record: AttachmentRecord) -> PostgresStatement? {
         var question = Question()
         var branches: [String] = []
         for table in tables {
             var attempt = question
-            guard let names = attempt.names(table, record.id), let counts = attempt.counts(table, record),
-                let mayRead = attempt.mayRead(table, subject)
+            guard let names = attempt.names(table, record.id),
+                let isTheirs = attempt.isOwned(table, by: record.owner)
             else { continue }
+            var condition = isTheirs
+            if table.owner == nil, !record.isShared || table.source.name != record.table {
+                condition = attempt.condition(table, record.owner) ?? "true"
+            }
             question = attempt
-            // The condition is for the rows alone that it is about, however the database finds them.
             branches.append(
-                "EXISTS (SELECT FROM \(table.quoted) WHERE \(names) AND CASE WHEN \(names) AND \(counts) "
-                    + "THEN \(mayRead) ELSE false END)")
+                "EXISTS (SELECT FROM \(table.quoted) WHERE \(names) AND CASE WHEN \(names) THEN \(condition) ELSE false END)"
+            )
         }
-        return question.statement(
-            branches.isEmpty ? "" : "SELECT " + branches.joined(separator: " OR "))
-    }
-
-    /// Asks whether the row for which an attachment was recorded is there and belongs to a subject.
-    ///
-    /// - Parameters:
-    ///   - record: the attachment.
-    ///   - subject: who asks.
-    /// - Returns: a statement with `t` or `f`; nil also where nobody owns rows of the table.
-    package func recordedRow(of record: AttachmentRecord, by subject: String) -> PostgresStatement? {
-        var question = Question()
-        guard let table = table(of: record), table.owner != nil, let row = record.rowID,
-            let isTheirs = question.isOwned(table, by: subject)
-        else { return nil }
-        let isThat = question.isRow(table, row)
-        return question.statement(
-            "SELECT EXISTS (SELECT FROM \(table.quoted) WHERE \(isThat) AND \(isTheirs))")
+        return question.statement(branches.isEmpty ? "" : "SELECT " + branches.joined(separator: " OR "))
     }
 
     // MARK: Several attachments
 
-    /// Asks which attachments a row names that counts for them.
+    /// Asks which attachments any row names, whosever it is.
     ///
     /// - Parameter records: the attachments.
     /// - Returns: a statement with the places of those in `records`, from 0.
@@ -120,19 +179,6 @@ package struct AttachmentAccess: Sendable {
             for column in table.attachments {
                 if let branch = question.named(records, table, column) { branches.append(branch) }
             }
-        }
-        return question.statement(branches.joined(separator: " UNION "))
-    }
-
-    /// Asks for which attachments the row is there that was recorded.
-    ///
-    /// - Parameter records: the attachments.
-    /// - Returns: a statement with the places of those in `records`, from 0.
-    package func recordedRows(of records: [AttachmentRecord]) -> PostgresStatement? {
-        var question = Question()
-        var branches: [String] = []
-        for table in tables {
-            if let branch = question.there(records, table) { branches.append(branch) }
         }
         return question.statement(branches.joined(separator: " UNION "))
     }
@@ -159,6 +205,16 @@ private struct Question {
 
     // MARK: One attachment; columns stand by their names, as in the condition of a map
 
+    /// What `AttachmentAccess.Row` is made of.
+    mutating func columns(
+        _ number: Int, _ table: UploadTable, preferring row: AttachmentAccess.RowName?
+    ) -> String {
+        var isPreferred = "false"
+        if let row, ExactText(row.table) == ExactText(table.name) { isPreferred = hasText(table.id, row.id) }
+        let owner = table.owner.map { "\($0.quoted)::text" } ?? "NULL::text"
+        return "'\(number)'::text, \(owner), \(table.id.quoted)::text, \(isPreferred)"
+    }
+
     /// That a column has a text, byte for byte: the type's own comparison may take two for one.
     mutating func hasText(_ column: UploadColumn, _ value: String) -> String {
         Self.isText(column.quoted, text(value))
@@ -174,37 +230,19 @@ private struct Question {
         return columns.isEmpty ? nil : "(" + columns.joined(separator: " OR ") + ")"
     }
 
-    /// That a row is the one of an id.
-    mutating func isRow(_ table: UploadTable, _ id: String) -> String {
-        // Of some types only Postgres knows whether a text is a value: those rows are found by their texts alone.
-        table.id.kind.holdsNames && ValueConversion.ownerText(id, as: table.id.kind) != nil
-            ? Self.isValue(table.id.quoted, table.id, text(id)) : hasText(table.id, id)
-    }
-
-    /// That a row belongs to a subject; nil if none can.
+    /// That a row belongs to a subject, or to everybody; nil if none can.
     mutating func isOwned(_ table: UploadTable, by subject: String) -> String? {
         guard let owner = table.owner else { return "true" }
         guard let value = ValueConversion.ownerText(subject, as: owner.kind) else { return nil }
         return hasText(owner, value)
     }
 
-    /// That a row counts for an attachment; nil if none can.
-    mutating func counts(_ table: UploadTable, _ record: AttachmentRecord) -> String? {
-        let isSame = table.source.name == record.table
-        guard table.owner != nil else { return isSame ? "true" : nil }
-        var ways: [String] = []
-        if let isTheirs = isOwned(table, by: record.owner) { ways.append(isTheirs) }
-        if isSame, let row = record.rowID { ways.append(hasText(table.id, row)) }
-        return ways.isEmpty ? nil : "(" + ways.joined(separator: " OR ") + ")"
-    }
-
-    /// That a subject may read a row; nil if it can read none.
-    mutating func mayRead(_ table: UploadTable, _ subject: String) -> String? {
-        let isTheirs = table.owner == nil ? nil : isOwned(table, by: subject)
-        guard let read = table.read else { return table.owner == nil ? "true" : isTheirs }
-        let condition = read.sql(subject: read.hasSubject ? text(subject) : "")
-        // Whoever owns the row needs no answer, which may be an error.
-        return isTheirs.map { "CASE WHEN \($0) THEN true ELSE \(condition) END" } ?? condition
+    /// That a subject meets the condition of a table; nil if it has none.
+    ///
+    /// The subject stands in a question of its own, so that the database does not compute with it before it has found a row.
+    mutating func condition(_ table: UploadTable, _ subject: String) -> String? {
+        guard let read = table.read else { return nil }
+        return read.sql(subject: read.hasSubject ? ReadCondition.place(of: text(subject)) : "")
     }
 
     // MARK: Several attachments
@@ -213,43 +251,16 @@ private struct Question {
     mutating func named(
         _ records: [AttachmentRecord], _ table: UploadTable, _ column: UploadColumn
     ) -> String? {
-        var (places, ids, rows, owners): ([String?], [String?], [String?], [String?]) = ([], [], [], [])
+        var (places, ids): ([String?], [String?]) = ([], [])
         for (place, record) in records.enumerated() {
-            let isSame = table.source.name == record.table
-            guard let id = ValueConversion.ownerText(record.id, as: column.kind), isSame || table.owner != nil
-            else { continue }
+            guard let id = ValueConversion.ownerText(record.id, as: column.kind) else { continue }
             places.append(String(place))
             ids.append(id)
-            rows.append(isSame ? record.rowID : nil)
-            owners.append(table.owner.flatMap { ValueConversion.ownerText(record.owner, as: $0.kind) })
         }
         guard !places.isEmpty else { return nil }
-        var condition = Self.isValue("t.\(column.quoted)", column, "u.id")
-        if let owner = table.owner {
-            condition +=
-                " AND (\(Self.isText("t.\(owner.quoted)", "u.owner")) OR \(Self.isText("t.\(table.id.quoted)", "u.r")))"
-        }
-        let arrays = [array(places), array(ids), array(rows), array(owners)].joined(separator: ", ")
-        return "SELECT u.place FROM unnest(\(arrays)) AS u(place, id, r, owner) WHERE EXISTS "
-            + "(SELECT FROM \(table.quoted) AS t WHERE \(condition))"
-    }
-
-    /// The places of those whose recorded row is there.
-    mutating func there(_ records: [AttachmentRecord], _ table: UploadTable) -> String? {
-        var (places, rows): ([String?], [String?]) = ([], [])
-        let hasValues = table.id.kind.holdsNames
-        for (place, record) in records.enumerated() where table.source.name == record.table {
-            guard let row = record.rowID,
-                !hasValues || ValueConversion.ownerText(row, as: table.id.kind) != nil
-            else { continue }
-            places.append(String(place))
-            rows.append(row)
-        }
-        guard !places.isEmpty else { return nil }
-        let id = "t.\(table.id.quoted)"
-        let condition = hasValues ? Self.isValue(id, table.id, "u.r") : Self.isText(id, "u.r")
-        let arrays = [array(places), array(rows)].joined(separator: ", ")
-        return "SELECT u.place FROM unnest(\(arrays)) AS u(place, r) WHERE EXISTS "
+        let condition = Self.isValue("t.\(column.quoted)", column, "u.id")
+        let arrays = [array(places), array(ids)].joined(separator: ", ")
+        return "SELECT u.place FROM unnest(\(arrays)) AS u(place, id) WHERE EXISTS "
             + "(SELECT FROM \(table.quoted) AS t WHERE \(condition))"
     }
 

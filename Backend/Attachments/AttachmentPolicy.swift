@@ -4,9 +4,9 @@ import PowerSyncWire
 package struct AttachmentPolicy: Sendable, Hashable {
     /// The most bytes of one file.
     package var fileBytes: Int64 = 5 << 30
-    /// The most bytes of all files of a user that are not deleted.
+    /// The most bytes of all files of a user that are not deleted, and of those that are as long as a URL may still bring them.
     package var userBytes: Int64 = 10 << 30
-    /// The most files of a user that are not deleted.
+    /// The most files of a user that are not deleted, and the most that are and whose ids are kept.
     package var userFiles = 100_000
     /// The media types that are taken, in lower case: `image/png`, or `image/*` for all images; any if there are none.
     package var types: [String] = []
@@ -34,7 +34,7 @@ package struct AttachmentPolicy: Sendable, Hashable {
     /// - Returns: whether it is within the quota.
     package func hasRoom(for size: Int64, beside usage: AttachmentUsage) -> Bool {
         let (bytes, isTooLarge) = usage.bytes.addingReportingOverflow(size)
-        return !isTooLarge && bytes <= userBytes && usage.files < userFiles
+        return !isTooLarge && bytes <= userBytes && usage.files < userFiles && usage.deleted < userFiles
     }
 
     /// Whether a text can be one of `types`.
@@ -50,17 +50,20 @@ package struct AttachmentPolicy: Sendable, Hashable {
     }
 }
 
-/// What the files of a user take that are not deleted.
+/// What the files of a user take.
 package struct AttachmentUsage: Sendable, Hashable {
-    /// How many there are.
+    /// How many there are that are not deleted.
     package var files: Int
-    /// The bytes of all of them, as they were announced.
+    /// The bytes of these, as they were announced, and of all others that may still come.
     package var bytes: Int64
+    /// How many are deleted whose ids are kept.
+    package var deleted: Int
 
     /// Makes a usage.
-    package init(files: Int, bytes: Int64) {
+    package init(files: Int, bytes: Int64, deleted: Int = 0) {
         self.files = files
         self.bytes = bytes
+        self.deleted = deleted
     }
 }
 

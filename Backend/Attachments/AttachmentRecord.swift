@@ -12,15 +12,17 @@ package struct AttachmentRecord: Sendable, Hashable {
         case deleted
     }
 
-    /// The id that rows name.
+    /// The id that rows name; two users may have a file each of one id.
     package var id: String
     /// What the store calls the bytes.
     package var key: String
-    /// The subject who asked for the first URL; empty if that person was forgotten.
+    /// The subject who asked for the first URL, and owned the row that named it then, unless that was everybody's.
     package var owner: String
-    /// The table of the row that named it then.
+    /// Whether that row was everybody's: then all rows of its table that have the id name this file.
+    package var isShared: Bool
+    /// The table of that row.
     package var table: Catalog.Name
-    /// The id of that row; nil once somebody has seen that there is none.
+    /// The id of that row.
     package var rowID: String?
     /// What the user calls the file.
     package var filename: String
@@ -34,7 +36,7 @@ package struct AttachmentRecord: Sendable, Hashable {
     package var upload: String?
     /// How far it has come.
     package var state: State
-    /// Whether no row that counts named it when somebody looked last.
+    /// Whether no row named it when somebody looked last.
     package var isUnnamed = false
 
     /// Makes the record of an upload that nobody has asked for before.
@@ -44,18 +46,19 @@ package struct AttachmentRecord: Sendable, Hashable {
     ///   - key: what the store is to call the bytes.
     ///   - owner: the subject.
     ///   - row: the row that names it, with its table.
+    ///   - isShared: whether that row is everybody's.
     package init(
-        _ request: AttachmentUploadRequest, key: String, owner: String,
-        row: (table: Catalog.Name, id: String?)
+        _ request: AttachmentUploadRequest, key: String, owner: String, row: (table: Catalog.Name, id: String?),
+        isShared: Bool = false
     ) {
         id = request.id
         self.key = key
         self.owner = owner
+        self.isShared = isShared
         table = row.table
         rowID = row.id
         // The one character that no text of Postgres has.
-        filename =
-            request.filename.utf8.contains(0)
+        filename = request.filename.utf8.contains(0)
             ? String(decoding: request.filename.utf8.filter { $0 != 0 }, as: UTF8.self) : request.filename
         contentType = request.contentType
         size = request.size
@@ -63,31 +66,32 @@ package struct AttachmentRecord: Sendable, Hashable {
         state = .pending
     }
 
-    /// What `init(id:_:)` reads, in its order.
+    /// What `init(_:)` reads, in its order.
     static let columns = """
-        key, owner, table_schema, table_name, row_id, filename, content_type, size::text, encode(sha256, 'hex'), upload,
-        state, unnamed_since IS NOT NULL
+        id, key, owner, is_shared, table_schema, table_name, row_id, filename, content_type, size::text,
+        encode(sha256, 'hex'), upload, state, unnamed_since IS NOT NULL
         """
 
-    /// Reads a row of `columns`; nil if it is none.
-    init?(id: String, _ values: [String?]) {
-        guard values.count >= 12, let key = values[0], let owner = values[1], let schema = values[2],
-            let table = values[3], let filename = values[5], let contentType = values[6],
-            let size = values[7].flatMap({ Int64($0) }), let sha256 = values[8],
-            let state = values[10].flatMap(State.init(rawValue:))
+    /// Reads a row that begins with `columns`; nil if it is none.
+    init?(_ values: [String?]) {
+        guard values.count >= 14, let id = values[0], let key = values[1], let owner = values[2],
+            let schema = values[4], let table = values[5], let filename = values[7],
+            let contentType = values[8], let size = values[9].flatMap({ Int64($0) }), let sha256 = values[10],
+            let state = values[12].flatMap(State.init(rawValue:))
         else { return nil }
         self.id = id
         self.key = key
         self.owner = owner
+        isShared = values[3] == "t"
         self.table = Catalog.Name(schema: schema, table: table)
-        rowID = values[4]
+        rowID = values[6]
         self.filename = filename
         self.contentType = contentType
         self.size = size
         self.sha256 = sha256
-        upload = values[9]
+        upload = values[11]
         self.state = state
-        isUnnamed = values[11] == "t"
+        isUnnamed = values[13] == "t"
     }
 
     /// Whether it is of a subject, byte for byte.
@@ -100,7 +104,7 @@ package struct AttachmentRemoval: Sendable, Hashable {
     package var key: String
     /// What it calls the upload in parts, if there is one.
     package var upload: String?
-    /// From when on telling it once is enough, in seconds since 1970: before, a URL that was signed may still bring bytes.
+    /// From when on no URL that was signed can bring bytes, in seconds since 1970.
     package var lastAt: Double
 
     /// Makes a removal of its fields.

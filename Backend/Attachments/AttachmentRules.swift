@@ -9,8 +9,10 @@ package enum AttachmentRules {
         case make
         /// The same bytes are on their way: the store is asked, and else they are signed for again.
         case again(AttachmentRecord)
+        /// Bytes are on their way from somebody else: nobody may have a hand in them.
+        case busy
         /// The same bytes are there.
-        case uploaded
+        case uploaded(AttachmentRecord)
         /// The id is that of other bytes.
         case conflict
         /// The id was deleted.
@@ -19,7 +21,7 @@ package enum AttachmentRules {
 
     /// For how many seconds an upload that nobody asks a URL for may stay unfinished.
     package static let unfinished = 86_400.0
-    /// For how many seconds an attachment stays that no row names.
+    /// For how many seconds an attachment stays that no row names, whosever it is.
     package static let unnamed = 30 * 86_400.0
     /// For how many seconds a deleted id is kept.
     package static let kept = 30 * 86_400.0
@@ -28,6 +30,8 @@ package enum AttachmentRules {
     /// How many seconds after the last URL of an upload the store is told once more that the bytes go: whoever began in time
     /// may end later.
     package static let settled = Double(ObjectStoreLifetime.upload) + 3_600
+    /// How many seconds after that it is told for the last time: the clock by which a URL is judged may be another one.
+    package static let lastTold = 86_400.0
     /// How many seconds after a store has refused it is told again.
     package static let pause = 600.0
 
@@ -35,16 +39,30 @@ package enum AttachmentRules {
     ///
     /// - Parameters:
     ///   - request: the question.
-    ///   - record: what is known of the id.
+    ///   - record: what is known of the id: of the one who asks, else of the table that shares it.
+    ///   - subject: who asks.
     /// - Returns: what it comes to.
-    package static func upload(_ request: AttachmentUploadRequest, _ record: AttachmentRecord?) -> Upload {
+    package static func upload(
+        _ request: AttachmentUploadRequest, _ record: AttachmentRecord?, by subject: String
+    ) -> Upload {
         guard let record else { return .make }
         guard record.state != .deleted else { return .gone }
+        guard record.state == .ready || record.isOwned(by: subject) else { return .busy }
         let isSame =
             record.size == request.size && ExactText(record.sha256) == ExactText(request.sha256)
             && ExactText(record.contentType) == ExactText(request.contentType)
         guard isSame else { return .conflict }
-        return record.state == .ready ? .uploaded : .again(record)
+        return record.state == .ready ? .uploaded(record) : .again(record)
+    }
+
+    /// Decides when a store that was told now that bytes go is told again.
+    ///
+    /// - Parameters:
+    ///   - removal: the bytes.
+    ///   - now: the time.
+    /// - Returns: when; nil if never.
+    package static func nextTelling(of removal: AttachmentRemoval, at now: Double) -> Double? {
+        [removal.lastAt, removal.lastAt + lastTold].first { now < $0 }
     }
 
     // MARK: Bytes

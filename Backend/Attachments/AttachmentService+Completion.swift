@@ -33,8 +33,13 @@ extension AttachmentService {
         let usable = AttachmentRules.usable(parts, of: record.size)
         guard AttachmentRules.isWhole(usable, of: record.size) else { throw Problem.notStored }
         do {
-            try await store.call(until: deadline) {
-                try await $0.completeMultipart(key: record.key, upload: upload, parts: usable)
+            // One of a user at a time: it may take all bytes of the file to be written once more.
+            try await joins.run(record.owner, until: deadline) {
+                try await store.call(until: deadline) {
+                    try await $0.completeMultipart(
+                        key: record.key, upload: upload, parts: usable,
+                        sha256: AttachmentRules.bytes(ofDigest: record.sha256))
+                }
             }
         } catch let error as ObjectStoreError where error.kind == .conflict {
             // Something is stored, which is looked at next, or the upload has ended otherwise.
@@ -81,25 +86,21 @@ extension AttachmentService {
                     try store.signPart(
                         key: record.key, upload: upload, number: part.number,
                         size: AttachmentRules.partSize(part.number, of: record.size),
-                        sha256: AttachmentRules.bytes(ofDigest: part.sha256), at: now)
+                        sha256: AttachmentRules.bytes(ofDigest: part.sha256), for: record.owner, at: now)
                 }
                 return AttachmentPartsTicket.Part(number: part.number, request: signed)
             })
     }
 
-    /// What there is to complete, of whoever may: its uploader, and who may upload it.
+    /// What there is of the caller to complete.
     private func completion(
         _ id: String, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant, signs: Bool = false
     ) async throws -> Completion {
         let now = environment.now()
         return try await transaction(caller, deadline) { transaction in
-            let found = try await AttachmentTable.record(id, on: transaction.connection, until: deadline)
+            let found = try await AttachmentTable.record(
+                id, of: caller.subject, on: transaction.connection, until: deadline)
             guard let record = found else { throw unknown(transaction) }
-            if !record.isOwned(by: caller.subject) {
-                let row = try await transaction.ask(
-                    transaction.access.owned(id, by: caller.subject, record))
-                guard let row, row.rowCount > 0 else { throw unknown(transaction) }
-            }
             switch record.state {
             case .deleted: throw Problem.gone
             case .ready: return .ready

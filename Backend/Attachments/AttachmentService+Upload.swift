@@ -5,11 +5,11 @@ import PowerSyncWire
 extension AttachmentService {
     /// What a question for an upload has come to in the database.
     private enum Claim: Sendable {
-        case uploaded
+        case uploaded(AttachmentRecord)
         case pending(AttachmentRecord, isNew: Bool)
     }
 
-    /// Signs an upload for whoever owns a row that names the attachment.
+    /// Signs an upload for whoever has a row that names the attachment.
     ///
     /// - Parameters:
     ///   - request: what is to be uploaded.
@@ -21,15 +21,32 @@ extension AttachmentService {
         _ request: AttachmentUploadRequest, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        guard case .pending(let record, let isNew) = try await claim(request, caller, deadline) else {
-            return AttachmentUploadTicket(id: request.id, isUploaded: true)
+        while true {
+            switch try await claim(request, caller, deadline) {
+            case .pending(let record, let isNew): return try await ticket(record, isNew, deadline)
+            case .uploaded(let record):
+                // What the store has lost its uploader may bring again; somebody else is told what is known.
+                guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
+                    return AttachmentUploadTicket(id: request.id, isUploaded: true)
+                }
+                log.error("the store has lost the bytes of an attachment: they are uploaded again")
+                let now = environment.now()
+                try await transactions.alone(until: deadline) {
+                    try await AttachmentTable.restart(record, at: now, on: $0, until: deadline)
+                }
+            }
         }
+    }
+
+    private func ticket(
+        _ record: AttachmentRecord, _ isNew: Bool, _ deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentUploadTicket {
         if !isNew, try await isStored(record, deadline) { return try await uploaded(record, deadline) }
         guard !AttachmentRules.isInParts(record.size) else { return try await inParts(record, deadline) }
         let signed = try store.sign { store, now in
             try store.signUpload(
                 key: record.key, contentType: record.contentType, size: record.size,
-                sha256: AttachmentRules.bytes(ofDigest: record.sha256), at: now)
+                sha256: AttachmentRules.bytes(ofDigest: record.sha256), for: record.owner, at: now)
         }
         return AttachmentUploadTicket(id: record.id, request: signed)
     }
@@ -58,21 +75,29 @@ extension AttachmentService {
         let (connection, deadline) = (transaction.connection, transaction.deadline)
         let subject = transaction.caller.subject
         try await AttachmentTable.lock(subject, on: connection, until: deadline)
-        let record = try await AttachmentTable.record(
-            request.id, isLocked: true, on: connection, until: deadline)
-        guard let row = try await row(for: request, record, transaction) else { throw unknown(transaction) }
-        switch AttachmentRules.upload(request, record) {
+        guard let row = try await row(for: request, transaction) else { throw unknown(transaction) }
+        let isShared = row.table.owner == nil
+        let table = row.table.source.name
+        var record = try await AttachmentTable.record(
+            request.id, of: subject, isLocked: true, on: connection, until: deadline)
+        if record == nil, isShared {
+            record = try await AttachmentTable.shared(request.id, in: table, on: connection, until: deadline)
+        }
+        switch AttachmentRules.upload(request, record, by: subject) {
         case .conflict: throw Problem.conflict("the id is that of other bytes")
         case .gone: throw Problem.gone
-        case .uploaded:
-            if let record { try await AttachmentTable.isNamed(record, on: connection, until: deadline) }
-            return .uploaded
+        // It is ready some day, or forgotten.
+        case .busy: throw Problem.notStored
+        case .uploaded(let record):
+            try await AttachmentTable.isNamed(record, on: connection, until: deadline)
+            return .uploaded(record)
         case .again(let record):
             try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
             return .pending(record, isNew: false)
         case .make:
-            try await requireRoom(for: request, subject, on: connection, deadline)
-            let made = AttachmentRecord(request, key: key, owner: subject, row: row)
+            try await requireRoom(for: request, subject, at: now, on: connection, deadline)
+            let made = AttachmentRecord(
+                request, key: key, owner: subject, row: (table, row.id), isShared: isShared)
             guard try await AttachmentTable.insert(made, at: now, on: connection, until: deadline) else {
                 return nil
             }
@@ -80,29 +105,35 @@ extension AttachmentService {
         }
     }
 
-    /// A row of the caller that names the attachment and counts, that of the request before others.
+    /// A row that names the attachment and is the caller's, or everybody's and one that he may read: that of the request before
+    /// others, his own before everybody's.
     private func row(
-        for request: AttachmentUploadRequest, _ record: AttachmentRecord?, _ transaction: Transaction
-    ) async throws -> (table: Catalog.Name, id: String?)? {
+        for request: AttachmentUploadRequest, _ transaction: Transaction
+    ) async throws -> AttachmentAccess.Row? {
+        let (access, subject) = (transaction.access, transaction.caller.subject)
         var preferred: AttachmentAccess.RowName?
         if let table = request.table, let id = request.rowID, !table.utf8.contains(0), !id.utf8.contains(0) {
             preferred = AttachmentAccess.RowName(table: table, id: id)
         }
-        let question = transaction.access.owned(
-            request.id, by: transaction.caller.subject, record, preferring: preferred)
-        guard let found = try await transaction.ask(question), found.rowCount > 0 else { return nil }
-        let first = (0..<found.rowCount).first { found[$0, 2] == "t" } ?? 0
-        guard let number = found[first, 0].flatMap({ Int($0) }) else { return nil }
-        return (transaction.access.tables[number].source.name, found[first, 1])
+        for question in [
+            access.own(request.id, by: subject, preferring: preferred),
+            access.readable(request.id, by: subject, preferring: preferred, areEverybodys: true),
+        ] {
+            let rows = access.rows(try await transaction.ask(question))
+            if let row = rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil }) ?? rows.first {
+                return row
+            }
+        }
+        return nil
     }
 
     private func requireRoom(
-        for request: AttachmentUploadRequest, _ subject: String, on connection: PostgresConnection,
-        _ deadline: ContinuousClock.Instant
+        for request: AttachmentUploadRequest, _ subject: String, at now: Double,
+        on connection: PostgresConnection, _ deadline: ContinuousClock.Instant
     ) async throws {
         guard request.size <= policy.fileBytes else { throw Problem.tooLargeAttachment(policy.fileBytes) }
         guard policy.allows(request.contentType) else { throw Problem.attachmentTypeNotAllowed }
-        let usage = try await AttachmentTable.usage(of: subject, on: connection, until: deadline)
+        let usage = try await AttachmentTable.usage(of: subject, at: now, on: connection, until: deadline)
         guard policy.hasRoom(for: request.size, beside: usage) else { throw Problem.attachmentQuota(policy) }
     }
 
@@ -158,19 +189,18 @@ extension AttachmentService {
             if isOurs { return true }
         } catch {
             // If it is recorded all the same, the next question finds that the store does not know it, and begins another.
-            await giveUp(upload, of: record, deadline)
+            await giveUp(upload, of: record)
             throw error
         }
-        await giveUp(upload, of: record, deadline)
+        await giveUp(upload, of: record)
         return false
     }
 
     /// Gives up an upload of which nobody knows; one that the store keeps all the same is the store's to clear up.
-    private func giveUp(
-        _ upload: String, of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
-    ) async {
+    func giveUp(_ upload: String, of record: AttachmentRecord) async {
         do {
-            try await store.call(until: deadline) {
+            // The time of the request may be over.
+            try await store.call(until: .now + Self.patience) {
                 try await $0.abortMultipart(key: record.key, upload: upload)
             }
         } catch {

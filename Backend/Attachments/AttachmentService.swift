@@ -12,12 +12,19 @@ package struct AttachmentService: Sendable {
     let policy: AttachmentPolicy
     let environment: BackendEnvironment
     let log: Log
+    /// Whose questions the database is asked: one user has no more of its connections than these.
+    let turns: UserTurns
+    /// Whose uploads in parts are completed.
+    let joins: UserTurns
 
     typealias Transaction = AttachmentTransactions.Transaction
 
+    /// How long a store is waited for with what nobody waits for.
+    static let patience = Duration.seconds(10)
+
     // MARK: Downloads
 
-    /// Signs a download for whoever may read a row that counts.
+    /// Signs a download for whoever may read a row that names it.
     ///
     /// - Parameters:
     ///   - id: the attachment.
@@ -31,11 +38,7 @@ package struct AttachmentService: Sendable {
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentDownloadTicket {
         let record = try await transaction(caller, deadline) { transaction in
-            guard
-                let record = try await AttachmentTable.record(
-                    id, on: transaction.connection, until: deadline), record.state != .deleted,
-                try await transaction.isTrue(transaction.access.readable(record, by: caller.subject))
-            else { throw unknown(transaction) }
+            guard let record = try await readable(id, transaction) else { throw unknown(transaction) }
             try await AttachmentTable.isNamed(record, on: transaction.connection, until: deadline)
             return record
         }
@@ -48,16 +51,34 @@ package struct AttachmentService: Sendable {
         let request = try store.sign { store, now in
             try store.signDownload(
                 key: record.key, contentType: record.contentType,
-                disposition: AttachmentRules.disposition(inline: wantsInline, record), at: now)
+                disposition: AttachmentRules.disposition(inline: wantsInline, record),
+                for: caller.subject, at: now)
         }
         return AttachmentDownloadTicket(
             url: request.url, expiresAt: request.expiresAt, size: record.size,
             contentType: record.contentType, sha256: record.sha256)
     }
 
+    /// The file of an id that the caller may read; of several his own, else one that is there, else the one begun first.
+    ///
+    /// The same is asked whether there are files of the id or not. A condition is asked for only where nothing else gives the
+    /// right: one that fails keeps nobody from what is his.
+    private func readable(_ id: String, _ transaction: Transaction) async throws -> AttachmentRecord? {
+        let (access, subject) = (transaction.access, transaction.caller.subject)
+        let records = try await AttachmentTable.live(
+            id, preferring: subject, on: transaction.connection, until: transaction.deadline)
+        for question in [access.own(id, by: subject), access.readable(id, by: subject)] {
+            let rows = access.rows(try await transaction.ask(question))
+            if let record = records.first(where: { record in rows.contains { $0.names(record) } }) {
+                return record
+            }
+        }
+        return nil
+    }
+
     // MARK: Deleting
 
-    /// Deletes an attachment that no row that counts names, for its uploader and for whoever owns the row that was recorded.
+    /// Deletes an attachment of its uploader, once no row needs it.
     ///
     /// - Parameters:
     ///   - id: the attachment.
@@ -69,18 +90,16 @@ package struct AttachmentService: Sendable {
     ) async throws {
         let now = environment.now()
         let removal = try await transaction(caller, deadline) { transaction -> AttachmentRemoval? in
-            let (connection, access) = (transaction.connection, transaction.access)
-            guard
-                let record = try await AttachmentTable.record(
-                    id, isLocked: true, on: connection, until: deadline),
-                try await mayDelete(record, transaction)
-            else { throw unknown(transaction) }
+            let connection = transaction.connection
+            let found = try await AttachmentTable.record(
+                id, of: caller.subject, isLocked: true, on: connection, until: deadline)
+            guard let record = found else { throw unknown(transaction) }
             guard record.state != .deleted else { return nil }
-            // A table that is being changed may have rows that nobody sees now.
-            guard !transaction.tables.isMissingAttachments else { throw changing }
-            let named = try await transaction.ask(access.named([record]))
-            guard named?.rowCount ?? 0 == 0 else { throw Problem.stillReferenced }
-            return try await AttachmentTable.delete(id, at: now, on: connection, until: deadline)
+            guard !transaction.lacksRows else { throw changing(transaction) }
+            guard try await !transaction.isTrue(transaction.access.needed(record)) else {
+                throw Problem.stillReferenced
+            }
+            return try await AttachmentTable.delete(record, at: now, on: connection, until: deadline)
         }
         guard let removal else { return }
         do {
@@ -91,14 +110,6 @@ package struct AttachmentService: Sendable {
             // It is deleted, and clearing up tells the store again; what went wrong with that is in the log.
             log.debug("the bytes of an attachment go later", ["error": "\(type(of: error))"])
         }
-    }
-
-    private func mayDelete(_ record: AttachmentRecord, _ transaction: Transaction) async throws -> Bool {
-        let subject = transaction.caller.subject
-        if record.isOwned(by: subject) { return true }
-        guard let table = transaction.access.table(of: record) else { return false }
-        guard table.owner != nil else { return true }
-        return try await transaction.isTrue(transaction.access.recordedRow(of: record, by: subject))
     }
 
     /// Tells the store that bytes go, and notes that it was told.
@@ -124,7 +135,9 @@ package struct AttachmentService: Sendable {
         _ body: @Sendable (Transaction) async throws -> Value
     ) async throws -> Value {
         do {
-            return try await transactions.run(as: caller, until: deadline, body)
+            return try await turns.run(caller.subject, until: deadline) {
+                try await transactions.run(as: caller, until: deadline, body)
+            }
         } catch let error as PostgresError {
             let verdict = DatabaseVerdict(error)
             if verdict.kind != .retry, verdict.kind != .unavailable {
@@ -138,7 +151,7 @@ package struct AttachmentService: Sendable {
 
     /// That there is no such attachment for the caller: the same whether it is there or not.
     func unknown(_ transaction: Transaction) -> Problem {
-        if transaction.tables.isMissingAttachments { return changing }
+        if transaction.lacksRows { return changing(transaction) }
         guard transaction.access.tables.isEmpty else { return .unknownAttachment }
         var problem = Problem.unknownAttachment
         problem.detail =
@@ -146,9 +159,13 @@ package struct AttachmentService: Sendable {
         return problem
     }
 
-    /// That the database lacks columns that the map names, as while it is migrated.
-    private var changing: Problem {
-        .unavailable(
+    /// That the database lacks columns that the map names, as while it is migrated, or hides rows that are everybody's.
+    private func changing(_ transaction: Transaction) -> Problem {
+        if !transaction.tables.isMissingAttachments {
+            log.error(
+                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map")
+        }
+        return .unavailable(
             "database-unavailable", "Database unavailable", code: "SCHEMA_MISMATCH",
             retryAfter: 1 + Int(environment.random() * 4))
     }
@@ -171,29 +188,30 @@ package struct AttachmentService: Sendable {
     /// - Parameters:
     ///   - record: the record as it was read, pending.
     ///   - deadline: when the request is over.
-    /// - Returns: what has become of it; nil if it is not there any more.
+    /// - Returns: what has become of it; nil if it is not there any more. Of one that is ready no upload in parts is left.
     /// - Throws: `PostgresError`, `CancellationError`.
     func settle(
         _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord.State? {
         let now = environment.now()
-        return try await transactions.alone(until: deadline) { connection in
+        let state = try await transactions.alone(until: deadline) { connection -> AttachmentRecord.State? in
             if try await AttachmentTable.makeReady(record, at: now, on: connection, until: deadline) {
                 return .ready
             }
-            let present = try await AttachmentTable.record(record.id, on: connection, until: deadline)
-            return present.flatMap { ExactText($0.key) == ExactText(record.key) ? $0.state : nil }
+            return try await AttachmentTable.present(record, on: connection, until: deadline)?.state
         }
+        // Nobody knows of it any more, and a store may have kept it beside the object.
+        if state == .ready, let upload = record.upload { await giveUp(upload, of: record) }
+        return state
     }
 
-    /// Returns a record as it is now; nil if it is not there any more, or its id is another one's by now.
+    /// Returns a record as it is now; nil if it is not there any more.
     func present(
         _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord? {
-        let present = try await transactions.alone(until: deadline) {
-            try await AttachmentTable.record(record.id, on: $0, until: deadline)
+        try await transactions.alone(until: deadline) {
+            try await AttachmentTable.present(record, on: $0, until: deadline)
         }
-        return present.flatMap { ExactText($0.key) == ExactText(record.key) ? $0 : nil }
     }
 
     func forgetUpload(of record: AttachmentRecord, _ deadline: ContinuousClock.Instant) async throws {

@@ -31,8 +31,17 @@ package struct AttachmentSweep: Sendable {
     private static let interval = Duration.seconds(600)
 
     private let service: AttachmentService
+    private let clockTolerance: Duration?
 
-    init(_ service: AttachmentService) { self.service = service }
+    /// Makes it.
+    ///
+    /// - Parameters:
+    ///   - service: whose attachments it looks after.
+    ///   - clockTolerance: how far the clock may be from that of the database; nil where it has nothing to do with it.
+    init(_ service: AttachmentService, clockTolerance: Duration?) {
+        self.service = service
+        self.clockTolerance = clockTolerance
+    }
 
     /// Runs until its task is cancelled.
     func run() async {
@@ -66,8 +75,10 @@ package struct AttachmentSweep: Sendable {
     /// Clears up once.
     ///
     /// - Returns: what was done.
-    /// - Throws: the first error that there was, when all that does not depend on it is done; `CancellationError`.
+    /// - Throws: the first error that there was, when all that does not depend on it is done; `BackendError` where the clock
+    ///   cannot be trusted; `CancellationError`.
     package func sweep() async throws -> Outcome {
+        try await requireClock()
         var outcome = Outcome()
         var failure: (any Error)?
         for step in [endUnfinished, deleteUnnamed, removeDue, forgetDeleted] {
@@ -81,6 +92,26 @@ package struct AttachmentSweep: Sendable {
         }
         if let failure { throw failure }
         return outcome
+    }
+
+    /// Refuses to decide by a clock that is far from that of the database: one that has jumped takes what was just begun for
+    /// a day old.
+    private func requireClock() async throws {
+        guard let tolerance = clockTolerance else { return }
+        let deadline = ContinuousClock.now + Self.patience
+        let told = try await service.transactions.alone(until: deadline) {
+            try await $0.query(
+                "SELECT extract(epoch FROM pg_catalog.clock_timestamp())::text", [], until: deadline
+            ).scalar
+        }
+        guard let theirs = told.flatMap({ Double($0) }) else { throw AttachmentTable.malformed }
+        let difference = Duration.seconds(service.environment.now() - theirs)
+        guard difference > .zero - tolerance, difference < tolerance else {
+            throw BackendError(
+                .configuration,
+                "the clock of this machine and that of the database are \(difference.components.seconds) s apart: nothing "
+                    + "is cleared up")
+        }
     }
 
     private var log: Log { service.log }
@@ -98,26 +129,65 @@ package struct AttachmentSweep: Sendable {
     ///
     /// Forgotten and not deleted: a device that comes back begins anew.
     private func endUnfinished(_ outcome: inout Outcome) async throws {
+        var failures = Failures()
         while true {
-            let limit = service.environment.now() - AttachmentRules.unfinished
+            let now = service.environment.now()
+            let limit = now - AttachmentRules.unfinished
             let deadline = ContinuousClock.now + Self.patience
             let records = try await service.transactions.alone(until: deadline) {
                 try await AttachmentTable.unfinished(
-                    since: limit, most: Self.batch, on: $0, until: deadline)
+                    since: limit, triedBefore: now - AttachmentRules.pause, most: Self.batch, on: $0,
+                    until: deadline)
             }
             for record in records {
-                let deadline = ContinuousClock.now + Self.patience
-                if try await service.isStored(record, deadline) {
-                    if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
-                } else {
-                    let isGone = try await service.transactions.alone(until: deadline) {
-                        try await AttachmentTable.forget(
-                            record, notSignedSince: limit, on: $0, until: deadline)
+                do {
+                    try await end(record, notSignedSince: limit, &outcome)
+                } catch {
+                    // The others have their turn before this one comes again.
+                    let deadline = ContinuousClock.now + Self.patience
+                    try await service.transactions.alone(until: deadline) {
+                        try await AttachmentTable.pass([record.key], at: now, on: $0, until: deadline)
                     }
-                    if isGone { outcome.unfinished += 1 }
+                    try failures.add(error)
                 }
             }
-            if records.count < Self.batch { return }
+            if records.count < Self.batch { return try failures.end() }
+        }
+    }
+
+    private func end(
+        _ record: AttachmentRecord, notSignedSince limit: Double, _ outcome: inout Outcome
+    ) async throws {
+        let deadline = ContinuousClock.now + Self.patience
+        if try await service.isStored(record, deadline) {
+            if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
+            return
+        }
+        let isGone = try await service.transactions.alone(until: deadline) {
+            try await AttachmentTable.forget(record, notSignedSince: limit, on: $0, until: deadline)
+        }
+        if isGone { outcome.unfinished += 1 }
+    }
+
+    /// What went wrong with some of many, which keeps nobody from the others.
+    private struct Failures {
+        /// With so many the store is taken for away, and the rest waits for the next time.
+        private static let most = 8
+
+        private var first: (any Error)?
+        private var count = 0
+
+        /// Counts a failure.
+        mutating func add(_ error: any Error) throws {
+            if error is CancellationError { throw error }
+            count += 1
+            first = first ?? error
+            if count == Self.most { try end() }
+        }
+
+        /// Tells of the first one.
+        func end() throws {
+            if let first { throw first }
         }
     }
 
@@ -142,43 +212,35 @@ package struct AttachmentSweep: Sendable {
         return try await service.transactions.run(as: .nobody, until: deadline) { transaction in
             let (connection, access) = (transaction.connection, transaction.access)
             // Rows that nobody can see now may be there, and those of a table that no map names, too.
-            guard !access.tables.isEmpty, !transaction.tables.isMissingAttachments,
+            guard !access.tables.isEmpty, !transaction.lacksRows,
                 try await !hidesRows(transaction)
             else { return Batch() }
-            let records = try await AttachmentTable.unseen(
+            // Nothing is locked while the tables of the app are looked through.
+            let unseen = try await AttachmentTable.unseen(
                 since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
-            let known = records.filter { access.table(of: $0) != nil }
-            let passed = records.filter { access.table(of: $0) == nil }.map(\.id)
+            let known = unseen.filter { access.knowsTable(of: $0.record) }
+            let passed = unseen.map(\.record).filter { !access.knowsTable(of: $0) }.map(\.key)
             if !passed.isEmpty {
                 try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
             }
-            guard !known.isEmpty else { return Batch(seen: records.count) }
-            let named = try await places(transaction.ask(access.named(known)))
-            let present = try await places(transaction.ask(access.recordedRows(of: known)))
-            let looks = known.enumerated().map { place, record in
-                AttachmentTable.Look(
-                    id: record.id, isNamed: named.contains(place),
-                    // Whoever makes a row of that id later is not the one who had it.
-                    hasRow: record.rowID == nil || present.contains(place))
+            guard !known.isEmpty else { return Batch(seen: unseen.count) }
+            let named = try await places(transaction.ask(access.named(known.map(\.record))))
+            let looks = known.enumerated().map { place, unseen in
+                AttachmentTable.Look(unseen, isNamed: named.contains(place))
             }
             try await AttachmentTable.note(looks, at: now, on: connection, until: deadline)
             let deleted = try await AttachmentTable.deleteUnnamed(
-                known.map(\.id), since: now - AttachmentRules.unnamed, at: now, on: connection,
+                known.map(\.record.key), since: now - AttachmentRules.unnamed, at: now, on: connection,
                 until: deadline)
-            return Batch(seen: records.count, deleted: deleted)
+            return Batch(seen: unseen.count, deleted: deleted)
         }
     }
 
-    /// Whether policies keep rows of one of the tables from the backend's role, or may do so.
+    /// Whether one of the tables may hide rows from whoever clears up.
     private func hidesRows(_ transaction: AttachmentTransactions.Transaction) async throws -> Bool {
-        let names = transaction.access.tables.map(\.quoted)
-        let hiding = try await transaction.connection.query(
-            """
-            SELECT count(*) FILTER (WHERE pg_catalog.row_security_active(c.oid)) > 0
-            FROM unnest($1::text[]) AS n(name) JOIN pg_catalog.pg_class c ON c.oid = n.name::pg_catalog.regclass
-            """, [arrayLiteral(names)], until: transaction.deadline)
-        guard hiding.scalar == "t" else { return false }
-        log.debug("row security may hide rows that name attachments: none is taken for unnamed")
+        let hiding = try await transaction.ask(HiddenRows.question(transaction.access.tables))
+        guard hiding?.rowCount ?? 0 > 0 else { return false }
+        log.debug("the database may hide rows that name attachments: none is taken for unnamed")
         return true
     }
 
@@ -189,6 +251,7 @@ package struct AttachmentSweep: Sendable {
 
     /// Tells the store what goes.
     private func removeDue(_ outcome: inout Outcome) async throws {
+        var failures = Failures()
         while true {
             let now = service.environment.now()
             let deadline = ContinuousClock.now + Self.patience
@@ -196,20 +259,20 @@ package struct AttachmentSweep: Sendable {
                 try await AttachmentTable.due(at: now, most: Self.batch, on: $0, until: deadline)
             }
             for removal in due {
-                let deadline = ContinuousClock.now + Self.patience
                 do {
-                    try await service.remove(removal, until: deadline)
+                    try await service.remove(removal, until: ContinuousClock.now + Self.patience)
                     outcome.removed += 1
-                } catch  where !(error is CancellationError || error is PostgresError) {
+                } catch {
                     // The others have their turn before this one comes again.
+                    let deadline = ContinuousClock.now + Self.patience
                     try await service.transactions.alone(until: deadline) {
                         try await AttachmentTable.postpone(
                             removal, to: now + AttachmentRules.pause, on: $0, until: deadline)
                     }
-                    throw error
+                    try failures.add(error)
                 }
             }
-            if due.count < Self.batch { return }
+            if due.count < Self.batch { return try failures.end() }
         }
     }
 

@@ -2,44 +2,64 @@ import PowerSyncPostgres
 
 /// What clearing up reads and writes (`AttachmentSweep`).
 extension AttachmentTable {
-    /// Returns uploads that nobody has asked a URL for since a moment, the oldest first.
+    /// Returns uploads that nobody has asked a URL for since a moment, those first that were not tried to end for longest.
     static func unfinished(
-        since limit: Double, most: Int, on connection: PostgresConnection,
+        since limit: Double, triedBefore tried: Double, most: Int, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> [AttachmentRecord] {
         try records(
             try await connection.query(
                 """
-                SELECT id, \(AttachmentRecord.columns) FROM psb.attachments
-                WHERE state = 'pending' AND signed_at <= to_timestamp($1::float8) ORDER BY signed_at LIMIT $2::bigint
-                """, [String(limit), String(most)], until: deadline))
+                SELECT \(AttachmentRecord.columns) FROM psb.attachments
+                WHERE state = 'pending' AND signed_at <= to_timestamp($1::float8) AND looked_at <= to_timestamp($2::float8)
+                ORDER BY looked_at LIMIT $3::bigint
+                """, [String(limit), String(tried), String(most)], until: deadline))
     }
 
-    /// Returns attachments at whose rows nobody has looked since a moment, and locks them until the end of the transaction.
+    /// An attachment that is about to be looked at.
+    struct Unseen: Sendable {
+        /// The attachment.
+        let record: AttachmentRecord
+        /// When somebody looked at its rows last, as the database spells it.
+        let lookedAt: String
+    }
+
+    /// Returns attachments at whose rows nobody has looked since a moment.
     static func unseen(
         since limit: Double, most: Int, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
-    ) async throws -> [AttachmentRecord] {
-        try records(
-            try await connection.query(
-                """
-                SELECT id, \(AttachmentRecord.columns) FROM psb.attachments
-                WHERE state = 'ready' AND looked_at <= to_timestamp($1::float8) ORDER BY looked_at LIMIT $2::bigint
-                FOR UPDATE SKIP LOCKED
-                """, [String(limit), String(most)], until: deadline))
+    ) async throws -> [Unseen] {
+        let result = try await connection.query(
+            """
+            SELECT extract(epoch FROM looked_at)::text, \(AttachmentRecord.columns) FROM psb.attachments
+            WHERE state = 'ready' AND looked_at <= to_timestamp($1::float8) ORDER BY looked_at LIMIT $2::bigint
+            """, [String(limit), String(most)], until: deadline)
+        return try (0..<result.rowCount).map { row in
+            let values = result.row(row)
+            guard let lookedAt = values.first ?? nil, let record = AttachmentRecord(Array(values.dropFirst()))
+            else { throw malformed }
+            return Unseen(record: record, lookedAt: lookedAt)
+        }
     }
 
     /// What somebody saw who looked at the rows of an attachment.
     struct Look: Sendable {
-        /// The attachment.
-        let id: String
-        /// Whether a row that counts names it.
+        /// The key of the attachment.
+        let key: String
+        /// When somebody had looked before.
+        let before: String
+        /// Whether a row names it, whosever it is.
         let isNamed: Bool
-        /// Whether the row is there that was recorded, or none was.
-        let hasRow: Bool
+
+        /// Makes a look at an attachment.
+        init(_ unseen: Unseen, isNamed: Bool) {
+            key = unseen.record.key
+            before = unseen.lookedAt
+            self.isNamed = isNamed
+        }
     }
 
-    /// Notes what was seen.
+    /// Notes what was seen, of those that are as they were and at which nobody else has looked meanwhile.
     static func note(
         _ looks: [Look], at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
@@ -47,38 +67,39 @@ extension AttachmentTable {
         try await connection.query(
             """
             UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
-                unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END,
-                row_id = CASE WHEN u.has_row THEN a.row_id END
-            FROM unnest($2::text[], $3::boolean[], $4::boolean[]) AS u(id, named, has_row) WHERE a.id = u.id
+                unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END
+            FROM unnest($2::text[], $3::boolean[], $4::text[]) AS u(key, named, before)
+            WHERE a.key = u.key AND a.state = 'ready' AND extract(epoch FROM a.looked_at)::text = u.before
             """,
             [
-                String(now), arrayLiteral(looks.map(\.id)), arrayLiteral(looks.map { String($0.isNamed) }),
-                arrayLiteral(looks.map { String($0.hasRow) }),
+                String(now), arrayLiteral(looks.map(\.key)), arrayLiteral(looks.map { String($0.isNamed) }),
+                arrayLiteral(looks.map(\.before)),
             ], until: deadline)
     }
 
-    /// Looks no further at attachments whose table nobody knows now.
+    /// Looks no further for now at attachments whose table nobody knows, or of which the store says nothing.
     static func pass(
-        _ ids: [String], at now: Double, on connection: PostgresConnection,
+        _ keys: [String], at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws {
         try await connection.query(
-            "UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE id = ANY ($2::text[])",
-            [String(now), arrayLiteral(ids)], until: deadline)
+            "UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE key = ANY ($2::text[])",
+            [String(now), arrayLiteral(keys)], until: deadline)
     }
 
-    /// Deletes those of some attachments that no row has named since a moment; how many.
+    /// Deletes those of some attachments that no row has named since a moment, as a look of now has seen; how many.
     static func deleteUnnamed(
-        _ ids: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
+        _ keys: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Int {
         try await connection.query(
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
-                WHERE id = ANY ($2::text[]) AND state = 'ready' AND unnamed_since <= to_timestamp($3::float8)
-                RETURNING key, upload, signed_at)
+                WHERE key = ANY ($2::text[]) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
+                    AND unnamed_since <= to_timestamp($3::float8)
+                RETURNING key, upload, owner, size, signed_at)
             \(removing)
-            """, [String(now), arrayLiteral(ids), String(limit)], until: deadline
+            """, [String(now), arrayLiteral(keys), String(limit)], until: deadline
         ).rowCount
     }
 
@@ -89,7 +110,7 @@ extension AttachmentTable {
     ) async throws -> Int {
         try await connection.query(
             """
-            DELETE FROM psb.attachments WHERE id IN (SELECT id FROM psb.attachments
+            DELETE FROM psb.attachments WHERE key IN (SELECT key FROM psb.attachments
                 WHERE state = 'deleted' AND deleted_at <= to_timestamp($1::float8)
                 LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
             """, [String(limit), String(most)], until: deadline
@@ -110,16 +131,16 @@ extension AttachmentTable {
                 """, [String(now), String(most)], until: deadline))
     }
 
-    /// Notes that the store was told; once no URL can bring bytes any more nothing is left to do.
+    /// Notes that the store was told, and when it is to be told again, if it is.
     static func told(
         _ removal: AttachmentRemoval, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws {
-        if now >= removal.lastAt {
+        if let next = AttachmentRules.nextTelling(of: removal, at: now) {
+            try await postpone(removal, to: next, on: connection, until: deadline)
+        } else {
             try await connection.query(
                 "DELETE FROM psb.attachment_removals WHERE key = $1::text", [removal.key], until: deadline)
-        } else {
-            try await postpone(removal, to: removal.lastAt, on: connection, until: deadline)
         }
     }
 

@@ -5,9 +5,7 @@ package enum AttachmentTable {
     // MARK: One attachment
 
     /// Lets one question for an upload of a user be answered at a time, until the end of the transaction.
-    static func lock(
-        _ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
-    )
+    static func lock(_ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant)
         async throws
     {
         // The length keeps the locks of users apart from all others that are taken by names.
@@ -18,62 +16,109 @@ package enum AttachmentTable {
             """, [owner], until: deadline)
     }
 
-    /// Returns what is known of an id; nil if that is nothing.
+    /// Returns what is known of what a user has uploaded under an id; nil if that is nothing.
     ///
     /// - Parameters:
     ///   - id: the attachment.
+    ///   - owner: who has uploaded it.
     ///   - isLocked: whether nobody else may change it until the end of the transaction.
     ///   - connection: the connection.
     ///   - deadline: until when to wait.
     /// - Returns: the record.
     /// - Throws: `PostgresError`, `CancellationError`.
     static func record(
-        _ id: String, isLocked: Bool = false, on connection: PostgresConnection,
+        _ id: String, of owner: String, isLocked: Bool = false, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord? {
-        let result = try await connection.query(
-            "SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE id = $1::text"
-                + (isLocked ? " FOR UPDATE" : ""), [id], until: deadline)
-        guard result.rowCount > 0 else { return nil }
-        guard let record = AttachmentRecord(id: id, result.row(0)) else { throw malformed }
-        return record
+        try records(
+            try await connection.query(
+                "SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE id = $1::text AND owner = $2::text"
+                    + (isLocked ? " FOR UPDATE" : ""), [id, owner], until: deadline)
+        ).first
+    }
+
+    /// Returns what the rows of a table without an owner name by an id; nil if that is nothing.
+    static func shared(
+        _ id: String, in table: Catalog.Name, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentRecord? {
+        try records(
+            try await connection.query(
+                """
+                SELECT \(AttachmentRecord.columns) FROM psb.attachments
+                WHERE id = $1::text AND table_schema = $2::text AND table_name = $3::text AND is_shared
+                """, [id, table.schema, table.table], until: deadline)
+        ).first
+    }
+
+    /// The most files of one id that are told apart.
+    private static let mostOfOneID = 100
+
+    /// Returns all files of an id that are not deleted: that of a user first, then those that are there, then those that were
+    /// begun first.
+    static func live(
+        _ id: String, preferring owner: String, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> [AttachmentRecord] {
+        try records(
+            try await connection.query(
+                """
+                SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE id = $1::text AND state <> 'deleted'
+                ORDER BY owner = $2::text DESC, state = 'ready' DESC, created_at, key LIMIT \(mostOfOneID)
+                """, [id, owner], until: deadline))
+    }
+
+    /// Returns a record as it is now; nil if it is not there any more.
+    static func present(
+        _ record: AttachmentRecord, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentRecord? {
+        try records(
+            try await connection.query(
+                "SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE key = $1::text", [record.key],
+                until: deadline)
+        ).first
     }
 
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
 
-    /// Returns what the files of a user take that are not deleted.
+    /// Returns what the files of a user take; of those that are deleted the bytes as long as a URL may still bring them.
     static func usage(
-        of owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+        of owner: String, at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUsage {
         let result = try await connection.query(
             """
-            SELECT count(*)::text, coalesce(sum(size), 0)::text FROM psb.attachments
-            WHERE owner = $1::text AND state <> 'deleted'
-            """, [owner], until: deadline)
+            SELECT count(*) FILTER (WHERE state <> 'deleted')::text, count(*) FILTER (WHERE state = 'deleted')::text,
+                (coalesce(sum(size) FILTER (WHERE state <> 'deleted'), 0) + (SELECT coalesce(sum(r.size), 0)
+                    FROM psb.attachment_removals r WHERE r.owner = $1::text AND r.last_at > to_timestamp($2::float8)))::text
+            FROM psb.attachments WHERE owner = $1::text
+            """, [owner, String(now)], until: deadline)
         guard result.rowCount == 1, let files = result[0, 0].flatMap({ Int($0) }),
-            let bytes = result[0, 1].flatMap({ Int64($0) })
+            let deleted = result[0, 1].flatMap({ Int($0) }), let bytes = result[0, 2].flatMap({ Int64($0) })
         else { throw malformed }
-        return AttachmentUsage(files: files, bytes: bytes)
+        return AttachmentUsage(files: files, bytes: bytes, deleted: deleted)
     }
 
-    /// Makes a record; false if the id has got one in the meantime.
+    /// Makes a record; false if the user, or the table that shares it, has got one of that id in the meantime.
     static func insert(
         _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(
             """
-            INSERT INTO psb.attachments (id, key, owner, table_schema, table_name, row_id, filename, content_type, size, sha256,
-                state, created_at, signed_at, looked_at)
-            VALUES ($1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::bigint,
-                decode($10::text, 'hex'), 'pending', to_timestamp($11::float8), to_timestamp($11::float8),
-                to_timestamp($11::float8))
-            ON CONFLICT (id) DO NOTHING
+            INSERT INTO psb.attachments (id, key, owner, is_shared, table_schema, table_name, row_id, filename, content_type,
+                size, sha256, state, created_at, signed_at, looked_at)
+            VALUES ($1::text, $2::text, $3::text, $4::boolean, $5::text, $6::text, $7::text, $8::text, $9::text,
+                $10::bigint, decode($11::text, 'hex'), 'pending', to_timestamp($12::float8), to_timestamp($12::float8),
+                to_timestamp($12::float8))
+            ON CONFLICT DO NOTHING
             """,
             [
-                record.id, record.key, record.owner, record.table.schema, record.table.table, record.rowID,
-                record.filename, record.contentType, String(record.size), record.sha256, String(now),
+                record.id, record.key, record.owner, String(record.isShared), record.table.schema,
+                record.table.table, record.rowID, record.filename, record.contentType, String(record.size),
+                record.sha256, String(now),
             ], until: deadline
         ).affectedRows == 1
     }
@@ -86,8 +131,8 @@ package enum AttachmentTable {
         try await connection.query(
             """
             UPDATE psb.attachments SET signed_at = greatest(signed_at, to_timestamp($2::float8)), unnamed_since = NULL
-            WHERE id = $1::text
-            """, [record.id, String(now)], until: deadline)
+            WHERE key = $1::text
+            """, [record.key, String(now)], until: deadline)
     }
 
     /// Notes that a row names an attachment which nobody seemed to name.
@@ -97,22 +142,34 @@ package enum AttachmentTable {
     ) async throws {
         guard record.isUnnamed else { return }
         try await connection.query(
-            "UPDATE psb.attachments SET unnamed_since = NULL WHERE id = $1::text", [record.id],
+            "UPDATE psb.attachments SET unnamed_since = NULL WHERE key = $1::text", [record.key],
             until: deadline)
     }
 
-    /// Notes that the store has the bytes; false if the record is not pending any more, or is another one.
+    /// Notes that the store has the bytes; false if the record is not pending any more.
     static func makeReady(
         _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(
             """
-            UPDATE psb.attachments SET state = 'ready', upload = NULL, completed_at = to_timestamp($3::float8),
-                looked_at = to_timestamp($3::float8)
-            WHERE id = $1::text AND key = $2::text AND state = 'pending'
-            """, [record.id, record.key, String(now)], until: deadline
+            UPDATE psb.attachments SET state = 'ready', upload = NULL, completed_at = to_timestamp($2::float8),
+                looked_at = to_timestamp($2::float8)
+            WHERE key = $1::text AND state = 'pending'
+            """, [record.key, String(now)], until: deadline
         ).affectedRows == 1
+    }
+
+    /// Notes that the bytes of an attachment are to be brought again, under the same key.
+    static func restart(
+        _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await connection.query(
+            """
+            UPDATE psb.attachments SET state = 'pending', completed_at = NULL, signed_at = to_timestamp($2::float8)
+            WHERE key = $1::text AND state = 'ready'
+            """, [record.key, String(now)], until: deadline)
     }
 
     /// Notes what the store calls the upload in parts, or that there is none any more.
@@ -130,9 +187,9 @@ package enum AttachmentTable {
     ) async throws -> Bool {
         try await connection.query(
             """
-            UPDATE psb.attachments SET upload = $4::text
-            WHERE id = $1::text AND key = $2::text AND state = 'pending' AND upload IS NOT DISTINCT FROM $3::text
-            """, [record.id, record.key, record.upload, upload], until: deadline
+            UPDATE psb.attachments SET upload = $3::text
+            WHERE key = $1::text AND state = 'pending' AND upload IS NOT DISTINCT FROM $2::text
+            """, [record.key, record.upload, upload], until: deadline
         ).affectedRows == 1
     }
 
@@ -140,23 +197,23 @@ package enum AttachmentTable {
 
     /// What is kept of the keys of rows `gone`, in a statement that deletes them: they are due at once.
     static let removing = """
-        INSERT INTO psb.attachment_removals (key, upload, due_at, last_at)
-        SELECT key, upload, signed_at, signed_at + make_interval(secs => \(AttachmentRules.settled))
+        INSERT INTO psb.attachment_removals (key, upload, owner, size, due_at, last_at)
+        SELECT key, upload, owner, size, signed_at, signed_at + make_interval(secs => \(AttachmentRules.settled))
         FROM gone ON CONFLICT (key) DO NOTHING
         RETURNING key, upload, extract(epoch FROM last_at)::text
         """
 
     /// Deletes an attachment; nil if it is deleted already.
     static func delete(
-        _ id: String, at now: Double, on connection: PostgresConnection,
+        _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRemoval? {
         let result = try await connection.query(
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
-                WHERE id = $2::text AND state <> 'deleted' RETURNING key, upload, signed_at)
+                WHERE key = $2::text AND state <> 'deleted' RETURNING key, upload, owner, size, signed_at)
             \(removing)
-            """, [String(now), id], until: deadline)
+            """, [String(now), record.key], until: deadline)
         return try removals(result).first
     }
 
@@ -167,41 +224,37 @@ package enum AttachmentTable {
     ) async throws -> Bool {
         try await connection.query(
             """
-            WITH gone AS (DELETE FROM psb.attachments WHERE id = $1::text AND key = $2::text AND state = 'pending'
-                    AND signed_at <= to_timestamp($3::float8) RETURNING key, upload, signed_at)
+            WITH gone AS (DELETE FROM psb.attachments WHERE key = $1::text AND state = 'pending'
+                    AND signed_at <= to_timestamp($2::float8) RETURNING key, upload, owner, size, signed_at)
             \(removing)
-            """, [record.id, record.key, String(limit)], until: deadline
+            """, [record.key, String(limit)], until: deadline
         ).rowCount == 1
     }
 
-    /// Forgets everything about a user's attachments but their ids; how many there are.
+    /// Forgets everything about a user's attachments; the keys stay until the store has been told.
     ///
     /// - Parameters:
     ///   - owner: the user.
-    ///   - now: the time.
     ///   - connection: the connection.
     /// - Returns: how many records there were.
     /// - Throws: `PostgresError`.
-    static func erase(_ owner: String, at now: Double, on connection: PostgresConnection) async throws -> Int
-    {
-        try await connection.query(
+    static func erase(_ owner: String, on connection: PostgresConnection) async throws -> Int {
+        let result = try await connection.query(
             """
-            WITH gone AS (SELECT id, key, upload, signed_at, state FROM psb.attachments WHERE owner = $2::text FOR UPDATE),
-                told AS (\(removing.replacing("FROM gone", with: "FROM gone WHERE state <> 'deleted'")))
-            UPDATE psb.attachments a SET state = 'deleted', deleted_at = coalesce(a.deleted_at, to_timestamp($1::float8)),
-                owner = '', table_schema = '', table_name = '', row_id = NULL, filename = '', content_type = '', size = 0,
-                sha256 = '', upload = NULL, completed_at = NULL, unnamed_since = NULL
-            FROM gone WHERE a.id = gone.id
-            """, [String(now), owner]
-        ).affectedRows
+            WITH all_gone AS (
+                    DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, size, signed_at, state),
+                gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
+                told AS (\(removing)),
+                nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
+            SELECT count(*)::text FROM all_gone
+            """, [owner])
+        guard let count = result.scalar.flatMap({ Int($0) }) else { throw malformed }
+        return count
     }
 
     static func records(_ result: PostgresResult) throws -> [AttachmentRecord] {
         try (0..<result.rowCount).map { row in
-            let values = result.row(row)
-            guard let id = values.first.flatMap({ $0 }),
-                let record = AttachmentRecord(id: id, Array(values.dropFirst()))
-            else { throw malformed }
+            guard let record = AttachmentRecord(result.row(row)) else { throw malformed }
             return record
         }
     }

@@ -33,6 +33,8 @@ struct AttachmentTransactions: Sendable {
         let connection: PostgresConnection
         let tables: UploadTables
         let access: AttachmentAccess
+        /// Whether rows are there that nobody can see now: what they name is neither unknown nor unnamed.
+        let lacksRows: Bool
         let caller: AttachmentCaller
         let deadline: ContinuousClock.Instant
 
@@ -75,11 +77,13 @@ struct AttachmentTransactions: Sendable {
             let tables = knowledge.tables
             do {
                 return try await pool.withConnection(until: deadline) { connection in
-                    try await open(tables, caller, on: connection, until: deadline)
+                    let hidden = try await open(tables, caller, on: connection, until: deadline)
                     let value = try await body(
                         Transaction(
-                            connection: connection, tables: tables, access: AttachmentAccess(tables),
-                            caller: caller, deadline: deadline))
+                            connection: connection, tables: tables,
+                            access: AttachmentAccess(tables, hidden: hidden),
+                            lacksRows: tables.isMissingAttachments || !hidden.isEmpty, caller: caller,
+                            deadline: deadline))
                     try await connection.query("COMMIT", until: deadline)
                     return value
                 }
@@ -100,24 +104,28 @@ struct AttachmentTransactions: Sendable {
         try await pool.withConnection(until: deadline, body)
     }
 
+    /// Begins a transaction; which tables would be everybody's, if they did not hide rows since the start.
     private func open(
         _ tables: UploadTables, _ caller: AttachmentCaller, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
-    ) async throws {
+    ) async throws -> Set<Catalog.Name> {
         let catalog = tables.attachmentTables.map(\.source)
-        let outcomes = try await connection.pipeline(
-            [
-                PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED"), settings.statement,
-                PostgresStatement(
-                    """
-                    SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], NULL::text, NULL::bigint,
-                        NULL::bigint, NULL::bigint)
-                    """,
-                    [
-                        caller.claims, caller.subject, arrayLiteral(catalog.map(\.name.schema)),
-                        arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
-                    ]),
-            ], until: deadline)
+        let everybodys = tables.attachmentTables.filter { $0.owner == nil }
+        var statements = [
+            PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED"), settings.statement,
+            PostgresStatement(
+                """
+                SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], NULL::text, NULL::bigint,
+                    NULL::bigint, NULL::bigint)
+                """,
+                [
+                    caller.claims, caller.subject, arrayLiteral(catalog.map(\.name.schema)),
+                    arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
+                ]),
+        ]
+        if let question = HiddenRows.question(everybodys) { statements.append(question) }
+        let outcomes = try await connection.pipeline(statements, until: deadline)
         if let error = outcomes.compactMap(\.error).first { throw error }
+        return everybodys.isEmpty ? [] : HiddenRows.names(outcomes.last?.result, of: everybodys)
     }
 }

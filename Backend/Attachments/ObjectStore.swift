@@ -15,11 +15,12 @@ package protocol ObjectStore: Sendable {
     ///   - contentType: the value of `content-type`.
     ///   - size: the bytes of the object.
     ///   - sha256: their 32 bytes of SHA-256.
+    ///   - user: who uploads it, for a store that gives each user so many transfers at once.
     ///   - now: seconds since 1970, from which on it is good for `ObjectStoreLifetime.upload`.
     /// - Returns: the request, with the fields that must be sent.
     /// - Throws: `ObjectStoreError` for what cannot be a key.
     func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest
 
     /// Allows to GET an object, also in ranges and several times.
@@ -28,11 +29,12 @@ package protocol ObjectStore: Sendable {
     ///   - key: the object.
     ///   - contentType: the `content-type` of the answer.
     ///   - disposition: the `content-disposition` of the answer; none if empty.
+    ///   - user: who downloads it.
     ///   - now: seconds since 1970, from which on it is good for `ObjectStoreLifetime.download`.
     /// - Returns: the request.
     /// - Throws: `ObjectStoreError` for what cannot be a key.
     func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest
 
     /// Begins an upload in parts.
@@ -52,11 +54,12 @@ package protocol ObjectStore: Sendable {
     ///   - number: the part, from 1 on.
     ///   - size: its bytes.
     ///   - sha256: their 32 bytes of SHA-256.
+    ///   - user: who uploads it, for a store that gives each user so many transfers at once.
     ///   - now: seconds since 1970, from which on it is good for `ObjectStoreLifetime.upload`.
     /// - Returns: the request, with the fields that must be sent.
     /// - Throws: `ObjectStoreError` for what can be neither a key nor a part.
     func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest
 
     /// Looks at what is there of an upload.
@@ -76,9 +79,11 @@ package protocol ObjectStore: Sendable {
     ///   - key: the object.
     ///   - upload: what the store calls the upload.
     ///   - parts: all parts by their numbers, as the store has listed them.
+    ///   - sha256: the 32 bytes of SHA-256 of the object, for a store that reads all of it; nil if nobody knows them. Parts that
+    ///     are other bytes end the upload.
     /// - Throws: `ObjectStoreError`, with `.conflict` where something is stored or the upload is no longer there: whoever
     ///   looks at the object knows which. A store may take the same call again for done. `CancellationError`.
-    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws
+    func completeMultipart(key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?) async throws
 
     /// Ends an upload and removes its parts; no such upload counts as done.
     ///
@@ -172,6 +177,33 @@ package struct ObjectStoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ObjectStore {
+    /// Allows one PUT of an object to nobody in particular.
+    func signUpload(
+        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+    ) throws -> SignedRequest {
+        try signUpload(key: key, contentType: contentType, size: size, sha256: sha256, for: "", at: now)
+    }
+
+    /// Allows nobody in particular to GET an object.
+    func signDownload(
+        key: String, contentType: String, disposition: String, at now: Int64
+    ) throws -> SignedRequest {
+        try signDownload(key: key, contentType: contentType, disposition: disposition, for: "", at: now)
+    }
+
+    /// Allows one PUT of a part to nobody in particular.
+    func signPart(
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+    ) throws -> SignedRequest {
+        try signPart(
+            key: key, upload: upload, number: number, size: size, sha256: sha256, for: "", at: now)
+    }
+
+    /// Makes an object of parts whose SHA-256 nobody knows.
+    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+        try await completeMultipart(key: key, upload: upload, parts: parts, sha256: nil)
+    }
+
     /// The field that says the 32 bytes of SHA-256 of a body.
     static func checksumField(_ sha256: [UInt8]) -> (name: String, value: String) {
         precondition(sha256.count == 32, "SHA-256 has 32 bytes")

@@ -25,7 +25,8 @@ enum ReadCheck {
                 continue
             }
             // No subject is one: a text that a cast refuses would tell nothing of the condition.
-            let (subject, parameters): (String, [String?]) = read.hasSubject ? ("$1::text", [nil]) : ("", [])
+            let (subject, parameters): (String, [String?]) =
+                read.hasSubject ? (ReadCondition.place(of: "$1::text"), [nil]) : ("", [])
             do {
                 try await connection.query(
                     "EXPLAIN SELECT FROM \(table.quoted) WHERE \(read.sql(subject: subject))", parameters)

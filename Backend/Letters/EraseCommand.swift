@@ -12,8 +12,8 @@ enum EraseCommand {
                 user's rows in the tables of the app are not touched. Sign the user out first: an upload that a device sends again after this is applied again.
 
                 Attachments that the user has uploaded are deleted, whatever rows still name them: what is known of them \
-                is removed at once, but for their ids, which nobody can use for 30 days. A backend that runs has the store \
-                remove the bytes within ten minutes, and once more when no signed URL can bring any.
+                is removed at once. A backend that runs has the store remove the bytes within ten minutes, and again when no \
+                signed URL can bring any.
 
                   $0 --user 3f2a…            says what there is
                   $0 --user 3f2a… --yes      removes it, all or nothing, and says what

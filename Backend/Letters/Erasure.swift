@@ -15,19 +15,17 @@ package enum Erasure {
     /// Counts what there is, and removes it if that is wanted, all in one transaction.
     ///
     /// Every table of the schema `psb` that names a user counts, and the custom checkpoints where they are the backend's own
-    /// table: an app may have one of that name. Of attachments the bare ids stay for a while, so that none is used again, and
-    /// a backend that runs has the store remove the bytes.
+    /// table: an app may have one of that name. Of attachments the keys stay until a backend that runs has had the store
+    /// remove the bytes; they say nothing.
     ///
     /// - Parameters:
     ///   - user: the token's subject.
     ///   - removes: whether it is removed.
-    ///   - now: the time, in seconds since 1970.
     ///   - connection: outside a transaction.
     /// - Returns: the counts of all tables, by name.
     /// - Throws: `PostgresError`; nothing is removed then.
     package static func run(
-        _ user: String, removes: Bool, at now: Double = BackendEnvironment().now(),
-        on connection: PostgresConnection
+        _ user: String, removes: Bool, on connection: PostgresConnection
     ) async throws -> [Count] {
         // The last statement fails where no backend has been started.
         try await connection.script(
@@ -57,7 +55,7 @@ package enum Erasure {
             }
             counts.append(Count(table: "\(schema).\(table)", rows: rows))
         }
-        if let attachments = try await attachments(user, removes, now, connection) {
+        if let attachments = try await attachments(user, removes, connection) {
             counts.append(attachments)
             counts.sort { $0.table < $1.table }
         }
@@ -67,14 +65,14 @@ package enum Erasure {
 
     /// The same for attachments; nil in a schema of before they were there.
     private static func attachments(
-        _ user: String, _ removes: Bool, _ now: Double, _ connection: PostgresConnection
+        _ user: String, _ removes: Bool, _ connection: PostgresConnection
     ) async throws -> Count? {
         let name = "psb.attachments"
         let found = try await connection.query(
             "SELECT pg_catalog.to_regclass($1::text) IS NOT NULL", [name])
         guard found.scalar == "t" else { return nil }
         if removes {
-            return Count(table: name, rows: try await AttachmentTable.erase(user, at: now, on: connection))
+            return Count(table: name, rows: try await AttachmentTable.erase(user, on: connection))
         }
         let count = try await connection.query(
             "SELECT count(*)::text FROM psb.attachments WHERE owner = $1::text", [user])

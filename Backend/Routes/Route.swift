@@ -26,7 +26,7 @@ package enum Route: Sendable, Hashable {
     case startup
     /// One about attachments.
     case attachment(AttachmentRoute)
-    /// `GET`, `PUT /api/v1/blobs/…`: bytes of a store that the backend serves itself, by a signed URL.
+    /// `/api/v1/blobs/…`: bytes of a store that the backend serves itself, by a URL that is signed for its method.
     case blob
     /// `OPTIONS` of a route: a browser asks first.
     case preflight
@@ -83,8 +83,8 @@ package enum Route: Sendable, Hashable {
         }
         let names = request.path.split(separator: "/")
         if options.hasBlobs, names.count > 3, names[..<3].elementsEqual(["api", "v1", "blobs"]) {
-            return try one(
-                of: ["GET": .blob, "PUT": .blob], method: request.method)
+            // The signature says which method it is for, of all that there may be.
+            return request.method == "OPTIONS" ? .preflight : .blob
         }
         return try find(method: request.method, path: request.path, hasCheckpoints: options.hasCheckpoints)
     }

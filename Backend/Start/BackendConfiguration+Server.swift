@@ -21,6 +21,8 @@ extension BackendConfiguration {
         server.bodyGrace = bodyTimeout / 6
         server.bodyWait = admissionTimeout
         server.maxHeldBodyBytes = bodyMemory
+        // Each transfer has a file open, and those that wait for a thread look into one.
+        if case .disk? = attachments?.store { server.reservedDescriptors += BlobRoutes.mostTransfers + 32 }
         server.ownAnswer = { status, message in
             Problem(
                 serverStatus: status, detail: message, retryAfter: 1 + Int(environment.random() * 4)

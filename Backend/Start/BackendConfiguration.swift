@@ -75,6 +75,8 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var quotaTimeout = Duration.seconds(1)
     /// Where attachments are, and how many; nil keeps none.
     package var attachments: AttachmentConfiguration?
+    /// How far the clock may be from that of the database before no attachment is cleared up by it; nil compares nothing.
+    package var clockTolerance: Duration? = .seconds(900)
     /// How often the catalog is looked at where nobody says that it has changed (backend 8.5).
     package var catalogInterval = Duration.seconds(30)
     /// The most connections to the database, beside the one of the probe and the one that listens.

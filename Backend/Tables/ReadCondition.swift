@@ -29,6 +29,13 @@ package struct ReadCondition: Sendable, Hashable {
     /// Whether the subject stands in it at all.
     package var hasSubject: Bool { pieces.count > 1 }
 
+    /// Returns the SQL for the place of the subject: a question of its own, with whose answer the database does not compute
+    /// before it has found a row that it is about.
+    ///
+    /// - Parameter parameter: the expression of the subject, such as `$2::text`.
+    /// - Returns: the SQL.
+    package static func place(of parameter: String) -> String { "(SELECT \(parameter))" }
+
     /// Returns the condition as SQL in parentheses.
     ///
     /// - Parameter subject: the expression in the place of the subject, such as `$2::text`.

@@ -55,10 +55,51 @@ struct AttachmentsAccessTests {
             try await fixture.keep("a", in: store)
             #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
             #expect(try await fixture.download("a", as: "bob").status == 200)
-            #expect(try await fixture.delete("a", as: "bob").verdict == "409 still-referenced")
+            #expect(try await fixture.delete("a", as: "bob").verdict == "404 unknown", "but for deleting it")
+            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
             try await fixture.execute("DELETE FROM walls")
             #expect(try await fixture.download("a").verdict == "404 unknown")
-            #expect(try await fixture.delete("a", as: "bob").status == 204)
+            #expect(try await fixture.delete("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.delete("a").status == 204)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            for user in ["alice", "bob"] {
+                #expect(try await fixture.upload("a", [9], as: user).verdict == "410 gone", "\(user)")
+            }
+        }
+    }
+
+    /// Each table that is everybody's has files of its own: who may write one sees nothing of another.
+    @Test func aTableThatIsEverybodysSharesItsFilesWithNoOtherOne() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE boards SET is_public = false")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.upload("a", [9], as: "bob").json["alreadyUploaded"] == .bool(false))
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "2")
+        }
+    }
+
+    /// What is on its way is its sender's: a part of somebody else's would spoil it.
+    @Test func nobodyHasAHandInAnUploadOfSomebodyElse() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            let large = AttachmentsFixture.question("a", [], size: AttachmentPart.size)
+            let other = AttachmentsFixture.question("a", [1], size: AttachmentPart.size)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try #require(try await fixture.upload(large).status == 200)
+            let upload = try #require(try await fixture.record("a", "upload"))
+            for question in [large, other] {
+                let answer = try await fixture.upload(question, as: "bob")
+                #expect(answer.verdict == "409 not-stored" && answer.json["retryable"] == .bool(true))
+            }
+            #expect(try await fixture.parts("a", [1], as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.complete("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.parts("a", [1]).status == 200)
+            store.putPart(1, size: AttachmentPart.size, of: upload)
+            #expect(try await fixture.complete("a").status == 204)
+            #expect(try await fixture.upload(large, as: "bob").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.upload(other, as: "bob").verdict == "409 conflict")
         }
     }
 
@@ -86,8 +127,10 @@ struct AttachmentsAccessTests {
             try await fixture.execute("UPDATE boards SET is_public = false")
             for user in ["alice", "bob"] {
                 #expect(try await fixture.download("a", as: user).verdict == "404 unknown", "\(user)")
+                #expect(try await fixture.upload("a", as: user).verdict == "404 unknown", "\(user)")
             }
-            #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.delete("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
         }
     }
 
@@ -137,6 +180,24 @@ struct AttachmentsAccessTests {
         }
     }
 
+    /// It says nothing of which files there are, fails for nobody whose rows they are, and for no id that no row names.
+    @Test func aConditionThatFailsTellsNothing() async throws {
+        let map = AttachmentsFixture.map.replacing("friend = :sub", with: "cover_id = :sub::uuid")
+        try await AttachmentsFixture.withScripted(map: map) { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.note("m", of: "alice", photo: "b")
+            try await fixture.keep("a", in: store)
+            for id in ["a", "b"] {
+                #expect(try await fixture.download(id, as: "bob").verdict == "503 database-unavailable", "\(id)")
+            }
+            #expect(try await fixture.download("c", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.download("a").status == 200)
+            #expect(try await fixture.upload("b").status == 200)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            #expect(try await fixture.delete("a").status == 204)
+        }
+    }
+
     /// A condition that a migration has broken is noticed when it is asked, and asked for nothing that it is not about.
     @Test func aConditionWhoseTableIsGoneIsTroubleOfTheServer() async throws {
         let map = AttachmentsFixture.map.replacing(
@@ -155,23 +216,76 @@ struct AttachmentsAccessTests {
 
     // MARK: Rows of others
 
+    /// It names a file of its own: what it is answered is the same whether somebody else has one of that id.
     @Test func aRowOfOnesOwnThatNamesAnothersIdGivesNothing() async throws {
         try await AttachmentsFixture.withScripted { fixture, store in
             try await fixture.note("n", of: "alice", photo: "a")
             try await fixture.keep("a", in: store)
+            let hers = try await fixture.key("a")
             try await fixture.note("m", of: "bob", photo: "a", friend: "bob")
-            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
-            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
-            for answer in [
-                try await fixture.upload("a", as: "bob"), try await fixture.complete("a", as: "bob"),
-                try await fixture.parts("a", [1], as: "bob"), try await fixture.download("a", as: "bob"),
-                try await fixture.delete("a", as: "bob"),
+            try await fixture.note("o", of: "bob", photo: "x", friend: "bob")
+            for (theirs, none) in [
+                (try await fixture.complete("a", as: "bob"), try await fixture.complete("x", as: "bob")),
+                (try await fixture.parts("a", [1], as: "bob"), try await fixture.parts("x", [1], as: "bob")),
+                (try await fixture.download("a", as: "bob"), try await fixture.download("x", as: "bob")),
+                (try await fixture.delete("a", as: "bob"), try await fixture.delete("x", as: "bob")),
             ] {
-                #expect(answer.verdict == "404 unknown")
+                #expect(theirs.verdict == "404 unknown")
+                #expect(text(theirs) == text(none))
+            }
+            for id in ["a", "x"] {
+                let ticket = try await fixture.upload(id, [9], as: "bob")
+                #expect(ticket.status == 200 && ticket.json["alreadyUploaded"] == .bool(false), "\(id)")
+                #expect(ticket.json["uploadUrl"]?.stringValue?.contains(hers) == false, "\(id)")
             }
             #expect(try await fixture.delete("a").verdict == "409 still-referenced")
             try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'n'")
             #expect(try await fixture.delete("a").status == 204, "and keeps nobody from deleting")
+            #expect(try await fixture.complete("a", as: "bob").verdict == "409 not-stored", "his own goes on")
+        }
+    }
+
+    /// Whoever may read a row knows the id in it, and may ask before its owner does.
+    @Test func whoeverAsksFirstTakesNoIdFromAnother() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a", friend: "bob")
+            try await fixture.note("m", of: "bob", photo: "a", friend: "carol")
+            let ticket = try await fixture.upload("a", [9], as: "bob")
+            try #require(ticket.status == 200)
+            store.put(try await fixture.key("a"), size: 1)
+            try #require(try await fixture.complete("a", as: "bob").status == 204)
+            fixture.pass(1)
+            let hers = try await fixture.upload("a", [1, 2, 3])
+            #expect(hers.status == 200 && hers.json["alreadyUploaded"] == .bool(false))
+            let key = try await fixture.backend.scalar("SELECT key FROM psb.attachments WHERE owner = 'alice'")
+            store.put(try #require(key), size: 3)
+            #expect(try await fixture.complete("a").status == 204)
+            // Each has his own; who has none gets what the row names that he may read.
+            #expect(try await fixture.download("a").json["size"] == .integer(3))
+            #expect(try await fixture.download("a", as: "bob").json["size"] == .integer(1))
+            #expect(try await fixture.download("a", as: "carol").json["size"] == .integer(1))
+            try await fixture.execute("UPDATE notes SET friend = 'carol' WHERE id = 'n'")
+            try await fixture.execute("UPDATE notes SET friend = NULL WHERE id = 'm'")
+            #expect(try await fixture.download("a", as: "carol").json["size"] == .integer(3))
+            // Who may read both gets the one that was begun first.
+            try await fixture.execute("UPDATE notes SET friend = 'carol'")
+            #expect(try await fixture.download("a", as: "carol").json["size"] == .integer(1))
+        }
+    }
+
+    /// Also before anybody has noticed that the row was gone.
+    @Test func aRecordedRowThatIsGoneNeverCountsAgain() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("DELETE FROM notes")
+            try await fixture.note("n", of: "bob", photo: "a", friend: "bob")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.delete("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.upload("a", [9], as: "bob").json["alreadyUploaded"] == .bool(false))
+            #expect(store.keys.count == 1)
+            #expect(try await fixture.delete("a").status == 204, "and keeps nobody from deleting")
+            #expect(store.keys.isEmpty)
         }
     }
 
@@ -188,21 +302,41 @@ struct AttachmentsAccessTests {
         }
     }
 
-    /// The row that was recorded stays the one, whoever has it now.
-    @Test func theRecordedRowGoesWithItsOwner() async throws {
+    /// Nobody can tell a row that was handed over from one that was made anew.
+    @Test func aRowThatIsHandedOverTakesNoFileAlong() async throws {
         try await AttachmentsFixture.withScripted { fixture, store in
             try await fixture.note("n", of: "alice", photo: "a")
             try await fixture.keep("a", in: store)
             try await fixture.execute("UPDATE notes SET owner_id = 'bob'")
+            for user in ["alice", "bob"] {
+                #expect(try await fixture.download("a", as: user).verdict == "404 unknown", "\(user)")
+            }
+            #expect(try await fixture.delete("a", as: "bob").verdict == "404 unknown")
+            // Whoever hands the row over may hand over the file.
+            try await fixture.execute("UPDATE psb.attachments SET owner = 'bob' WHERE id = 'a' AND owner = 'alice'")
             #expect(try await fixture.download("a", as: "bob").status == 200)
-            #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
-            #expect(try await fixture.download("a").verdict == "404 unknown")
-            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
+            #expect(try await fixture.delete("a").verdict == "404 unknown")
             #expect(try await fixture.delete("a", as: "bob").verdict == "409 still-referenced")
             try await fixture.execute("UPDATE notes SET photo_id = NULL")
-            #expect(try await fixture.delete("a", as: "carol").verdict == "404 unknown")
             #expect(try await fixture.delete("a", as: "bob").status == 204)
             #expect(try await fixture.record("a", "state") == "deleted")
+        }
+    }
+
+    /// From there it is no way to the file, but it may come back; what the uploader cannot see he cannot take away.
+    @Test func whatARowOfEverybodyNamesIsNotDeleted() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            try await fixture.execute("DELETE FROM walls")
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a', true)")
+            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
+            try await fixture.execute("UPDATE boards SET is_public = false")
+            #expect(try await fixture.delete("a").status == 204)
         }
     }
 
@@ -336,26 +470,83 @@ struct AttachmentsAccessTests {
         }
     }
 
+    private static let guarded = """
+        CREATE TABLE notes (id text PRIMARY KEY, photo_id text, owner text, reader text);
+        ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY p ON notes USING (owner = current_setting('request.jwt.claims', true)::json ->> 'sub'
+            OR reader = current_setting('app.user_id', true));
+        """
+
     /// Policies of the database see who asks.
     @Test func rowSecurityHidesRows() async throws {
-        let tables = """
-            CREATE TABLE notes (id text PRIMARY KEY, photo_id text, reader text);
-            ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
-            CREATE POLICY p ON notes USING (reader = current_setting('request.jwt.claims', true)::json ->> 'sub'
-                AND reader = current_setting('app.user_id', true));
-            """
-        try await TwoRoles.with(tables: tables) { two in
+        try await TwoRoles.with(tables: Self.guarded) { two in
             try await two.migrate { $0.roles = [two.backendRole] }
-            try await two.asOwner("INSERT INTO notes VALUES ('n', 'a', 'alice')")
-            try await AttachmentsFixture.withScripted(
-                schema: "SELECT 1", map: "tables: { notes: { attachments: [photo_id] } }", uri: two.backend
-            ) { fixture, _ in
+            try await two.asOwner("INSERT INTO notes VALUES ('n', 'a', 'alice', 'carol')")
+            let map = "tables: { notes: { owner: owner, attachments: [photo_id], read: 'true' } }"
+            try await AttachmentsFixture.withScripted(schema: "SELECT 1", map: map, uri: two.backend) {
+                fixture, _ in
                 #expect(try await fixture.upload("a", as: "bob").verdict == "404 unknown")
                 let ticket = try await fixture.upload("a")
                 #expect(ticket.status == 200, "\(ticket.json.text)")
                 #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+                #expect(try await fixture.download("a", as: "carol").verdict == "404 not-uploaded")
                 #expect(try await fixture.download("a").verdict == "404 not-uploaded")
             }
+        }
+    }
+
+    /// Rows of others name files of others: those that nobody but they can see, too.
+    @Test func whatRowSecurityHidesIsNotDeletedByAnother() async throws {
+        try await TwoRoles.with(tables: Self.guarded) { two in
+            try await two.migrate { $0.roles = [two.backendRole] }
+            try await two.asOwner("INSERT INTO notes VALUES ('n', 'a', 'alice', NULL), ('m', 'a', 'bob', NULL)")
+            let map = "tables: { notes: { owner: owner, attachments: [photo_id] } }"
+            try await AttachmentsFixture.withScripted(schema: "SELECT 1", map: map, uri: two.backend) {
+                fixture, store in
+                try await fixture.keep("a", in: store)
+                try await two.asOwner("UPDATE notes SET photo_id = NULL WHERE id = 'n'")
+                try #require(try await fixture.upload("a", [9], as: "bob").status == 200)
+                let his = "SELECT key FROM psb.attachments WHERE owner = 'bob'"
+                store.put(try #require(try await fixture.backend.scalar(his)), size: 1)
+                try #require(try await fixture.complete("a", as: "bob").status == 204)
+                #expect(try await fixture.delete("a").status == 204)
+                #expect(try await fixture.download("a", as: "bob").status == 200)
+                #expect(store.keys.count == 1)
+            }
+        }
+    }
+
+    /// Rows that are hidden from some are not everybody's, since when ever that is so.
+    @Test func aTableThatBeginsToHideRowsIsNobodysUntilItNamesItsOwner() async throws {
+        let tables = "CREATE TABLE notes (id text PRIMARY KEY, photo_id text, reader text);"
+        try await TwoRoles.with(tables: tables) { two in
+            try await two.migrate { $0.roles = [two.backendRole] }
+            try await two.asOwner("INSERT INTO notes VALUES ('n', 'a', 'alice'), ('m', 'a', 'bob')")
+            let map = "tables:\n  notes:\n    attachments: [photo_id]\n"
+            try await AttachmentsFixture.withScripted(schema: "SELECT 1", map: map, uri: two.backend) {
+                fixture, store in
+                try await fixture.keep("a", in: store)
+                try await two.asOwner(
+                    """
+                    ALTER TABLE notes ENABLE ROW LEVEL SECURITY;
+                    CREATE POLICY p ON notes USING (reader = current_setting('app.user_id', true));
+                    DELETE FROM notes WHERE id = 'n'
+                    """)
+                for answer in [
+                    try await fixture.upload("a"), try await fixture.download("a", as: "bob"),
+                    try await fixture.delete("a"),
+                ] {
+                    #expect(answer.verdict == "503 database-unavailable")
+                }
+                #expect(try await fixture.record("a", "state") == "ready" && store.keys.count == 1)
+                #expect(
+                    fixture.backend.lines.withLock { $0.contains { $0.contains("ERROR") && $0.contains("owner") } })
+            }
+            let error = await #expect(throws: BackendError.self) {
+                try await TestBackend.with(schema: "SELECT 1", uri: two.backend, map: map) { _ in }
+            }
+            #expect(error?.code == .tableMap)
+            #expect(error?.message.contains("line 3, column 19: the database may hide rows of public.notes") == true)
         }
     }
 }

@@ -92,6 +92,10 @@ struct AttachmentsContractTests {
                 #expect(try await fixture.put(ticket, bytes) { $0.url = altered }.status == 403)
             }
             #expect(try await fixture.get(url).status == 403, "another method")
+            for method in ["POST", "PATCH", "DELETE", "HEAD"] {
+                let other = try await fixture.send(HTTPClientRequest(method: method, url: url))
+                #expect(other.status == 403, "\(method)")
+            }
             fixture.pass(15 * 60 + 1)
             #expect(try await fixture.put(ticket, bytes).status == 403)
             // Asked again, it is signed again.
@@ -103,6 +107,10 @@ struct AttachmentsContractTests {
             #expect(try await fixture.get(download.replacing(key, with: other)).status == 403)
             #expect(try await fixture.put(ticket, bytes) { $0.url = download }.status == 403)
             #expect(try await fixture.get(download.replacing("attachment", with: "inline")).status == 403)
+            for method in ["POST", "PATCH", "DELETE", "HEAD"] {
+                let other = try await fixture.send(HTTPClientRequest(method: method, url: download))
+                #expect(other.status == 403, "\(method)")
+            }
             #expect(try await fixture.get(download).body == bytes)
             fixture.pass(5 * 60 + 1)
             #expect(try await fixture.get(download).status == 403)

@@ -190,10 +190,43 @@ struct AttachmentsStartTests {
         }
     }
 
+    /// A view may show each his own rows, and nobody can tell.
+    @Test func aViewWhoseRowsAreEverybodysEndsTheStart() async throws {
+        let schema = AttachmentsFixture.schema + "CREATE VIEW my_notes AS SELECT * FROM notes;"
+        let map = "tables:\n  my_notes: { ops: [PATCH], OWNER attachments: [photo_id] }\n"
+        let error = try await refusal(schema: schema, map: map.replacing("OWNER ", with: ""))
+        #expect(error?.code == .tableMap)
+        #expect(error?.message.contains("the database may hide rows of public.my_notes") == true)
+        let owned = try await refusal(schema: schema, map: map.replacing("OWNER", with: "owner: owner_id,"))
+        #expect(owned == nil, "\(owned?.message ?? "")")
+    }
+
     @Test func aColumnThatIsNotThereEndsTheStart() async throws {
         let error = try await refusal(map: "tables:\n  notes: { attachments: [photo] }\n")
         #expect(error?.code == .tableMap)
         #expect(error?.message.contains("line 2, column 26: public.notes has no column photo") == true)
+    }
+
+    /// Without the right to list what is missing looks like what is forbidden.
+    @Test func aBucketThatRefusesEndsTheStartAndOneThatIsAwayDoesNot() async throws {
+        for (status, isRefused) in [(403, true), (503, false)] {
+            let server = try RawServer { connection in
+                while connection.request() != nil {
+                    connection.send("HTTP/1.1 \(status) x\r\ncontent-length: 0\r\n\r\n")
+                }
+            }
+            let configuration = S3Configuration(
+                bucket: "photos", endpoint: .init(scheme: "http", host: "127.0.0.1", port: server.port),
+                region: "us-east-1", style: .path, credentials: .init(accessKey: "AK", secretKey: "canary"))
+            let error = try await refusal(map: AttachmentsFixture.map) {
+                $0.attachments = AttachmentConfiguration(store: .s3(configuration))
+            }
+            #expect((error != nil) == isRefused, "\(error?.message ?? "")")
+            if let error {
+                #expect(error.code == .configuration && error.message.contains("s3:ListBucket"))
+                #expect(!error.message.contains("canary"))
+            }
+        }
     }
 
     @Test func aFolderThatCannotBeUsedEndsTheStart() async throws {

@@ -51,7 +51,28 @@ struct AttachmentsStoreTests {
             // Signing asks nobody.
             store.fail(with: Self.away)
             #expect(try await fixture.download("a").status == 200)
+            expectUnavailable(try await fixture.upload("a"))
+            #expect(try await fixture.record("a", "state") == "ready")
+        }
+    }
+
+    /// Its uploader asks again, and brings it again; nobody else can.
+    @Test func whatTheStoreHasLostIsUploadedAgain() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store)
+            let key = try await fixture.key("a")
             #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            store.state.withLock { $0.objects = [:] }
+            #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.record("a", "state") == "ready")
+            let ticket = try await fixture.upload("a")
+            #expect(ticket.json["alreadyUploaded"] == .bool(false) && ticket.json["uploadUrl"] != nil)
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 not-uploaded")
+            #expect(try await fixture.upload("a", [9]).verdict == "409 conflict", "the same bytes")
+            store.put(key, size: 3)
+            #expect(try await fixture.complete("a").status == 204)
+            #expect(try await fixture.download("a", as: "bob").status == 200)
         }
     }
 
@@ -117,7 +138,7 @@ struct AttachmentsStoreTests {
             fixture.pass(86_400)
             _ = try await fixture.sweep()
             let seen = open.withLock { $0 }
-            #expect(Set(seen.map { $0.split(separator: " ")[0] }).count == 5, "\(seen)")
+            #expect(Set(seen.map { $0.split(separator: " ")[0] }).count == 6, "\(seen)")
             #expect(seen.allSatisfy { $0.hasSuffix(" 0") }, "\(seen)")
         }
     }
@@ -190,6 +211,7 @@ struct AttachmentsStoreTests {
                     ? try await fixture.upload(Self.large) : try await fixture.complete("a")
                 #expect(answer.status == (calls == 2 ? 200 : 204))
                 #expect(try await fixture.record("a", "state") == "ready")
+                #expect(store.state.withLock { $0.uploads.isEmpty }, "what is left of its parts goes")
             }
         }
     }
@@ -229,6 +251,38 @@ struct AttachmentsStoreTests {
             #expect(try await fixture.upload("d", as: "bob").status == 200, "everybody has a quota")
             try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'a'")
             #expect(try await fixture.delete("a").status == 204)
+            #expect(try await fixture.upload("c").status == 200)
+        }
+    }
+
+    /// Whoever deletes what is on its way may still send it.
+    @Test func whatAURLMayStillBringCounts() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 10 }) { fixture, _ in
+            for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
+            let six = [UInt8](repeating: 1, count: 6)
+            try #require(try await fixture.upload("a", six).status == 200)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'a'")
+            try #require(try await fixture.delete("a").status == 204)
+            #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded")
+            fixture.pass(AttachmentRules.settled - 1)
+            #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded")
+            fixture.pass(1)
+            #expect(try await fixture.upload("b", six).status == 200)
+        }
+    }
+
+    @Test func idsAreNotKeptWithoutEnd() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userFiles = 2 }) { fixture, _ in
+            for id in ["a", "b", "c"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                let answer = try await fixture.upload(id)
+                #expect(answer.verdict == (id == "c" ? "429 quota-exceeded" : "200"), "\(id)")
+                guard id != "c" else { break }
+                try await fixture.execute("UPDATE notes SET photo_id = NULL")
+                #expect(try await fixture.delete(id).status == 204)
+            }
+            fixture.pass(AttachmentRules.kept)
+            #expect(try await fixture.sweep().forgotten == 2)
             #expect(try await fixture.upload("c").status == 200)
         }
     }

@@ -64,6 +64,15 @@ struct BackendConfigurationTests {
         #expect(times.poolLimits.patience == .milliseconds(106_500))
     }
 
+    /// A disk store has files open beside the connections.
+    @Test func filesOfTheStoreHaveDescriptors() throws {
+        var configuration = BackendConfiguration(databaseURI: "postgres://db/app", powersyncURL: "http://x")
+        let without = configuration.server(BackendEnvironment()).reservedDescriptors
+        configuration.attachments = AttachmentConfiguration(store: .disk(folder: "/x"))
+        let with = configuration.server(BackendEnvironment()).reservedDescriptors
+        #expect(with >= without + BlobRoutes.mostTransfers)
+    }
+
     @Test func everySettingIsRead() throws {
         let configuration = try read([
             "DATABASE_URI": nil, "DATABASE_URI_FILE": "/run/secrets/uri", "PORT": "0", "HOST": "::1",

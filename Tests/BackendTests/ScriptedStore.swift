@@ -23,6 +23,8 @@ final class ScriptedStore: ObjectStore {
         var calls: [Call] = []
         /// What is thrown instead of an answer.
         var failures: [Call: ObjectStoreError] = [:]
+        /// The keys of which nothing is answered.
+        var broken: Set<String> = []
         /// Where the next call of a kind waits, before anything is done.
         var gates: [Call: Gate] = [:]
         /// What is looked at with each call.
@@ -63,7 +65,7 @@ final class ScriptedStore: ObjectStore {
         }
     }
 
-    private func come(_ call: Call) async throws {
+    private func come(_ call: Call, _ key: String = "") async throws {
         let (gate, look) = state.withLock { state in
             state.calls.append(call)
             return (state.gates.removeValue(forKey: call), state.onCall)
@@ -71,24 +73,25 @@ final class ScriptedStore: ObjectStore {
         await look?(call)
         await gate?.pass()
         if let failure = state.withLock({ $0.failures[call] }) { throw failure }
+        if state.withLock({ $0.broken.contains(key) }) { throw ObjectStoreError(.unavailable, "broken") }
     }
 
     // MARK: The store
 
     func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         signed("PUT", key, [SignedRequest.Header("content-type", contentType)])
     }
 
     func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest {
         signed("GET", key, [SignedRequest.Header("content-disposition", disposition)])
     }
 
     func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         signed("PUT", "\(key)/\(upload)/\(number)/\(size)", [])
     }
@@ -115,7 +118,9 @@ final class ScriptedStore: ObjectStore {
         return state.withLock { $0.uploads[upload]?.parts }
     }
 
-    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+    func completeMultipart(
+        key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?
+    ) async throws {
         try await come(.completeMultipart)
         try state.withLock { state in
             guard let known = state.uploads[upload], known.key == key, state.objects[key] == nil else {
@@ -132,12 +137,12 @@ final class ScriptedStore: ObjectStore {
     }
 
     func head(key: String) async throws -> StoredObject? {
-        try await come(.head)
+        try await come(.head, key)
         return state.withLock { $0.objects[key] }
     }
 
     func delete(key: String) async throws {
-        try await come(.delete)
+        try await come(.delete, key)
         state.withLock { $0.objects[key] = nil }
     }
 }

@@ -77,6 +77,8 @@ struct TestBackend: Sendable {
         configuration.uploadTimes.request = TestOptions.deadline * 3
         configuration.uploadTimes.transaction = TestOptions.deadline * 3
         configuration.uploadTimes.last = TestOptions.deadline
+        // That of a test is nobody else's.
+        configuration.clockTolerance = nil
         return configuration
     }
 

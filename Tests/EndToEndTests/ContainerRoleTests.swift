@@ -97,6 +97,21 @@ struct ContainerRoleTests {
         }
     }
 
+    /// Nobody may rule the store by what stands in a public file, and the backend never.
+    @Test func theStoreHasNoKeyThatEverybodyKnows() throws {
+        let names = ["ATTACHMENTS_S3_ACCESS_KEY", "ATTACHMENTS_S3_SECRET_KEY", "S3_ROOT_USER", "S3_ROOT_PASSWORD"]
+        let written = try ComposeFile()
+        for name in names { #expect(try written.setting(name).isEmpty, "\(name)") }
+        let changed = try ComposeFile(changes: Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
+        let store = try changed.container("object-store").environment
+        let backend = try changed.container("backend").environment
+        #expect(store["MINIO_ROOT_USER"] == "value of S3_ROOT_USER")
+        #expect(store["MINIO_ROOT_PASSWORD"] == "value of S3_ROOT_PASSWORD")
+        #expect(backend["ATTACHMENTS_S3_ACCESS_KEY"] == "value of ATTACHMENTS_S3_ACCESS_KEY")
+        #expect(backend["ATTACHMENTS_S3_SECRET_KEY"] == store["SECRET_KEY"])
+        #expect(!backend.values.contains { $0.contains("ROOT") })
+    }
+
     @Test func settingsOfAttachmentsReachTheBackend() async throws {
         let changes = [
             "DEV_OPEN_SCHEMA": "false", "PSB_TABLE_MAP": "/etc/powersync/tables.yaml",

@@ -16,18 +16,29 @@ struct BlobGrant: Sendable, Hashable {
     let key: String
     /// The last second since 1970 in which the URL is good.
     let expiry: Int64
+    /// What its user is called, whose transfers are counted together; empty for nobody in particular.
+    let user: String
     /// What may be done with it.
     let use: Use
 
+    /// Makes a grant of its fields.
+    init(key: String, expiry: Int64, user: String = "", use: Use) {
+        self.key = key
+        self.expiry = expiry
+        self.user = user
+        self.use = use
+    }
+
     /// What the query of the URL says beside the code.
     var query: [(name: String, value: String)] {
-        let end = (name: "exp", value: String(expiry))
+        var end = [(name: "exp", value: String(expiry))]
+        if !user.isEmpty { end.append((name: "user", value: user)) }
         switch use {
-        case .upload: return [end]
+        case .upload: return end
         case .part(let upload, let number, _, _):
-            return [end, (name: "upload", value: upload), (name: "part", value: String(number))]
+            return end + [(name: "upload", value: upload), (name: "part", value: String(number))]
         case .download(let contentType, let disposition):
-            return [end, (name: "type", value: contentType), (name: "disposition", value: disposition)]
+            return end + [(name: "type", value: contentType), (name: "disposition", value: disposition)]
         }
     }
 
@@ -51,7 +62,7 @@ struct BlobGrant: Sendable, Hashable {
                 ["PUT part", upload, String(number), String(size), sha256]
             case .download(let contentType, let disposition): ["GET", contentType, disposition]
             }
-        let all = ["powersync-blob-1", key, String(expiry)] + values
+        let all = ["powersync-blob-1", key, String(expiry), user] + values
         return all.flatMap { Array("\($0.utf8.count):\($0)\n".utf8) }
     }
 }

@@ -2,9 +2,10 @@ import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncSystem
 
-/// Serves the URLs of the disk store: PUT of an object or a part, GET and HEAD of an object (backend 10.2).
+/// Serves the URLs of the disk store: PUT of an object or a part, GET of an object (backend 10.2).
 ///
-/// Statuses are those of S3: 403 for a signature that does not fit or is late, 400 for other bytes than announced, 411
+/// Statuses are those of S3: 403 for a signature that does not fit or is late, so also for any other method, HEAD with the URL
+/// of a GET among them; 400 for other bytes than announced, 411
 /// without a length, 412 where something is stored, 206 and 416 for a range, 507 when the disk is full. Bodies go from
 /// and to files in pieces, and files are read and written on threads of their own.
 package struct BlobRoutes: Sendable {
@@ -15,6 +16,16 @@ package struct BlobRoutes: Sendable {
     private let now: @Sendable () -> Int64
     private let uniqueName: @Sendable () -> String
     private let transfers: TransferSlots
+    /// The bytes a second that a client must take of what it waits for.
+    private let bytesPerSecond: Double
+    private let clock: @Sendable () -> ContinuousClock.Instant
+
+    /// The most transfers at a time.
+    package static let mostTransfers = 512
+    /// The most of one user.
+    package static let transfersPerUser = 16
+    /// How long a client may take to come up to its pace.
+    static let grace = Duration.seconds(30)
 
     /// Makes the routes of a store.
     ///
@@ -23,14 +34,22 @@ package struct BlobRoutes: Sendable {
     ///   - now: tells the seconds since 1970.
     ///   - uniqueName: makes a name for a request that has none.
     ///   - transfers: how many there may be at a time; each holds up to 256 KiB, and one more is told to come again.
+    ///   - perUser: how many of one user.
+    ///   - bytesPerSecond: how fast a client must take an answer that it is waited for.
+    ///   - clock: tells how long it is waited for.
     package init(
         store: DiskStore, now: @escaping @Sendable () -> Int64,
-        uniqueName: @escaping @Sendable () -> String = BackendEnvironment().uniqueName, transfers: Int = 512
+        uniqueName: @escaping @Sendable () -> String = BackendEnvironment().uniqueName,
+        transfers: Int = BlobRoutes.mostTransfers, perUser: Int = BlobRoutes.transfersPerUser,
+        bytesPerSecond: Int = 64 << 10,
+        clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.store = store
         self.now = now
         self.uniqueName = uniqueName
-        self.transfers = TransferSlots(limit: transfers)
+        self.transfers = TransferSlots(limit: transfers, perUser: perUser)
+        self.bytesPerSecond = Double(bytesPerSecond)
+        self.clock = clock
     }
 
     /// How many transfers there are, for tests.
@@ -60,7 +79,7 @@ package struct BlobRoutes: Sendable {
         guard path.hasPrefix(Self.path) else { throw Problem.noSuchRoute }
         let key = String(path.dropFirst(Self.path.count))
         switch request.method {
-        case "GET", "HEAD": return try await get(key, request)
+        case "GET": return try await get(key, request)
         case "PUT": return try await put(key, request, body)
         // No URL was signed for it.
         default: throw Problem.signatureDoesNotMatch
@@ -89,7 +108,7 @@ package struct BlobRoutes: Sendable {
         }
         try check(key, use, query)
         guard let sha256 = Base64.decodeExactly(checksum) else { throw Problem.otherChecksum }
-        let slot = try takeSlot()
+        let slot = try takeSlot(query)
         try await BlobUpload(store: store, target: target, size: size, sha256: sha256).receive(body)
         // Until here, at least.
         withExtendedLifetime(slot) {}
@@ -103,15 +122,14 @@ package struct BlobRoutes: Sendable {
         let query = Query(request)
         let (contentType, disposition) = (query["type"] ?? "", query["disposition"] ?? "")
         try check(key, .download(contentType: contentType, disposition: disposition), query)
-        let slot = try takeSlot()
+        let slot = try takeSlot(query)
         let path = store.folder.object(key)
         guard let file = try await store.work.run({ try BlobFile(path: path) }) else {
             throw Problem.noSuchObject
         }
         var response = HTTPResponse(status: 200)
         var range = 0..<file.size
-        // A range of a HEAD means nothing (RFC 9110 14.2).
-        switch BlobRange(request.method == "GET" ? request.fields["range"] : nil, size: file.size) {
+        switch BlobRange(request.fields["range"], size: file.size) {
         case .whole: break
         case .unsatisfiable: throw UnsatisfiableRange(size: file.size)
         case .part(let part):
@@ -125,22 +143,30 @@ package struct BlobRoutes: Sendable {
         response.fields["accept-ranges"] = "bytes"
         response.fields["etag"] = "\"\(key)\""
         response.fields["cache-control"] = "private"
-        response.body = Self.body(range, of: file, store.work)
+        response.body = body(range, of: file)
         response.lease = slot
         return response
     }
 
     /// The bytes of a range, which are read a piece at a time as they are sent.
-    private static func body(_ range: Range<Int64>, of file: BlobFile, _ work: FileWork) -> HTTPResponseBody {
-        .sized(Int64(range.count)) { writer in
+    ///
+    /// A client that is waited for longer than its bytes take at `bytesPerSecond` ends it: else one could have a place for
+    /// weeks. The time that the disk takes is none of the client's.
+    private func body(_ range: Range<Int64>, of file: BlobFile) -> HTTPResponseBody {
+        .sized(Int64(range.count)) { [work = store.work, bytesPerSecond, clock] writer in
             var offset = range.lowerBound
+            var waited = Duration.zero
             while offset < range.upperBound {
                 let begin = offset
                 let count = Int(min(Int64(BlobUpload.piece), range.upperBound - offset))
                 let bytes = try await work.run { try file.read(at: begin, count: count) }
                 if bytes.isEmpty { throw SystemError(.file, "an object is shorter than it was") }
+                let start = clock()
                 try await writer.write(bytes)
+                waited += clock() - start
                 offset += Int64(bytes.count)
+                let allowed = Self.grace + .seconds(Double(offset - range.lowerBound) / bytesPerSecond)
+                if waited > allowed { throw HTTPError(.bodyTimeout, "the client takes too few bytes") }
             }
         }
     }
@@ -159,13 +185,15 @@ package struct BlobRoutes: Sendable {
     private func check(_ key: String, _ use: BlobGrant.Use, _ query: Query) throws(Problem) {
         guard ObjectKey.isValid(key), let code = query["sig"],
             let expiry = query["exp"].flatMap({ Int64($0) }),
-            store.allows(BlobGrant(key: key, expiry: expiry, use: use), code: code)
+            store.allows(
+                BlobGrant(key: key, expiry: expiry, user: query["user"] ?? "", use: use), code: code)
         else { throw .signatureDoesNotMatch }
         guard now() <= expiry else { throw .signatureExpired }
     }
 
-    private func takeSlot() throws(Problem) -> TransferSlots.Slot {
-        guard let slot = transfers.take() else {
+    /// A place for the user whom the URL names, which is checked before.
+    private func takeSlot(_ query: Query) throws(Problem) -> TransferSlots.Slot {
+        guard let slot = transfers.take(for: query["user"] ?? "") else {
             throw .unavailable("overloaded", "Overloaded", retryAfter: 1)
         }
         return slot

@@ -17,10 +17,13 @@ import PowerSyncSystem
 /// The folder of a disk store, and where in it things are.
 ///
 /// `objects/xx/KEY` are objects, `parts/UPLOAD/NUMBER` parts of an upload, beside `key`, the object that they are for, and
-/// `incoming` is what is being written, under names that mean nothing. All is for this user alone. Its calls block.
+/// `incoming` is what is being written or joined, under names that mean nothing. All is for this user alone. Its calls block.
 struct DiskFolder: Sendable {
     /// A part is not as it was listed.
     struct PartChanged: Error {}
+
+    /// The whole of the parts is not what was announced.
+    struct OtherBytes: Error {}
 
     /// The folder.
     let path: String
@@ -92,7 +95,8 @@ struct DiskFolder: Sendable {
         return key
     }
 
-    /// Removes what was being written when a process ended, and nobody holds.
+    /// Removes what was being written when a process ended, and nobody holds, and uploads of which nothing can come: those
+    /// whose object is there, and those that are for none.
     func sweep() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: incoming) {
             let remains = "\(incoming)/\(name)"
@@ -101,6 +105,10 @@ struct DiskFolder: Sendable {
             } else {
                 _ = try StagedFile.removeUnheld(remains)
             }
+        }
+        for upload in try FileManager.default.contentsOfDirectory(atPath: uploads) where Self.isUpload(upload) {
+            if let key = try self.key(of: upload), try BlobFile(path: object(key)) == nil { continue }
+            try removeUpload(upload)
         }
     }
 
@@ -127,13 +135,20 @@ struct DiskFolder: Sendable {
     /// - Throws: `SystemError` with `.file`.
     func makeUpload(for key: String) throws(SystemError) -> String {
         let upload = Hexadecimal.encode(randomBytes(16))
-        try Self.make(folder(ofUpload: upload))
+        let new = newName()
+        try Self.make(new)
         let file = try StagedFile(path: newName(), resuming: false)
         do throws(SystemError) {
             try file.write(Array(key.utf8))
-            try file.commit(to: "\(folder(ofUpload: upload))/key", replacing: false)
+            try file.commit(to: "\(new)/key", replacing: false)
+            // There is no upload without its object.
+            guard rename(new, folder(ofUpload: upload)) == 0 else {
+                throw SystemError(.file, "cannot make an upload", errno: errno)
+            }
+            try Self.sync(uploads)
         } catch {
             file.discard()
+            Self.removeFolder(new)
             throw error
         }
         return upload
@@ -141,10 +156,15 @@ struct DiskFolder: Sendable {
 
     /// Whether there is an upload for an object.
     func has(_ upload: String, for key: String) throws(SystemError) -> Bool {
-        guard Self.isUpload(upload), let file = try BlobFile(path: "\(folder(ofUpload: upload))/key") else {
-            return false
-        }
-        return try file.read(at: 0, count: ObjectKey.limit + 1) == Array(key.utf8)
+        guard Self.isUpload(upload), let known = try self.key(of: upload) else { return false }
+        return known.utf8.elementsEqual(key.utf8)
+    }
+
+    /// Returns the object that an upload is for; nil if there is none.
+    private func key(of upload: String) throws(SystemError) -> String? {
+        guard let file = try BlobFile(path: "\(folder(ofUpload: upload))/key") else { return nil }
+        let key = String(decoding: try file.read(at: 0, count: ObjectKey.limit + 1), as: UTF8.self)
+        return ObjectKey.isValid(key) ? key : nil
     }
 
     /// Returns the parts of an upload by their numbers; nil if there is none for the object.
@@ -162,20 +182,29 @@ struct DiskFolder: Sendable {
 
     /// Writes the parts of an upload behind each other, as an object that is not there yet.
     ///
+    /// The parts get another name each before a byte is copied: one that comes in the place of another changes nothing then.
+    ///
     /// - Parameters:
     ///   - parts: all of them, as they were listed.
     ///   - upload: the upload.
     ///   - key: the object.
+    ///   - sha256: the 32 bytes of SHA-256 of the whole; nil if nobody knows them.
     ///   - write: writes to a file.
     /// - Returns: whether that is the object now; false if something was stored, or the upload is not there.
-    /// - Throws: `SystemError` with `.file`, `PartChanged`.
+    /// - Throws: `SystemError` with `.file`, `PartChanged`, `OtherBytes`.
     func join(
-        _ parts: [StoredPart], of upload: String, as key: String, _ write: BlobSink.Write
+        _ parts: [StoredPart], of upload: String, as key: String, sha256: [UInt8]?, _ write: @escaping BlobSink.Write
     ) throws -> Bool {
         guard try has(upload, for: key), try BlobFile(path: object(key)) == nil else { return false }
-        let whole = try StagedFile(path: newName(), resuming: false)
+        let held = newName()
+        try Self.make(held)
+        defer { Self.removeFolder(held) }
+        for part in parts { try hold(part, of: upload, in: held) }
+        let whole = try BlobSink(path: newName(), write: write)
         do {
-            for part in parts { try append(part, of: upload, to: whole, write) }
+            for part in parts { try Self.append("\(held)/\(part.number)", to: whole) }
+            let sum = whole.sha256()
+            if let sha256, sum != sha256 { throw OtherBytes() }
             try makeFolder(of: key)
             try whole.commit(to: object(key), replacing: false)
         } catch let error as SystemError where error.errno == EEXIST {
@@ -188,17 +217,26 @@ struct DiskFolder: Sendable {
         return true
     }
 
-    private func append(
-        _ part: StoredPart, of upload: String, to whole: StagedFile, _ write: BlobSink.Write
-    ) throws {
-        guard let file = try BlobFile(path: self.part(part.number, of: upload)), file.size == part.size,
-            file.tag == part.tag
-        else { throw PartChanged() }
+    /// Gives a part one more name, if it is the one that was listed.
+    private func hold(_ part: StoredPart, of upload: String, in folder: String) throws {
+        let name = "\(folder)/\(part.number)"
+        guard linkat(AT_FDCWD, self.part(part.number, of: upload), AT_FDCWD, name, 0) == 0 else {
+            if errno == ENOENT { throw PartChanged() }
+            throw SystemError(.file, "cannot hold a part of an upload", errno: errno)
+        }
+        guard let file = try BlobFile(path: name), file.size == part.size, file.tag == part.tag else {
+            throw PartChanged()
+        }
+    }
+
+    private static func append(_ path: String, to whole: BlobSink) throws {
+        // A start of another process may take away what is held.
+        guard let file = try BlobFile(path: path) else { throw PartChanged() }
         var offset: Int64 = 0
         while offset < file.size {
             let bytes = try file.read(at: offset, count: 1 << 20)
             if bytes.isEmpty { throw PartChanged() }
-            try write(whole, bytes)
+            try whole.write(bytes)
             offset += Int64(bytes.count)
         }
     }

@@ -1,3 +1,4 @@
+import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncSystem
 import PowerSyncWire
@@ -24,6 +25,8 @@ package final class DiskStore: ObjectStore {
     let write: BlobSink.Write
     /// Makes objects of parts, which takes long.
     private let joins = FileWork(limit: 2)
+    /// The most uploads that are completed or wait for it; one more is told to come again.
+    static let mostJoins = 16
     private let secret: [UInt8]
     private let publicURL: @Sendable () -> String
     /// Uploads that are being completed.
@@ -65,39 +68,49 @@ package final class DiskStore: ObjectStore {
         self.write = write
     }
 
+    /// How many uploads are being completed or wait for it, for tests.
+    var joinCount: Int { completing.withLock { $0.count } }
+
     // MARK: Signing
 
     package func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         let checksum = Self.checksumField(sha256)
         let grant = BlobGrant(
-            key: key, expiry: now + ObjectStoreLifetime.upload,
+            key: key, expiry: now + ObjectStoreLifetime.upload, user: name(of: user),
             use: .upload(contentType: contentType, size: size, sha256: checksum.value))
         return request("PUT", grant, fields: Self.uploadFields(contentType, checksum))
     }
 
     package func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         let grant = BlobGrant(
-            key: key, expiry: now + ObjectStoreLifetime.download,
+            key: key, expiry: now + ObjectStoreLifetime.download, user: name(of: user),
             use: .download(contentType: contentType, disposition: disposition))
         return request("GET", grant, fields: [])
     }
 
     package func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         try ObjectKey.check(part: number, size: size)
         let checksum = Self.checksumField(sha256)
         let grant = BlobGrant(
-            key: key, expiry: now + ObjectStoreLifetime.upload,
+            key: key, expiry: now + ObjectStoreLifetime.upload, user: name(of: user),
             use: .part(upload: upload, number: number, size: size, sha256: checksum.value))
         return request("PUT", grant, fields: [checksum])
+    }
+
+    /// What a user is called in a URL, which tells nobody who it is.
+    private func name(of user: String) -> String {
+        guard !user.isEmpty else { return "" }
+        let code = HMAC.sha256(key: secret, message: Array("powersync-blob-user-1\n\(user)".utf8))
+        return Hexadecimal.encode(Array(code[..<16]))
     }
 
     /// Whether a code is the one of a grant.
@@ -128,20 +141,29 @@ package final class DiskStore: ObjectStore {
         return try await onDisk { [folder] in try folder.parts(of: upload, for: key) }
     }
 
-    package func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+    package func completeMultipart(
+        key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?
+    ) async throws {
         try ObjectKey.check(key)
         try ObjectKey.check(parts)
-        guard completing.withLock({ $0.insert(upload).inserted }) else {
-            throw ObjectStoreError(.unavailable, "the upload is being completed")
+        let hasPlace = completing.withLock { completing -> Bool in
+            guard completing.count < Self.mostJoins else { return false }
+            return completing.insert(upload).inserted
+        }
+        guard hasPlace else {
+            throw ObjectStoreError(.unavailable, "the upload is being completed, or too many others are")
         }
         defer { completing.withLock { _ = $0.remove(upload) } }
         let isMade: Bool
         do {
             isMade = try await onDisk(joins) { [folder, write] in
-                try folder.join(parts, of: upload, as: key, write)
+                try folder.join(parts, of: upload, as: key, sha256: sha256, write)
             }
         } catch is DiskFolder.PartChanged {
             throw ObjectStoreError(.unavailable, "a part is not as it was listed")
+        } catch is DiskFolder.OtherBytes {
+            try await abortMultipart(key: key, upload: upload)
+            throw ObjectStoreError(.conflict, "the parts are other bytes than were announced")
         }
         // Nothing can become of parts whose object is there.
         try await abortMultipart(key: key, upload: upload)

@@ -1,36 +1,55 @@
 import PowerSyncSystem
 
-/// How many transfers there may be at a time: each holds a piece of its bytes.
+/// How many transfers there may be at a time, in all and of each user: each holds a file and a piece of its bytes.
 final class TransferSlots: Sendable {
     /// The place of one transfer, which is free again when this goes.
     final class Slot: Sendable {
         private let slots: TransferSlots
+        private let user: String
 
-        fileprivate init(_ slots: TransferSlots) { self.slots = slots }
+        fileprivate init(_ slots: TransferSlots, _ user: String) {
+            self.slots = slots
+            self.user = user
+        }
 
-        deinit { slots.taken.withLock { $0 -= 1 } }
+        deinit { slots.giveBack(user) }
     }
 
     private let limit: Int
-    private let taken = Lock(0)
+    private let perUser: Int
+    private let taken = Lock<(all: Int, users: [String: Int])>((0, [:]))
 
     /// Makes places.
     ///
-    /// - Parameter limit: How many.
-    init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: How many.
+    ///   - perUser: The most of one user.
+    init(limit: Int, perUser: Int) {
         self.limit = limit
+        self.perUser = perUser
     }
 
     /// How many are taken.
-    var count: Int { taken.withLock { $0 } }
+    var count: Int { taken.withLock { $0.all } }
 
-    /// Takes a place; nil if there is none.
-    func take() -> Slot? {
+    /// Takes a place; nil if there is none, or none for this user.
+    ///
+    /// - Parameter user: What the user is called.
+    func take(for user: String) -> Slot? {
         let isFree = taken.withLock { taken in
-            guard taken < limit else { return false }
-            taken += 1
+            guard taken.all < limit, taken.users[user, default: 0] < perUser else { return false }
+            taken.all += 1
+            taken.users[user, default: 0] += 1
             return true
         }
-        return isFree ? Slot(self) : nil
+        return isFree ? Slot(self, user) : nil
+    }
+
+    private func giveBack(_ user: String) {
+        taken.withLock { taken in
+            taken.all -= 1
+            taken.users[user, default: 0] -= 1
+            if taken.users[user] == 0 { taken.users[user] = nil }
+        }
     }
 }

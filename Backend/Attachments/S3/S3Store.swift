@@ -39,7 +39,7 @@ package final class S3Store: ObjectStore {
     // MARK: Signing
 
     package func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, contentType: String, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         let fields = Self.uploadFields(contentType, Self.checksumField(sha256))
@@ -47,7 +47,7 @@ package final class S3Store: ObjectStore {
     }
 
     package func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
+        key: String, contentType: String, disposition: String, for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         var query = [(name: "response-content-type", value: contentType)]
@@ -58,7 +58,7 @@ package final class S3Store: ObjectStore {
     }
 
     package func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         try ObjectKey.check(part: number, size: size)
@@ -129,7 +129,9 @@ package final class S3Store: ObjectStore {
         }
     }
 
-    package func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
+    package func completeMultipart(
+        key: String, upload: String, parts: [StoredPart], sha256: [UInt8]?
+    ) async throws {
         try ObjectKey.check(key)
         try ObjectKey.check(parts)
         let what = "complete an upload"
@@ -168,7 +170,15 @@ package final class S3Store: ObjectStore {
         let what = "look at an object"
         let (answer, fields) = try await ask(
             what, "HEAD", key, fields: [(name: "x-amz-checksum-mode", value: "ENABLED")])
-        if answer.isMissing { return nil }
+        if answer.status == 404 {
+            // Without a body nobody can tell an object that is not there from a bucket.
+            let (reason, _) = try await ask(what, "GET", key, fields: [(name: "range", value: "bytes=0-0")])
+            if reason.isSuccess {
+                throw ObjectStoreError(.unavailable, "the object store is not sure whether an object is there")
+            }
+            guard reason.code == "NoSuchKey" else { throw reason.failure(what) }
+            return nil
+        }
         guard answer.isSuccess, let size = fields["content-length"].flatMap({ Int64($0) }) else {
             throw answer.failure(what)
         }

@@ -27,6 +27,8 @@ struct BlobGrantTests {
         BlobGrant(key: "k", expiry: 100, use: .download(contentType: "a/b", disposition: "attachment")),
         BlobGrant(key: "k", expiry: 100, use: .download(contentType: "a/binline", disposition: "")),
         BlobGrant(key: "k", expiry: 100, use: .download(contentType: "a/b\n6:inline", disposition: "")),
+        BlobGrant(key: "k", expiry: 100, user: "u", use: upload), BlobGrant(key: "k", expiry: 100, user: "v", use: upload),
+        BlobGrant(key: "k", expiry: 100, user: "u", use: download),
     ]
 
     @Test func noTwoGrantsHaveOneCode() {
@@ -57,5 +59,6 @@ struct BlobGrantTests {
         #expect(names[0] == ["exp"])
         #expect(names[8] == ["exp", "upload", "part"])
         #expect(names[15] == ["exp", "type", "disposition"])
+        #expect(names.last == ["exp", "user", "type", "disposition"])
     }
 }

@@ -168,6 +168,53 @@ struct BlobRoutesTests {
         }
     }
 
+    /// However many URLs he has, others have places.
+    @Test func oneUserHasNotAllTransfers() async throws {
+        try await with(try DiskStoreFixture(transfers: 3, perUser: 1)) { fixture in
+            try await fixture.put([1], as: "k")
+            func request(_ user: String) throws -> HTTPRequest {
+                let signed = try fixture.store.signDownload(
+                    key: "k", contentType: "image/png", disposition: "", for: user, at: fixture.now)
+                #expect(!signed.url.contains(user))
+                return HTTPRequest(
+                    method: "GET", target: String(signed.url.dropFirst("http://127.0.0.1:0".count)))
+            }
+            func status(_ user: String) async throws -> Int {
+                await fixture.routes.answer(try request(user), Body([], length: 0)).status
+            }
+            do {
+                let held = await fixture.routes.answer(try request("alice"), Body([], length: 0))
+                #expect(held.status == 200)
+                #expect(try await status("alice") == 503)
+                #expect(try await status("bob") == 200)
+                withExtendedLifetime(held) {}
+            }
+            #expect(try await status("alice") == 200)
+        }
+    }
+
+    /// Else it could have its place for weeks.
+    @Test func whoTakesTooFewBytesIsCut() async throws {
+        for (pause, isCut) in [(Duration.seconds(10), true), (.seconds(3), false)] {
+            let waits = Lock(ContinuousClock.now)
+            try await with(try DiskStoreFixture(waits: waits)) { fixture in
+                try await fixture.put(randomBytes(8 * BlobUpload.piece), as: "k")
+                let signed = try fixture.download("k")
+                let target = String(signed.url.dropFirst("http://127.0.0.1:0".count))
+                let response = await fixture.routes.answer(
+                    HTTPRequest(method: "GET", target: target), Body([], length: 0))
+                let sink = Sink { waits.withLock { $0 += pause } }
+                let write = try #require(response.body.write)
+                do {
+                    try await write(sink)
+                    #expect(!isCut)
+                } catch let error as HTTPError {
+                    #expect(isCut && error.code == .bodyTimeout)
+                }
+            }
+        }
+    }
+
     // MARK: Signatures
 
     @Test func everyPartOfWhatIsSignedIsBound() async throws {
@@ -189,6 +236,7 @@ struct BlobRoutesTests {
                 "a short signature": { target, _ in target.removeLast() },
                 "a long signature": { target, _ in target += "0" },
                 "no expiry": { target, _ in target = target.replacing("exp=", with: "xep=") },
+                "a user": { target, _ in target += "&user=0" },
                 "no query": { target, _ in target = String(target.prefix { $0 != "?" }) },
             ]
             for (what, change) in changes {
@@ -257,18 +305,48 @@ struct BlobRoutesTests {
     ])
     func aHostileKeyIsRefused(_ key: String) async throws {
         try await with { fixture in
-            let target = "\(BlobRoutes.path)\(key)?exp=2000000000&type=&disposition=&sig="
-            for method in ["GET", "PUT", "HEAD"] {
-                // Even with a signature: the key has no form that a file could have.
-                let name = HTTPRequest(method: method, target: target).path.dropFirst(BlobRoutes.path.count)
-                let grant = BlobGrant(
-                    key: String(name), expiry: 2_000_000_000,
-                    use: .download(contentType: "", disposition: ""))
-                let code = try await code(of: grant, fixture)
-                #expect(try await fixture.send(method, target + code).status == 403, "\(method)")
+            for use in [
+                BlobGrant.Use.download(contentType: "a/b", disposition: ""),
+                .upload(contentType: "a/b", size: 1, sha256: Base64.encode(Digest.sha256([1]))),
+            ] {
+                let answer = try await send(use, of: key, fixture)
+                #expect(answer.status == 403)
             }
             #expect(try fixture.files() == ["signing-key"])
         }
+    }
+
+    /// The same request is good with a key that can be one.
+    @Test func whatIsSignedForAHostileKeyIsGoodForOthers() async throws {
+        try await with { fixture in
+            let checksum = Base64.encode(Digest.sha256([1]))
+            let upload = BlobGrant.Use.upload(contentType: "a/b", size: 1, sha256: checksum)
+            let stored = try await send(upload, of: "k", fixture)
+            #expect(stored.status == 200)
+            let download = BlobGrant.Use.download(contentType: "a/b", disposition: "")
+            let read = try await send(download, of: "k", fixture)
+            #expect(read.body == [1])
+        }
+    }
+
+    /// Sends what a signature of the store allows, whatever the key: its form alone can be in the way.
+    private func send(
+        _ use: BlobGrant.Use, of key: String, _ fixture: DiskStoreFixture
+    ) async throws -> DiskStoreFixture.Answer {
+        let path = "\(BlobRoutes.path)\(key)"
+        let name = String(HTTPRequest(method: "GET", target: path).path.dropFirst(BlobRoutes.path.count))
+        let grant = BlobGrant(key: name, expiry: 2_000_000_000, use: use)
+        let code = try await code(of: grant, fixture)
+        let query = (grant.query + [(name: "sig", value: code)]).map {
+            "\($0.name)=\(PercentEncoding.encode($0.value))"
+        }.joined(separator: "&")
+        guard case .upload(let contentType, _, let checksum) = use else {
+            return try await fixture.send("GET", "\(path)?\(query)")
+        }
+        let fields: HTTPFields = [
+            "content-type": contentType, "x-amz-checksum-sha256": checksum, "if-none-match": "*",
+        ]
+        return try await fixture.send("PUT", "\(path)?\(query)", fields, body: Body([[1]], length: 1))
     }
 
     private func code(of grant: BlobGrant, _ fixture: DiskStoreFixture) async throws -> String {
@@ -279,7 +357,7 @@ struct BlobRoutesTests {
         try await with { fixture in
             #expect(try await fixture.send("GET", "/api/v1/other/k").status == 404)
             try await fixture.put([1], as: "k")
-            for method in ["DELETE", "POST", "PATCH"] {
+            for method in ["HEAD", "DELETE", "POST", "PATCH", "TRACE", "get"] {
                 #expect(try await fixture.send(try fixture.download("k"), method: method).status == 403)
             }
             #expect(try await fixture.send("GET", BlobRoutes.path).status == 403)
@@ -357,29 +435,11 @@ struct BlobRoutesTests {
     }
 
     private struct Sink: HTTPBodyWriter {
-        func write(_ bytes: [UInt8]) async throws {}
-        func beginChunk(of count: Int) throws {}
-    }
+        /// What happens with each piece.
+        var onPiece: @Sendable () -> Void = {}
 
-    @Test func aHeadHasTheLengthAndNoBody() async throws {
-        let fixture = try DiskStoreFixture()
-        try await with(fixture) { fixture in
-            try await fixture.put(randomBytes(1_234), as: "k")
-            try await fixture.serve { server in
-                let poller = try Poller()
-                defer { poller.stop() }
-                let client = try RawClient(server.port, poller)
-                let signed = try fixture.download("k")
-                let path = signed.url.dropFirst("http://127.0.0.1:\(server.port)".count)
-                try await client.send("HEAD \(path) HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\n\r\n")
-                let answer = try await client.response(toHead: true)
-                #expect(answer.status == 200 && answer.has("content-length: 1234"))
-                // The connection is at the next request.
-                try await client.send("GET \(path) HTTP/1.1\r\nHost: h\r\nRange: bytes=1000-\r\n\r\n")
-                let range = try await client.response(toHead: true)
-                #expect(range.status == 206 && range.has("content-length: 234"))
-            }
-        }
+        func write(_ bytes: [UInt8]) async throws { onPiece() }
+        func beginChunk(of count: Int) throws {}
     }
 
     @Test func aClientThatLeavesGivesItsFilesBack() async throws {

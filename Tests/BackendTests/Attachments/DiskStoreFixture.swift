@@ -23,7 +23,7 @@ struct DiskStoreFixture: Sendable {
     var folder: String { temporary.path + "/store" }
 
     init(
-        transfers: Int = 512,
+        transfers: Int = 512, perUser: Int = 16, waits: Lock<ContinuousClock.Instant>? = nil,
         write: @escaping BlobSink.Write = { file, bytes throws(SystemError) in try file.write(bytes) }
     ) throws {
         temporary = try TemporaryDirectory(prefix: "disk-store-")
@@ -34,7 +34,8 @@ struct DiskStoreFixture: Sendable {
             folder: temporary.path + "/store",
             publicURL: { "http://127.0.0.1:\(port.withLock { $0 })/" }, write: write)
         routes = BlobRoutes(
-            store: store, now: { clock.withLock { $0 } }, uniqueName: { "request" }, transfers: transfers)
+            store: store, now: { clock.withLock { $0 } }, uniqueName: { "request" }, transfers: transfers,
+            perUser: perUser, clock: { waits?.withLock { $0 } ?? .now })
     }
 
     /// Another store in the same folder, as after a restart.

@@ -167,6 +167,134 @@ struct DiskStoreTests {
         #expect(try fixture.files("incoming").isEmpty)
     }
 
+    /// A store that counts what it writes, and does something with the next piece.
+    private func hooked() throws -> (fixture: DiskStoreFixture, hook: Lock<(@Sendable () -> Void)?>, written: Lock<Int>) {
+        let hook = Lock<(@Sendable () -> Void)?>(nil)
+        let written = Lock(0)
+        let fixture = try DiskStoreFixture { file, bytes throws(SystemError) in
+            written.withLock { $0 += 1 }
+            let next = hook.withLock { hook -> (@Sendable () -> Void)? in
+                defer { hook = nil }
+                return hook
+            }
+            next?()
+            try file.write(bytes)
+        }
+        return (fixture, hook, written)
+    }
+
+    /// Else one byte that is sent again and again would have all others copied as often.
+    @Test func nothingIsCopiedOfPartsThatHaveChanged() async throws {
+        let (fixture, _, written) = try hooked()
+        defer { fixture.temporary.remove() }
+        let upload = try await fixture.store.createMultipart(key: "k", contentType: "image/png")
+        let listed = try await store([[1, 2], [3]], of: upload, for: "k", fixture)
+        #expect(try await store([[1, 2], [4]], of: upload, for: "k", fixture).last != listed.last)
+        var present = try #require(try await fixture.store.parts(key: "k", upload: upload))
+        present[1] = listed[1]
+        written.withLock { $0 = 0 }
+        await #expect(throws: ObjectStoreError.self) {
+            try await fixture.store.completeMultipart(key: "k", upload: upload, parts: present)
+        }
+        #expect(written.withLock { $0 } == 0)
+        #expect(try fixture.files("incoming").isEmpty)
+    }
+
+    @Test func aPartThatComesAgainWhileItIsJoinedChangesNothing() async throws {
+        let (fixture, hook, written) = try hooked()
+        defer { fixture.temporary.remove() }
+        let upload = try await fixture.store.createMultipart(key: "k", contentType: "image/png")
+        let parts = try await store([[1, 2], [3]], of: upload, for: "k", fixture)
+        written.withLock { $0 = 0 }
+        let (part, other) = ("\(fixture.folder)/parts/\(upload)/2", fixture.temporary.path + "/other")
+        try Data([9]).write(to: URL(filePath: other))
+        hook.withLock { $0 = { #expect(rename(other, part) == 0) } }
+        try await fixture.store.completeMultipart(
+            key: "k", upload: upload, parts: parts, sha256: Digest.sha256([1, 2, 3]))
+        #expect(written.withLock { $0 } == 2)
+        #expect(try await fixture.send(try fixture.download("k")).body == [1, 2, 3])
+        #expect(try fixture.files("parts").isEmpty && fixture.files("incoming").isEmpty)
+    }
+
+    @Test func partsOfOtherBytesThanWereAnnouncedAreNoObject() async throws {
+        let fixture = try DiskStoreFixture()
+        defer { fixture.temporary.remove() }
+        let upload = try await fixture.store.createMultipart(key: "k", contentType: "image/png")
+        let parts = try await store([[1, 2], [3]], of: upload, for: "k", fixture)
+        let error = await #expect(throws: ObjectStoreError.self) {
+            try await fixture.store.completeMultipart(
+                key: "k", upload: upload, parts: parts, sha256: Digest.sha256([1, 2, 4]))
+        }
+        #expect(error?.kind == .conflict)
+        #expect(try await fixture.store.head(key: "k") == nil)
+        #expect(try await fixture.store.parts(key: "k", upload: upload) == nil, "it begins anew")
+        #expect(try fixture.files("parts").isEmpty && fixture.files("incoming").isEmpty)
+    }
+
+    @Test func oneUploadTooManyIsCompletedLater() async throws {
+        let gate = BlockingGate()
+        let isHeld = Lock(false)
+        let fixture = try DiskStoreFixture { file, bytes throws(SystemError) in
+            if isHeld.withLock({ $0 }) { gate.wait() }
+            try file.write(bytes)
+        }
+        defer { fixture.temporary.remove() }
+        var uploads: [(key: String, upload: String, parts: [StoredPart])] = []
+        for number in 0...DiskStore.mostJoins {
+            let upload = try await fixture.store.createMultipart(key: "k\(number)", contentType: "image/png")
+            let parts = try await store([[1]], of: upload, for: "k\(number)", fixture)
+            uploads.append(("k\(number)", upload, parts))
+        }
+        let last = uploads.removeLast()
+        isHeld.withLock { $0 = true }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for one in uploads {
+                group.addTask {
+                    try await fixture.store.completeMultipart(key: one.key, upload: one.upload, parts: one.parts)
+                }
+            }
+            do {
+                try await wait(for: "all to be in line", read: { fixture.store.joinCount }) {
+                    $0 == DiskStore.mostJoins
+                }
+                let error = await #expect(throws: ObjectStoreError.self) {
+                    try await fixture.store.completeMultipart(
+                        key: last.key, upload: last.upload, parts: last.parts)
+                }
+                #expect(error?.kind == .unavailable)
+            } catch {
+                gate.open()
+                throw error
+            }
+            gate.open()
+            try await group.waitForAll()
+        }
+        try await fixture.store.completeMultipart(key: last.key, upload: last.upload, parts: last.parts)
+        #expect(fixture.store.joinCount == 0)
+    }
+
+    /// What the backend ended in the midst of: parts of an object that is there, and folders that are for none.
+    @Test func whatNothingCanComeOfIsRemovedAtTheStart() async throws {
+        let fixture = try DiskStoreFixture()
+        defer { fixture.temporary.remove() }
+        let done = try await fixture.store.createMultipart(key: "k", contentType: "image/png")
+        _ = try await store([[1]], of: done, for: "k", fixture)
+        try await fixture.put([1], as: "k")
+        let open = try await fixture.store.createMultipart(key: "l", contentType: "image/png")
+        _ = try await store([[2]], of: open, for: "l", fixture)
+        for (name, key) in [(String(repeating: "0", count: 32), nil), (String(repeating: "1", count: 32), "../x")] {
+            let folder = fixture.folder + "/parts/" + name
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            if let key { try key.write(toFile: folder + "/key", atomically: false, encoding: .utf8) }
+        }
+        let later = try fixture.restarted()
+        #expect(try fixture.files("parts").sorted() == ["\(open)/1", "\(open)/key"])
+        let left = try FileManager.default.contentsOfDirectory(atPath: fixture.folder + "/parts")
+        #expect(left == [open])
+        #expect(try await later.parts(key: "l", upload: open)?.map(\.number) == [1])
+        #expect(try await later.head(key: "k")?.size == 1)
+    }
+
     @Test func aJoinOnAFullDiskLeavesThePartsAndNothingElse() async throws {
         let isFull = Lock(false)
         let fixture = try DiskStoreFixture { file, bytes throws(SystemError) in

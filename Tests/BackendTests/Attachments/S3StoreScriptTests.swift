@@ -202,14 +202,31 @@ struct S3StoreScriptTests {
             #expect(requests.first?.hasPrefix("HEAD /photos/p/k?") == true)
             #expect(requests.first?.contains("\r\nx-amz-checksum-mode: ENABLED\r\n") == true)
         }
-        _ = try await with([(404, ""), (403, ""), (503, "")], fields: "content-length: 0\r\n") { store in
-            let found = try await store.head(key: "k")
-            #expect(found == nil)
+        _ = try await with([(403, ""), (503, "")], fields: "content-length: 0\r\n") { store in
             for kind in [ObjectStoreError.Kind.refused, .unavailable] {
                 let error = await #expect(throws: ObjectStoreError.self) {
                     _ = try await store.head(key: "k")
                 }
                 #expect(error?.kind == kind)
+            }
+        }
+    }
+
+    /// An answer to HEAD has no body that says what is not there; what follows from it is not undone.
+    @Test func anObjectIsMissingWhereTheServiceSaysThatItIs() async throws {
+        let requests = try await with([(404, ""), (404, Self.error("NoSuchKey"))]) { store in
+            let found = try await store.head(key: "k")
+            #expect(found == nil)
+        }
+        #expect(requests.map { $0.split(separator: " ")[0] } == ["HEAD", "GET"])
+        #expect(requests.last?.contains("\r\nrange: bytes=0-0\r\n") == true)
+        for (status, body, kind) in [
+            (404, Self.error("NoSuchBucket"), .refused), (404, "", .refused), (403, Self.error("AccessDenied"), .refused),
+            (503, "", .unavailable), (206, "x", .unavailable),
+        ] as [(Int, String, ObjectStoreError.Kind)] {
+            _ = try await with([(404, ""), (status, body)]) { store in
+                let error = await #expect(throws: ObjectStoreError.self) { _ = try await store.head(key: "k") }
+                #expect(error?.kind == kind, "\(status) \(body)")
             }
         }
     }
