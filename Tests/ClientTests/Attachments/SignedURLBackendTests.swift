@@ -334,7 +334,8 @@ import Testing
             return .json(AttachmentUploadTicket(id: id, isUploaded: true).json.text)
         }
         let client = SignedURLStorage(
-            connector: urls.connector, through: { _ in throw HTTPClientError(.couldNotConnect, "no storage") },
+            connector: urls.connector,
+            through: { _ in throw HTTPClientError(.couldNotConnect, "there is no storage") },
             onPiece: { size in pieces.withLock { $0.append(size) } })
         let folder = try TemporaryDirectory()
         for (name, size) in [("a", 10), ("b", 20)] {
