@@ -84,6 +84,18 @@ struct AttachmentBackend: Sendable {
         }
     }
 
+    /// Returns when the backend answers, whatever it says.
+    ///
+    /// - Parameter id: the id of an attachment that is to be uploaded.
+    /// - Throws: as `uploadTicket`, but not for what the backend says.
+    func reach(_ id: String) async throws {
+        do {
+            _ = try await ask(Request(.downloadURL, "GET", try Self.path(of: id, "/download-url")), uploads)
+        } catch is AttachmentStorageError {
+            // An answer.
+        }
+    }
+
     /// Has a file deleted; one that was is deleted.
     ///
     /// - Parameter id: the id of the attachment.

@@ -50,7 +50,7 @@ public protocol AttachmentContextProtocol: Sendable {
 
 extension AttachmentContextProtocol {
     /// How many archived rows are removed at once.
-    private static var archivedPage: Int { 1000 }
+    static var archivedPage: Int { 1000 }
 
     /// The rows of the table.
     var rows: AttachmentRows {
@@ -79,7 +79,7 @@ extension AttachmentContextProtocol {
         try await rows.save([attachment]).first ?? attachment
     }
 
-    /// Saves rows in one transaction, all with the same time; does nothing if there are none.
+    /// Saves rows in one transaction, each with a time behind that of the one before; does nothing if there are none.
     public func saveAttachments(attachments: [Attachment]) async throws {
         guard !attachments.isEmpty else { return }
         _ = try await rows.save(attachments)
@@ -117,9 +117,7 @@ extension AttachmentContextProtocol {
         callback: @Sendable @escaping ([Attachment]) async throws -> Void
     ) async throws -> Bool {
         let rows = rows
-        let page = try await db.getAll(
-            sql: rows.sql.overflow, parameters: [max(0, maxArchivedCount), Self.archivedPage]
-        ) { try Attachment.fromCursor($0) }
+        let page = try await rows.overflow(keeping: max(0, maxArchivedCount), limit: Self.archivedPage)
         guard !page.isEmpty else { return true }
         try await callback(page)
         try await rows.change(page.map(\.id)) { AttachmentRules.expired($0) }

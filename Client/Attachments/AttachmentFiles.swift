@@ -20,25 +20,13 @@ import PowerSyncSystem
 /// which is being downloaded. Paths are told and taken as those that the files have in the end. All calls block for as
 /// long as the disk does.
 struct AttachmentFiles: Sendable {
-    private static let new = FilePlace.ours + "new"
+    static let new = FilePlace.ours + "new"
     private static let part = FilePlace.ours + "part"
 
     /// Makes it; it knows no folder by itself.
     init() {}
 
-    // MARK: New files
-
-    /// Returns where a file is while it is saved.
-    func newPath(of path: String) -> String { Self.path(of: path, in: Self.new) }
-
-    /// Begins to save a file, which nobody sees before `StagedFile.commit`.
-    ///
-    /// - Parameter path: the path that it shall have.
-    /// - Returns: the file, empty; nobody else writes or removes it as long as it is open.
-    /// - Throws: `PowerSyncAttachmentError` with `ioError`, also where somebody saves it already; `invalidPath`.
-    func stage(_ path: String) throws -> StagedFile {
-        try Self.staged(newPath(of: path), beside: path)
-    }
+    // MARK: Names of ours
 
     /// Begins to write a file under a name that is nobody's, and that is no file's of a row.
     ///
@@ -52,57 +40,59 @@ struct AttachmentFiles: Sendable {
         return try Self.staged(FilePlace.path(of: name, in: folder), beside: path)
     }
 
-    /// Gives a saved file its own name that a crash has left without.
-    ///
-    /// To be called for files with a row alone: that was committed when the file was whole. Whoever saves it may be at
-    /// work still, and finds it done.
-    ///
-    /// - Parameter path: the path that it shall have.
-    /// - Returns: whether there is a file now.
-    /// - Throws: `PowerSyncAttachmentError`.
-    func settleNew(of path: String) throws -> Bool {
-        try LocalFile.check(path)
-        let new = newPath(of: path)
-        try Self.check(folderOf: new)
-        try Self.naming { () throws(SystemError) -> Void in
-            do throws(SystemError) {
-                try StagedFile.publish(new, as: path, replacing: false)
-            } catch {
-                switch error.errno {
-                // What has the name is what counts.
-                case EEXIST: _ = try StagedFile.removeUnheld(new)
-                // Nothing is left to be done.
-                case ENOENT, ENOTDIR: break
-                default: throw error
-                }
-            }
-        }
-        return LocalFile.exists(path)
-    }
-
     // MARK: Downloads
 
     /// Returns where a file is while it is downloaded.
     func partPath(of path: String) -> String { Self.path(of: path, in: Self.part) }
 
-    /// Gives a file that was downloaded as a whole its own name, in place of what has that.
+    /// Opens a file that was downloaded as a whole, to be given its own name.
     ///
     /// - Parameter path: the path that it shall have.
+    /// - Returns: the file; nobody else writes or removes it as long as it is open.
     /// - Throws: `PowerSyncAttachmentError`.
-    func publishPart(of path: String) throws {
+    func part(of path: String) throws -> StagedFile {
+        let part = try checkedPartPath(of: path)
+        return try Self.naming { () throws(SystemError) -> StagedFile in try StagedFile(existing: part) }
+    }
+
+    /// Begins a file that is downloaded, whatever is there of it.
+    ///
+    /// - Parameter path: the path that it shall have.
+    /// - Returns: the file, empty.
+    /// - Throws: `PowerSyncAttachmentError`, also while somebody else downloads it.
+    func newPart(of path: String) throws -> StagedFile {
+        let part = try checkedPartPath(of: path)
+        return try Self.naming { () throws(SystemError) -> StagedFile in
+            try StagedFile(path: part, resuming: false)
+        }
+    }
+
+    /// Whether somebody is at work on the part of a file, such as a transfer that was stopped and has not ended.
+    ///
+    /// - Parameter path: the path that the file shall have.
+    /// - Returns: whether a download would be refused.
+    func isPartHeld(of path: String) -> Bool {
+        do throws(SystemError) {
+            try StagedFile(existing: partPath(of: path)).close()
+            return false
+        } catch {
+            return error.errno == EWOULDBLOCK
+        }
+    }
+
+    private func checkedPartPath(of path: String) throws(PowerSyncAttachmentError) -> String {
         try LocalFile.check(path)
         let part = partPath(of: path)
         try Self.check(folderOf: part)
-        try Self.naming { () throws(SystemError) -> Void in
-            try StagedFile.publish(part, as: path, replacing: true)
-        }
+        return part
     }
 
     // MARK: Clearing up
 
     /// Removes what crashes have left: new files and parts that nobody has open and that no row wants.
     ///
-    /// What cannot be removed keeps nothing else from going.
+    /// It is asked about a file while nobody else can have it open: whoever had it open has committed its row before. What
+    /// cannot be removed keeps nothing else from going.
     ///
     /// - Parameters:
     ///   - folders: the folder of the attachments, and those below it that have attachments.
@@ -127,9 +117,11 @@ struct AttachmentFiles: Sendable {
     ) {
         let place = FilePlace.path(of: kind, in: folder)
         do throws(PowerSyncAttachmentError) {
-            for name in try names(in: place) where !isKept(FilePlace.path(of: name, in: folder)) {
+            for name in try names(in: place) {
                 do throws(SystemError) {
-                    _ = try StagedFile.removeUnheld(FilePlace.path(of: name, in: place))
+                    _ = try StagedFile.removeUnheld(FilePlace.path(of: name, in: place)) {
+                        isKept(FilePlace.path(of: name, in: folder))
+                    }
                 } catch {
                     first = first ?? PowerSyncAttachmentError.ioError(error)
                 }
@@ -151,7 +143,7 @@ struct AttachmentFiles: Sendable {
 
     // MARK: Steps
 
-    private static func path(of path: String, in kind: String) -> String {
+    static func path(of path: String, in kind: String) -> String {
         let place = FilePlace(path)
         return FilePlace.path(of: place.name, in: FilePlace.path(of: kind, in: place.folder))
     }
@@ -185,7 +177,7 @@ struct AttachmentFiles: Sendable {
     }
 
     /// Names an error of the system.
-    private static func naming<T>(_ body: () throws(SystemError) -> T) throws(PowerSyncAttachmentError) -> T {
+    static func naming<T>(_ body: () throws(SystemError) -> T) throws(PowerSyncAttachmentError) -> T {
         do throws(SystemError) {
             return try body()
         } catch {

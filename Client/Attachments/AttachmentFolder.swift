@@ -20,17 +20,29 @@ struct AttachmentFolder: Sendable {
     func path(of filename: String) -> String { FilePlace.path(of: filename, in: path) }
 
     /// Makes the folders.
+    ///
+    /// - Throws: what the storage throws; ``PowerSyncAttachmentError/invalidPath(_:)`` for a symbolic link in the place of
+    ///   one below the first.
     func make() async throws {
+        for folder in local.subdirectories {
+            // As of a file in it.
+            let name = FilePlace.path(of: "file", in: folder)
+            try local.check(linksTo: self.path(of: name), of: name)
+        }
         for folder in all { try await local.storage.makeDir(path: folder) }
     }
 
     /// Removes what crashes have left: new files without a row, and parts that are not downloaded any more.
     ///
-    /// - Parameter rows: the rows of the table.
-    /// - Throws: what the database throws, ``PowerSyncAttachmentError``.
-    func sweep(_ rows: AttachmentRows) async throws {
+    /// What cannot be removed stays, with a warning: it is in nobody's way.
+    ///
+    /// - Parameters:
+    ///   - rows: the rows of the table.
+    ///   - logger: receives warnings.
+    /// - Throws: what the database throws.
+    func sweep(_ rows: AttachmentRows, _ logger: any LoggerProtocol) async throws {
         guard let files = local.files else { return }
-        try await rows.db.readLock { [all, path, sql = rows.sql] connection in
+        let first = try await rows.db.readLock { [all, path, sql = rows.sql] connection -> (any Error)? in
             let failure = Lock<(any Error)?>(nil)
             // What cannot be asked about is kept.
             func isNamed(_ file: String, in states: [AttachmentState]?) -> Bool {
@@ -42,11 +54,21 @@ struct AttachmentFolder: Sendable {
                     return true
                 }
             }
-            try files.sweep(
-                folders: all, keepingNew: { isNamed($0, in: nil) },
-                keepingParts: { isNamed($0, in: [.queuedDownload]) })
+            var first: (any Error)?
+            do {
+                try files.sweep(
+                    // What has its own name, too, needs this one no longer.
+                    folders: all, keepingNew: { isNamed($0, in: nil) && !LocalFile.exists($0) },
+                    keepingParts: { isNamed($0, in: [.queuedDownload]) })
+            } catch {
+                first = error
+            }
             if let error = failure.withLock({ $0 }) { throw error }
+            return first
         }
+        guard let first else { return }
+        logger.warning(
+            "Clearing up the folder of the attachments failed: \(first)", tag: LogTag.attachmentQueue)
     }
 
     /// The name of a file as its row has it, unless the app has places of its own for files.

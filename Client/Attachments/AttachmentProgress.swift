@@ -12,6 +12,8 @@ struct WaitingFiles: Sendable {
 final class AttachmentProgress: Sendable {
     /// The least time between two that are told.
     static let interval = Duration.milliseconds(100)
+    /// The least time between two counts of what waits, each of which reads all of it.
+    static let countInterval = Duration.milliseconds(500)
     /// How many errors are kept.
     static let mostErrors = 1000
 
@@ -76,8 +78,14 @@ final class AttachmentProgress: Sendable {
     }
 
     /// Says that a transfer has begun.
-    func began(_ attachment: Attachment, _ lane: TransferLane) {
+    ///
+    /// - Parameters:
+    ///   - attachment: the attachment.
+    ///   - lane: which way it goes.
+    ///   - isOver: whether the run is over that it belongs to, whose transfers are not shown; must be quick.
+    func began(_ attachment: Attachment, _ lane: TransferLane, unless isOver: () -> Bool = { false }) {
         change { shown in
+            if isOver() { return }
             shown.ending.remove(lane)
             if shown.resting.remove(lane) != nil {
                 shown.status[lane].doneFiles = 0
@@ -90,9 +98,10 @@ final class AttachmentProgress: Sendable {
         }
     }
 
-    /// Says how far a transfer is.
-    func moved(_ id: String, _ bytes: AttachmentBytes) {
+    /// Says how far a transfer is; of a run that is over it counts for nothing.
+    func moved(_ id: String, _ bytes: AttachmentBytes, unless isOver: () -> Bool = { false }) {
         change { shown in
+            if isOver() { return }
             guard let index = shown.status.transfers.firstIndex(where: { $0.id == id }) else { return }
             shown.status.transfers[index].bytes = bytes
         }
@@ -104,11 +113,21 @@ final class AttachmentProgress: Sendable {
     ///   - id: the id of the attachment.
     ///   - lane: which way it went.
     ///   - bytes: how many bytes are done; nil if it was not done.
-    func ended(_ id: String, _ lane: TransferLane, done bytes: Int64?) {
+    ///   - size: how many bytes were counted of it while it waited.
+    ///   - isLast: whether nothing waits in the lane any more, as far as that is known.
+    ///   - isOver: whether the run is over that it belongs to, as for ``began(_:_:unless:)``.
+    func ended(
+        _ id: String, _ lane: TransferLane, done bytes: Int64?, of size: Int64 = 0, isLast: Bool = false,
+        unless isOver: () -> Bool = { false }
+    ) {
         change { shown in
+            if isOver() { return }
             shown.status.transfers.removeAll { $0.id == id && $0.kind == lane.kind }
+            if isLast { shown.ending.insert(lane) }
             if shown.ending.contains(lane), shown.isIdle(lane) { shown.resting.insert(lane) }
             guard let bytes else { return }
+            shown.status[lane].waitingFiles = isLast ? 0 : max(0, shown.status[lane].waitingFiles - 1)
+            shown.status[lane].waitingBytes = isLast ? 0 : max(0, shown.status[lane].waitingBytes - size)
             shown.status[lane].doneFiles += 1
             shown.status[lane].doneBytes += bytes
             shown.status.errors[id] = nil
@@ -122,10 +141,14 @@ final class AttachmentProgress: Sendable {
     ///   - id: the id of the attachment.
     ///   - lane: which way it went.
     ///   - text: what it failed with.
+    ///   - isOver: whether the run is over that it belongs to, as for ``began(_:_:unless:)``.
     /// - Returns: whether it is the first one that failed in its lane since the lane began a pass.
-    func failed(_ id: String, _ lane: TransferLane, _ text: String) -> Bool {
+    func failed(
+        _ id: String, _ lane: TransferLane, _ text: String, unless isOver: () -> Bool = { false }
+    ) -> Bool {
         var isFirst = false
         change { shown in
+            if isOver() { return }
             isFirst = !shown.failures.values.contains(lane)
             guard shown.failures.count < Self.mostErrors || shown.failures[id] != nil else { return }
             shown.status.errors[id] = text

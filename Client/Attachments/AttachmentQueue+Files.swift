@@ -30,6 +30,9 @@ extension AttachmentQueue {
     /// Takes a file in that is there already, without reading it, and saves what the app writes with it in one
     /// transaction.
     ///
+    /// The file stays where it is until that transaction is committed; after a crash right behind it is there, too. From
+    /// another file system, or one without links, it is copied.
+    ///
     /// ```swift
     /// func attach(_ recording: String, with queue: AttachmentQueue) async throws {
     ///     try await queue.saveFileFromUri(
@@ -64,8 +67,8 @@ extension AttachmentQueue {
 
     /// Tries all files that wait to be transferred, and returns when each was tried.
     ///
-    /// Returns also when syncing is stopped meanwhile, and at once where another process transfers the files. Works
-    /// without ``startSync()``, too.
+    /// It waits for a transfer that hangs, but for no files that come meanwhile. Returns also when syncing is stopped, and
+    /// at once where another process transfers the files. Works without ``startSync()``, too.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``, what the database throws, `CancellationError`.
     public nonisolated func syncStorage() async throws {

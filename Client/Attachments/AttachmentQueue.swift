@@ -208,7 +208,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         let mine = wish
         await endTasks()
         try await folder.make()
-        try await folder.sweep(attachmentsService.withContext { $0.rows })
+        try await folder.sweep(attachmentsService.withContext { $0.rows }, logger)
         try await AttachmentVerification(service: attachmentsService, local: folder.local).run()
         try checkOpen()
         guard wish == mine else { return }
@@ -220,6 +220,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
             watched: WatchedAttachments(
                 service: attachmentsService, downloads: downloadAttachments,
                 subdirectories: subdirectories,
+                verification: AttachmentVerification(service: attachmentsService, local: folder.local),
                 filename: { WatchedAttachments.standardName($0, $1) }, logger: logger),
             watch: watchAttachments, syncing: syncingService, environment: environment, logger: logger,
             tasks: tasks
@@ -248,18 +249,25 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     }
 
     /// Removes all archived rows that are too many, and their files.
+    ///
+    /// Where a file cannot be removed its row stays, and keeps no other; what is thrown then is of the first of them.
     public func expireCache() async throws {
-        let local = folder.local
-        while try await !attachmentsService.withContext(callback: { try await $0.expire(local) }) {}
+        let outcome = try await AttachmentExpiry(service: attachmentsService, local: folder.local).run()
+        if let error = outcome.first { throw error }
     }
 
     /// Removes all rows of the table, and the folder of the files: when somebody signs out, for example.
     ///
-    /// What is under way is cancelled.
+    /// What is under way is cancelled. To be called before `disconnectAndClear`, which removes the rows alone: of a file
+    /// without a row nobody knows whose it is, and it stays.
     public func clearQueue() async throws {
-        try await attachmentsService.withContext { try await $0.clearQueue() }
+        let (localStorage, path) = (localStorage, folder.path)
+        // In one go, so that nobody saves a row between the two whose file goes.
+        try await attachmentsService.withContext { context in
+            try await context.clearQueue()
+            try await localStorage.rmDir(path: path)
+        }
         await syncingService.cancelTransfers()
-        try await localStorage.rmDir(path: folder.path)
     }
 
     /// Looks for the files of all rows: of what is missing the path is repaired, or the file downloaded again.

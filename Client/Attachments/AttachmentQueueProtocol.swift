@@ -84,13 +84,14 @@ extension AttachmentQueueProtocol {
     /// Brings the table of attachments in step with the files that rows of the app refer to.
     ///
     /// All changes are one transaction. A file that has a row is left as it is, unless it was archived; one whose
-    /// name is not allowed is left out, with a warning.
+    /// name is not allowed, or is that of another attachment's file, is left out, with a warning.
     ///
     /// - Parameter items: all files that they refer to; what is missing is archived.
     /// - Throws: what the database throws; nothing is changed then.
     public func processWatchedAttachments(items: [WatchedAttachmentItem]) async throws {
         try await WatchedAttachments(
             service: attachmentsService, downloads: downloadAttachments, subdirectories: subfolders,
+            verification: AttachmentVerification(service: attachmentsService, local: localFiles),
             filename: { await self.resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) },
             logger: log
         ).process(items)
@@ -136,11 +137,11 @@ extension AttachmentQueueProtocol {
 extension AttachmentQueueProtocol {
     /// What saves and deletes files.
     var writer: AttachmentWriter {
-        AttachmentWriter(
-            service: attachmentsService,
-            local: LocalFiles(
-                storage: localStorage, subdirectories: subfolders, path: { await self.getLocalUri($0) }),
-            logger: log)
+        AttachmentWriter(service: attachmentsService, local: localFiles, logger: log)
+    }
+
+    private var localFiles: LocalFiles {
+        LocalFiles(storage: localStorage, subdirectories: subfolders, path: { await self.getLocalUri($0) })
     }
 
     /// Returns what a new file is called.

@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// The rows of one table of attachments; each change is one transaction, which reads what it decides about.
 struct AttachmentRows: Sendable {
     let db: any PowerSyncDatabaseProtocol
@@ -31,9 +33,58 @@ struct AttachmentRows: Sendable {
         }
     }
 
+    /// Returns archived rows behind the newest ones, at most so many.
+    func overflow(keeping count: Int64, limit: Int) async throws -> [Attachment] {
+        try await db.getAll(sql: sql.overflow, parameters: [count, limit]) { try Attachment.fromCursor($0) }
+    }
+
+    /// Returns how many rows wait in each of the three queued states.
+    func waiting() async throws -> [WaitingFiles] {
+        try await db.getAll(sql.waiting) {
+            WaitingFiles(
+                state: try $0.getInt(index: 0), files: try $0.getInt(index: 1),
+                bytes: try $0.getInt64(index: 2))
+        }
+    }
+
+    /// Whether no row waits for a lane.
+    func isEmpty(_ lane: TransferLane) async throws -> Bool {
+        try await db.get(sql: sql.hasWaiting, parameters: [lane.state.rawValue]) {
+            try $0.getInt(index: 0) == 0
+        }
+    }
+
+    /// Returns the last place in the order of a lane; nil where no row waits for it.
+    func lastPlace(of lane: TransferLane) async throws -> TransferPlace? {
+        try await db.getOptional(sql: sql.last, parameters: [lane.state.rawValue]) {
+            TransferPlace(timestamp: try $0.getInt(index: 1), id: try $0.getString(index: 0))
+        }
+    }
+
+    /// Returns the lanes for which rows wait, by their ids; of rows that wait for none, or are gone, there is nothing.
+    func lanes(of ids: [String]) async throws -> [String: TransferLane] {
+        let parameter = JSON.array(ids.map { .string($0) }).text
+        let found = try await db.getAll(sql: sql.states, parameters: [parameter]) {
+            (id: try $0.getString(index: 0), state: AttachmentState(rawValue: try $0.getInt(index: 1)))
+        }
+        var lanes: [String: TransferLane] = [:]
+        for (id, state) in found { lanes[id] = state.flatMap { TransferLane($0) } }
+        return lanes
+    }
+
     /// Whether something waits to be uploaded to the backend.
     func hasQueuedWrites() async throws -> Bool {
         try await db.get(AttachmentSQL.hasQueuedWrites) { try $0.getBoolean(index: 0) }
+    }
+
+    /// Refuses an id, or a filename, that a row has; see ``AttachmentSQL/checkFree(_:_:on:)``.
+    func checkFree(_ id: String, _ filename: String) async throws {
+        try await db.readLock { [sql] in try sql.checkFree(id, filename, on: $0) }
+    }
+
+    /// Whether another row than that of an id has a filename.
+    func isShared(_ filename: String, besides id: String) async throws -> Bool {
+        try await db.readLock { [sql] in try sql.isShared(filename, besides: id, on: $0) }
     }
 
     /// Returns an id that nobody has.
@@ -85,16 +136,20 @@ struct AttachmentRows: Sendable {
         }
     }
 
-    /// Saves rows in one transaction, all with one time.
+    /// Saves rows in one transaction, each a moment behind the one before.
     ///
     /// - Parameter attachments: the rows; one that is there is replaced.
-    /// - Returns: the rows with their time.
+    /// - Returns: the rows with their times.
     /// - Throws: what the database throws.
     func save(_ attachments: [Attachment]) async throws -> [Attachment] {
         try await transaction { [sql] connection, now in
-            let stamp = try sql.stamp(at: now, on: connection)
-            let saved = attachments.map { $0.saved(at: stamp) }
-            for row in saved { try sql.write(row, on: connection) }
+            var stamp = try sql.stamp(at: now, on: connection)
+            var saved: [Attachment] = []
+            for attachment in attachments {
+                saved.append(attachment.saved(at: stamp))
+                try sql.write(attachment.saved(at: stamp), on: connection)
+                stamp = AttachmentSQL.stamp(behind: stamp)
+            }
             return saved
         }
     }
@@ -105,17 +160,14 @@ struct AttachmentRows: Sendable {
     ///   - attachment: the row.
     ///   - hook: writes what the app wants to; called first.
     /// - Returns: the row with its time.
-    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)`` if the id is taken, what the database and the hook
-    ///   throw.
+    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)`` if the id or the filename is taken, what the database
+    ///   and the hook throw.
     func add(
         _ attachment: Attachment,
         _ hook: @escaping @Sendable (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
         try await transaction { [sql] connection, now in
-            guard try sql.row(attachment.id, on: connection) == nil else {
-                throw PowerSyncAttachmentError.generalError(
-                    "There is an attachment with id \(attachment.id) already, and its file never changes.")
-            }
+            try sql.checkFree(attachment.id, attachment.filename, on: connection)
             let added = attachment.saved(at: try sql.stamp(at: now, on: connection))
             try hook(connection, added)
             try sql.write(added, on: connection)

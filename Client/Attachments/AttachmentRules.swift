@@ -86,10 +86,18 @@ enum AttachmentRules {
     static func downloaded(
         _ row: Attachment, as filename: String, to path: String, size: Int64
     ) -> AttachmentChange {
-        guard row.state == .queuedDownload, ExactText(row.filename) == ExactText(filename) else {
-            return .unchanged
-        }
-        return .synced(path: path, size: size)
+        awaits(row, as: filename) ? .synced(path: path, size: size) : .unchanged
+    }
+
+    /// Whether a row awaits the download of a file.
+    ///
+    /// - Parameters:
+    ///   - row: the row as it is now; nil if it is gone.
+    ///   - filename: the name under which the file was downloaded.
+    /// - Returns: whether it does; nothing else may take the place of a file.
+    static func awaits(_ row: Attachment?, as filename: String) -> Bool {
+        guard let row else { return false }
+        return row.state == .queuedDownload && ExactText(row.filename) == ExactText(filename)
     }
 
     /// Whether a row needs the file that was downloaded for it.

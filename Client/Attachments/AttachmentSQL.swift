@@ -60,8 +60,26 @@ struct AttachmentSQL: Sendable {
         """
     }
 
+    /// The statement for whether a row is in the state that is its parameter.
+    var hasWaiting: String { "SELECT EXISTS (SELECT 1 FROM \(table) WHERE state = ?)" }
+
+    /// The statement for the last row of a lane in its order; its parameter is the state of the lane.
+    var last: String {
+        "SELECT id, timestamp FROM \(table) WHERE state = ? ORDER BY timestamp DESC, id DESC LIMIT 1"
+    }
+
+    /// The statement for ids and states of the rows whose ids its parameter has as an array in JSON.
+    var states: String { "SELECT id, state FROM \(table) WHERE id IN (SELECT value FROM json_each(?))" }
+
     /// The statement for whether something waits to be uploaded to the backend.
     static let hasQueuedWrites = "SELECT EXISTS (SELECT 1 FROM ps_crud)"
+
+    /// The statement for the next rows of a lane, the first ones or those behind a place.
+    func page(isFirst: Bool) -> String {
+        // An index finds where to begin by the time alone.
+        let rest = isFirst ? "" : "AND timestamp >= ?3 AND (timestamp, id) > (?3, ?4) "
+        return "SELECT id, timestamp FROM \(table) WHERE state = ?1 \(rest)ORDER BY timestamp, id LIMIT ?2"
+    }
 
     /// Returns the next rows of a lane.
     ///
@@ -75,18 +93,13 @@ struct AttachmentSQL: Sendable {
     func page(
         of lane: TransferLane, behind place: TransferPlace?, limit: Int, on connection: any ConnectionContext
     ) throws -> [TransferRow] {
-        // An index finds where to begin by the time alone.
-        let rest = place == nil ? "" : "AND timestamp >= ?3 AND (timestamp, id) > (?3, ?4) "
         var parameters: [(any Sendable)?] = [lane.state.rawValue, limit]
         if let place {
             parameters.append(place.timestamp)
             parameters.append(place.id)
         }
         return try connection.getAll(
-            sql: """
-                SELECT id, timestamp FROM \(table) WHERE state = ?1 \(rest)ORDER BY timestamp, id LIMIT ?2
-                """,
-            parameters: parameters
+            sql: page(isFirst: place == nil), parameters: parameters
         ) {
             TransferRow(id: try $0.getString(index: 0), timestamp: try $0.getInt(index: 1), lane: lane)
         }
@@ -129,6 +142,24 @@ struct AttachmentSQL: Sendable {
         ) { _ in true } != nil
     }
 
+    /// Refuses an id, or a filename, that a row has: both are bound to one file.
+    ///
+    /// - Parameters:
+    ///   - id: the id.
+    ///   - filename: the filename.
+    ///   - connection: where to look.
+    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)``, what the connection throws.
+    func checkFree(_ id: String, _ filename: String, on connection: any ConnectionContext) throws {
+        guard try row(id, on: connection) == nil else {
+            throw PowerSyncAttachmentError.generalError(
+                "There is an attachment with id \(id) already, and its file never changes.")
+        }
+        guard try !isShared(filename, besides: id, on: connection) else {
+            throw PowerSyncAttachmentError.generalError(
+                "There is an attachment with a file named \(filename) already, which never changes.")
+        }
+    }
+
     /// Whether another row than that of an id has a filename.
     func isShared(
         _ filename: String, besides id: String, on connection: any ConnectionContext
@@ -153,8 +184,13 @@ struct AttachmentSQL: Sendable {
         let newest = try connection.get(sql: "SELECT max(timestamp) FROM \(table)", parameters: []) {
             $0.getIntOptional(index: 0)
         }
+        return newest.map { max(milliseconds, Self.stamp(behind: $0)) } ?? milliseconds
+    }
+
+    /// Returns the time of what is saved behind something else; each row has its own, by which an index finds it.
+    static func stamp(behind stamp: Int) -> Int {
         // The greatest number there is has none behind it.
-        return newest.map { max(milliseconds, $0 == .max ? $0 : $0 + 1) } ?? milliseconds
+        stamp == .max ? stamp : stamp + 1
     }
 
     /// Writes a row, in place of one that has the id.

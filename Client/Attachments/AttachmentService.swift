@@ -17,18 +17,38 @@ public protocol AttachmentServiceProtocol: Sendable {
 final class AttachmentService: AttachmentServiceProtocol {
     /// Somebody who has access.
     private final class Turn: Sendable {
+        private struct State: Sendable {
+            var isOver = false
+            /// How many calls are under way that have come in it, also of tasks that were begun in it.
+            var calls = 0
+        }
+
         /// Those in which the task runs.
         @TaskLocal static var current: [Turn] = []
 
         let service: ObjectIdentifier
-        private let isOver = Lock(false)
+        private let state = AsyncValue(State())
 
         init(of service: AttachmentService) { self.service = ObjectIdentifier(service) }
 
-        /// Whether it lasts; a task that was begun in it may outlive it.
-        var lasts: Bool { isOver.withLock { !$0 } }
+        /// Lets a call in, if the turn lasts; a task that was begun in it may outlive it.
+        func enter() -> Bool {
+            state.change { state in
+                if !state.isOver { state.calls += 1 }
+                return !state.isOver
+            }
+        }
 
-        func end() { isOver.withLock { $0 = true } }
+        /// Ends a call that was let in.
+        func leave() { state.change { $0.calls -= 1 } }
+
+        /// Ends the turn, and returns when the calls are over that were let in.
+        func end() async {
+            state.change { $0.isOver = true }
+            guard state.current.calls > 0 else { return }
+            // Shielded: also who is cancelled may not let others in before. Nobody cancels this task.
+            await Task { [state] in _ = try? await state.wait { $0.calls == 0 } }.value
+        }
     }
 
     private let context: AttachmentContext
@@ -56,13 +76,26 @@ final class AttachmentService: AttachmentServiceProtocol {
         callback: @Sendable @escaping (AttachmentContext) async throws -> R
     ) async throws -> R {
         let turns = Turn.current
-        if turns.contains(where: { $0.service == ObjectIdentifier(self) && $0.lasts }) {
-            return try await callback(context)
+        if let turn = turns.first(where: { $0.service == ObjectIdentifier(self) && $0.enter() }) {
+            defer { turn.leave() }
+            return try await run(callback, turns)
         }
-        return try await lock.withLock { [context] in
-            let turn = Turn(of: self)
-            defer { turn.end() }
-            return try await Turn.$current.withValue(turns + [turn]) { try await callback(context) }
+        return try await lock.withLock { try await run(callback, turns) }
+    }
+
+    /// Runs a callback in a turn of its own: what it calls in turn is let in as long as it lasts.
+    private func run<R: Sendable>(
+        _ callback: @Sendable (AttachmentContext) async throws -> R, _ turns: [Turn]
+    ) async throws -> R {
+        let turn = Turn(of: self)
+        let result: Result<R, any Error>
+        do {
+            result = .success(
+                try await Turn.$current.withValue(turns + [turn]) { try await callback(context) })
+        } catch {
+            result = .failure(error)
         }
+        await turn.end()
+        return try result.get()
     }
 }

@@ -14,6 +14,14 @@ struct AttachmentWriter: Sendable {
     let service: any AttachmentServiceProtocol
     let local: LocalFiles
     let logger: any LoggerProtocol
+    private let work = FileWork()
+
+    /// Makes it of its parts.
+    init(service: any AttachmentServiceProtocol, local: LocalFiles, logger: any LoggerProtocol) {
+        self.service = service
+        self.local = local
+        self.logger = logger
+    }
 
     /// What a new file is called.
     struct Names: Sendable {
@@ -23,13 +31,19 @@ struct AttachmentWriter: Sendable {
         let metaData: String?
     }
 
-    /// How a file that was written gets its own name, or goes.
-    private struct Written: Sendable {
+    /// A file that is here and has not got its own name.
+    struct Written: Sendable {
         /// How many bytes there are; nil where nobody but the storage knows.
-        let size: Int64?
-        let finish: @Sendable () async throws -> Void
+        var size: Int64?
+        /// Whether it is still here: somebody may have cleared everything meanwhile.
+        var isThere: @Sendable () -> Bool = { true }
+        /// Gives it its own name, once it has a row.
+        var finish: @Sendable () throws -> Void = {}
+        /// Takes it back.
         let undo: @Sendable () async throws -> Void
     }
+
+    // MARK: Saving
 
     /// Saves a file and its row.
     ///
@@ -42,34 +56,30 @@ struct AttachmentWriter: Sendable {
     ///   file nor a row then.
     func save(_ names: Names, _ data: Data, _ hook: @escaping Hook) async throws -> Attachment {
         try await add(names, hook) { path in
+            let size = Int64(data.count)
             guard let files = local.files else {
-                let size = try await local.storage.saveFile(filePath: path, data: data)
-                return Written(size: size) {
-                } undo: {
-                    try await local.storage.deleteFile(filePath: path)
-                }
+                let storage = local.storage
+                let saved = try await storage.saveFile(filePath: path, data: data)
+                return Written(size: saved, undo: { try await storage.deleteFile(filePath: path) })
             }
-            let staged = try files.stage(path)
-            do throws(SystemError) {
+            let staged = try await claim(names, path, files) { try files.stage(path) }
+            return try await whole(staged, size) { isWanted in
                 var rest = data[...]
                 while !rest.isEmpty {
+                    guard isWanted() else { throw CancellationError() }
                     try staged.write([UInt8](rest.prefix(LocalFile.pieceSize)))
                     rest = rest.dropFirst(LocalFile.pieceSize)
                 }
-                try staged.sync()
-            } catch {
-                staged.discard()
-                throw PowerSyncAttachmentError.ioError(error)
-            }
-            return Written(size: staged.size) {
+            } finish: {
                 try staged.commit(to: path, replacing: false)
-            } undo: {
-                staged.discard()
             }
         }
     }
 
     /// Moves a file to the others and saves its row.
+    ///
+    /// It keeps its name until there is a row: whatever ends before leaves it where it is, and a crash right behind may leave
+    /// it there, too.
     ///
     /// - Parameters:
     ///   - names: what it is called.
@@ -83,39 +93,98 @@ struct AttachmentWriter: Sendable {
                 "The local storage cannot move files: it has no moveFile (MovingStorageAdapter).")
         }
         return try await add(names, hook) { path in
+            if let files = local.files { return try await take(source, names, path, files) }
             guard try await storage.fileExists(filePath: source) else {
                 throw PowerSyncAttachmentError.fileNotFound(source)
             }
-            guard let files = local.files else {
-                try await storage.moveFile(sourcePath: source, targetPath: path)
-                return Written(size: nil) {
-                } undo: {
-                    try await storage.moveFile(sourcePath: path, targetPath: source)
-                }
-            }
-            let new = files.newPath(of: path)
-            // Who clears up takes a new file without a row for one that a crash has left, unless somebody holds it.
-            let hold = [FileLock(path: source, like: source), FileLock(path: new, like: source)]
-            hold[0].takeIfPossible()
-            try await storage.moveFile(sourcePath: source, targetPath: new)
-            // On another file system it is a copy.
-            hold[1].takeIfPossible()
-            let size = try LocalFile(new).size
-            return Written(size: size) {
-                _ = try files.settleNew(of: path)
-                for lock in hold { lock.release() }
-            } undo: {
-                defer { for lock in hold { lock.release() } }
-                do {
-                    try await storage.moveFile(sourcePath: new, targetPath: source)
-                } catch {
-                    // It is the app's: where it is now it would be taken for something that a crash has left.
-                    try await storage.moveFile(sourcePath: new, targetPath: path)
-                    throw error
-                }
-            }
+            // Shielded: whoever is cancelled would not know where it is.
+            try await Task { try await storage.moveFile(sourcePath: source, targetPath: path) }.value
+            return Written(undo: { try await storage.moveFile(sourcePath: path, targetPath: source) })
         }
     }
+
+    /// Takes a file in by one more name, or copies it where that cannot be.
+    private func take(
+        _ source: String, _ names: Names, _ path: String, _ files: AttachmentFiles
+    ) async throws -> Written {
+        let file = try LocalFile(source)
+        guard file.path == source else {
+            throw PowerSyncAttachmentError.invalidPath("\(source), a symbolic link")
+        }
+        let (staged, isCopy) = try await claim(names, path, files) { () throws -> (StagedFile, Bool) in
+            if let linked = try files.link(source, as: path) { return (linked, false) }
+            return try (files.stage(path), true)
+        }
+        let logger = logger
+        return try await whole(staged, file.size) { isWanted in
+            while isCopy {
+                guard isWanted() else { throw CancellationError() }
+                let piece = try file.bytes(at: staged.size, atMost: LocalFile.pieceSize)
+                if piece.isEmpty { break }
+                try staged.write(piece)
+            }
+        } finish: {
+            // First: whoever finds a file without its own name sees by its other one that the app may still write to it.
+            do throws(PowerSyncAttachmentError) {
+                try file.remove()
+            } catch {
+                logger.warning(
+                    "A file that was saved is also where it was, and cannot be removed there: \(error)",
+                    tag: LogTag.attachmentQueue)
+            }
+            try staged.commit(to: path, replacing: false)
+        }
+    }
+
+    // MARK: Steps
+
+    /// Begins a new file; what a crash has left in its place goes first, unless it has a row.
+    private func claim<File>(
+        _ names: Names, _ path: String, _ files: AttachmentFiles, _ begin: () throws -> File
+    ) async throws -> File {
+        // Each turn but the second needs somebody who saves under the same name at that moment.
+        for _ in 0..<4 {
+            do {
+                return try begin()
+            } catch {
+                guard AttachmentFiles.saysTaken(error) else { throw error }
+            }
+            guard let left = try files.left(of: path) else { continue }
+            defer { left.close() }
+            // Looked at once nobody else has it: whoever had it has committed its row before.
+            try await checkFree(names)
+            left.discard()
+        }
+        throw PowerSyncAttachmentError.generalError(
+            "Somebody saves a file named \(names.filename) again and again.")
+    }
+
+    /// Writes a file as a whole, and brings it to the disk.
+    private func whole(
+        _ staged: StagedFile, _ size: Int64,
+        _ write: @escaping @Sendable (_ isWanted: () -> Bool) throws -> Void,
+        finish: @escaping @Sendable () throws -> Void
+    ) async throws -> Written {
+        let work = work
+        // On a thread, too: that which writes may be waiting for the disk still.
+        let undo: @Sendable () async throws -> Void = {
+            try await work.run(bytes: size) { _ in staged.discard() }
+        }
+        do {
+            try await work.run(bytes: size) { isWanted in
+                try write(isWanted)
+                guard isWanted() else { throw CancellationError() }
+                try staged.sync()
+            }
+            return Written(
+                size: staged.size, isThere: { staged.isThere }, finish: finish, undo: undo)
+        } catch {
+            await shielded(undo)
+            throw error
+        }
+    }
+
+    // MARK: Deleting
 
     /// Has a file deleted.
     ///
@@ -126,55 +195,5 @@ struct AttachmentWriter: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/notFound(_:)``, what the database and the hook throw.
     func delete(_ id: String, _ hook: @escaping Hook) async throws -> Attachment {
         try await service.withContext { try await $0.rows.delete(id, hook) }
-    }
-
-    /// Adds a row once its file is written, and gives the file its name once there is a row.
-    private func add(
-        _ names: Names, _ hook: @escaping Hook, _ write: (_ path: String) async throws -> Written
-    ) async throws -> Attachment {
-        let path = try await local.checkedPath(of: names.filename)
-        if local.files != nil, try await local.storage.fileExists(filePath: path) {
-            throw PowerSyncAttachmentError.generalError(
-                "There is a file named \(names.filename) already, and it never changes.")
-        }
-        let written = try await write(path)
-        let row = Attachment(
-            id: names.id, filename: names.filename, state: .queuedUpload, hasSynced: false, localUri: path,
-            mediaType: names.mediaType, size: written.size, metaData: names.metaData)
-        do {
-            return try await service.withContext { [logger] context in
-                let saved = try await context.rows.add(row, hook)
-                do {
-                    try await written.finish()
-                } catch {
-                    // It is saved: whoever needs the file first gives it its name.
-                    logger.warning(
-                        "A file that was saved has not got its name yet: \(error)",
-                        tag: LogTag.attachmentQueue)
-                }
-                return saved
-            }
-        } catch {
-            // Shielded: it has to be done although the task is cancelled.
-            await Task { await undo(written) }.value
-            throw error
-        }
-    }
-
-    private func undo(_ written: Written) async {
-        do {
-            try await written.undo()
-        } catch {
-            logger.warning(
-                "Taking a file back that was not saved failed: \(error)", tag: LogTag.attachmentQueue)
-        }
-    }
-}
-
-extension FileLock {
-    /// Takes the lock of a file that is there, if the system lets us.
-    fileprivate func takeIfPossible() {
-        // A file that may not be written cannot be locked; it is moved all the same.
-        _ = try? take()
     }
 }

@@ -5,6 +5,8 @@ import PowerSyncWire
 struct FileDigest: Sendable, Hashable {
     /// Where the file is, no symbolic link.
     let path: String
+    /// Which file it is.
+    let identity: FileIdentity
     /// The number of its bytes.
     let size: Int64
     /// The SHA-256 of the file, 64 hexadecimal digits.
@@ -46,7 +48,8 @@ struct FileDigest: Sendable, Hashable {
                 parts.append(Hexadecimal.encode(part.finish()))
             } while offset < file.size
             return FileDigest(
-                path: file.path, size: file.size, sha256: Hexadecimal.encode(whole.finish()), parts: parts)
+                path: file.path, identity: file.identity, size: file.size,
+                sha256: Hexadecimal.encode(whole.finish()), parts: parts)
         }
     }
 

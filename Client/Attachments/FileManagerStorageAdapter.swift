@@ -22,7 +22,7 @@ import PowerSyncSystem
 /// A symbolic link is never followed for writing, and for reading only to a name beside it; one that leads elsewhere is
 /// ``PowerSyncAttachmentError/invalidPath(_:)``. Other failures than those that are said below are
 /// ``PowerSyncAttachmentError/ioError(_:)``. What takes long runs on a thread of its own, and ends with
-/// `CancellationError` when the task is cancelled.
+/// `CancellationError` when the task is cancelled; nothing gets another name then, also not later.
 public actor FileManagerStorageAdapter: MovingStorageAdapter {
     private let fileManager: FileManager
     private let files = AttachmentFiles()
@@ -133,20 +133,19 @@ public actor FileManagerStorageAdapter: MovingStorageAdapter {
             throw PowerSyncAttachmentError.invalidPath("\(sourcePath), a symbolic link")
         }
         try makeFolder(FilePlace(targetPath).folder)
-        // What the disk has yet to write of the file is written before it gets its name.
-        let isMoved = try await work.run(bytes: source.size) { _ -> Bool in
-            do throws(SystemError) {
-                try StagedFile.publish(sourcePath, as: targetPath, replacing: true)
-                return true
-            } catch {
-                // Another file system, or a file that may not be written.
-                guard error.errno == EXDEV || error.errno == EACCES else { throw error }
-                return false
+        // What takes long is done before, and may be given up.
+        try await work.run(bytes: source.size) { _ in try source.sync() }
+        try Task.checkCancellation()
+        do throws(SystemError) {
+            return try StagedFile.publish(sourcePath, as: targetPath, replacing: true)
+        } catch {
+            // Another file system, or a file that may not be written.
+            guard error.errno == EXDEV || error.errno == EACCES else {
+                throw PowerSyncAttachmentError.ioError(error)
             }
         }
-        if isMoved { return }
         try await copyFile(sourcePath: sourcePath, targetPath: targetPath)
-        try await deleteFile(filePath: sourcePath)
+        try source.remove()
     }
 
     // MARK: Folders
@@ -192,22 +191,34 @@ public actor FileManagerStorageAdapter: MovingStorageAdapter {
         }
     }
 
+    /// A file that goes with this object, unless it has got its name.
+    private final class Unnamed: Sendable {
+        let file: StagedFile
+
+        init(_ file: StagedFile) { self.file = file }
+
+        deinit { file.discard() }
+    }
+
     /// Gives a name to a file that a closure has written.
     private func write(
         _ path: String, bytes: Int64,
         _ body: @escaping @Sendable (_ file: StagedFile, _ isWanted: () -> Bool) throws -> Void
     ) async throws {
         let files = files
-        try await work.run(bytes: bytes) { isWanted in
-            let file = try files.temporary(for: path)
-            do {
-                try body(file, isWanted)
-                guard isWanted() else { throw CancellationError() }
-                try file.commit(to: path, replacing: true)
-            } catch {
-                file.discard()
-                throw error
-            }
+        let written = try await work.run(bytes: bytes) { isWanted in
+            let written = Unnamed(try files.temporary(for: path))
+            try body(written.file, isWanted)
+            guard isWanted() else { throw CancellationError() }
+            try written.file.sync()
+            return written
+        }
+        // Not on the thread, which goes on where somebody has given up.
+        try Task.checkCancellation()
+        do throws(SystemError) {
+            try written.file.commit(to: path, replacing: true)
+        } catch {
+            throw PowerSyncAttachmentError.ioError(error)
         }
     }
 }

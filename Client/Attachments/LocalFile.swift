@@ -25,6 +25,8 @@ final class LocalFile: Sendable {
     let path: String
     /// How many bytes it had when it was opened.
     let size: Int64
+    /// What tells it from other files, and from what it was before a change.
+    let identity: FileIdentity
     private let descriptor: Int32
 
     /// Opens a file.
@@ -48,6 +50,7 @@ final class LocalFile: Sendable {
         }
         self.path = place
         size = Int64(status.st_size)
+        identity = FileIdentity(status)
         descriptor = opened
     }
 
@@ -74,16 +77,58 @@ final class LocalFile: Sendable {
         return bytes
     }
 
-    /// Whether there is a file, or a folder, that may be read.
+    /// Returns when its bytes are on the disk.
+    ///
+    /// - Throws: `PowerSyncAttachmentError` with `ioError`.
+    func sync() throws(PowerSyncAttachmentError) {
+        var status: Int32
+        repeat { status = fsync(descriptor) } while status != 0 && errno == EINTR
+        guard status == 0 else { throw Self.failure("cannot bring to the disk", path, errno) }
+    }
+
+    /// Removes it, unless its name leads to another file by now.
+    ///
+    /// - Throws: `PowerSyncAttachmentError` with `ioError`.
+    func remove() throws(PowerSyncAttachmentError) {
+        var (ours, named) = (stat(), stat())
+        guard fstat(descriptor, &ours) == 0, lstat(path, &named) == 0, ours.st_dev == named.st_dev,
+            ours.st_ino == named.st_ino
+        else { return }
+        guard unlink(path) != 0, errno != ENOENT else { return }
+        throw Self.failure("cannot remove", path, errno)
+    }
+
+    /// Returns how many bytes a file has; a symbolic link is not followed.
+    ///
+    /// - Parameter path: the path.
+    /// - Returns: the number of bytes.
+    /// - Throws: `PowerSyncAttachmentError` with `fileNotFound` or `ioError`.
+    static func size(of path: String) throws(PowerSyncAttachmentError) -> Int64 {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw failure("cannot look at", path, errno) }
+        return Int64(status.st_size)
+    }
+
+    /// Looks for a file, or a folder, that may be read.
     ///
     /// - Parameter path: the path; a symbolic link is followed to a name beside it alone.
-    /// - Returns: whether something is there.
-    static func exists(_ path: String) -> Bool {
+    /// - Returns: what was found.
+    static func presence(of path: String) -> FilePresence {
+        // nil: what is no path, and a link that leads elsewhere, lead to nothing that may be read.
+        guard let place = try? withoutLinks(path) else { return .missing }
         var status = stat()
-        // nil: a link that leads elsewhere leads to nothing that may be read.
-        guard let place = try? withoutLinks(path), lstat(place, &status) == 0 else { return false }
+        guard lstat(place, &status) == 0 else {
+            let reason = errno
+            if reason == ENOENT || reason == ENOTDIR { return .missing }
+            return .unknown(SystemError(.file, "cannot look at \(path)", errno: reason))
+        }
         let kind = status.st_mode & S_IFMT
-        return kind == S_IFREG || kind == S_IFDIR
+        return kind == S_IFREG || kind == S_IFDIR ? .here : .missing
+    }
+
+    /// Whether there is a file, or a folder, that may be read; as ``presence(of:)``.
+    static func exists(_ path: String) -> Bool {
+        if case .here = presence(of: path) { true } else { false }
     }
 
     /// Refuses what is no path.
@@ -115,5 +160,28 @@ final class LocalFile: Sendable {
             path = FilePlace.path(of: target, in: FilePlace(path).folder)
         }
         throw .invalidPath("\(path), one of too many symbolic links")
+    }
+}
+
+/// What tells a file from others, and from what it was before a change.
+struct FileIdentity: Sendable, Hashable {
+    private let device: UInt64
+    private let number: UInt64
+    private let size: Int64
+    private let seconds: Int64
+    private let nanoseconds: Int64
+
+    /// Takes it out of what the system knows of a file.
+    init(_ status: stat) {
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        number = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        #if canImport(Darwin)
+            let changed = status.st_mtimespec
+        #else
+            let changed = status.st_mtim
+        #endif
+        seconds = Int64(changed.tv_sec)
+        nanoseconds = Int64(changed.tv_nsec)
     }
 }

@@ -6,6 +6,8 @@ final class PartFile {
     private let digest = RunningDigest()
     /// How many bytes are there.
     private(set) var size: Int64
+    /// Whether some of them were there when it was opened.
+    private(set) var hasOlderBytes: Bool
 
     /// Opens what is there of a file, or makes an empty one.
     ///
@@ -16,6 +18,7 @@ final class PartFile {
         try AttachmentFiles.check(folderOf: path)
         file = try StagedFile(path: path, resuming: true)
         size = file.size
+        hasOlderBytes = size > 0
     }
 
     /// Takes the bytes that are there into the digest.
@@ -44,6 +47,7 @@ final class PartFile {
         try file.truncate(to: 0)
         _ = digest.finish()
         size = 0
+        hasOlderBytes = false
     }
 
     /// Adds bytes.
@@ -53,7 +57,7 @@ final class PartFile {
         size = file.size
     }
 
-    /// Returns the SHA-256 of all bytes; none can be added any more.
+    /// Returns the SHA-256 of all bytes; none can be added before it is begun anew.
     func finish() -> String { digest.finish() }
 
     /// Brings the bytes to the disk, so that whoever gives the file its name has little to wait for.

@@ -6,7 +6,8 @@ import PowerSyncWire
 extension SignedURLStorage {
     /// Brings a file from the storage, behind the bytes of it that are there.
     ///
-    /// Bytes that turn out to be others than were uploaded are removed, those that were there before among them.
+    /// Bytes that turn out to be others than were uploaded are removed. If some of them were there before the file is
+    /// fetched once more, from its beginning.
     ///
     /// - Parameters:
     ///   - attachment: the row of the attachment.
@@ -41,11 +42,30 @@ extension SignedURLStorage {
     private func receive(
         _ id: String, _ first: AttachmentDownloadTicket, into part: PartFile, _ meter: TransferMeter
     ) async throws {
-        var ticket = first
-        var isRenewed = false
-        if part.size > ticket.size { try part.beginAnew() }
+        if part.size > first.size { try part.beginAnew() }
         try await part.digestWhatIsThere(work, onPiece: onPiece)
         meter.advance(to: part.size)
+        try await fetch(id, first, into: part, meter)
+        var isWhole = part.finish() == first.sha256
+        if !isWhole, part.hasOlderBytes {
+            // What was there may be of another file, or may not have come to the disk.
+            try part.beginAnew()
+            meter.advance(to: 0)
+            try await fetch(id, first, into: part, meter)
+            isWhole = part.finish() == first.sha256
+        }
+        guard isWhole else {
+            throw AttachmentStorageError(.damaged, "The file that was downloaded has another SHA-256")
+        }
+        try await part.sync(work)
+    }
+
+    /// Fetches what is missing of a file.
+    private func fetch(
+        _ id: String, _ first: AttachmentDownloadTicket, into part: PartFile, _ meter: TransferMeter
+    ) async throws {
+        var ticket = first
+        var isRenewed = false
         while part.size < ticket.size {
             let start = part.size
             let (answer, stream) = try await storage.fetch(ticket.url, from: start)
@@ -71,10 +91,6 @@ extension SignedURLStorage {
             default: throw answer.error
             }
         }
-        guard part.finish() == ticket.sha256 else {
-            throw AttachmentStorageError(.damaged, "The file that was downloaded has another SHA-256")
-        }
-        try await part.sync(work)
     }
 
     /// Appends the body of an answer to what is there.

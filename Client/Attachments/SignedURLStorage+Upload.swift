@@ -17,22 +17,57 @@ extension SignedURLStorage {
         attachment: Attachment, localUri: String, progress: @escaping @Sendable (AttachmentBytes) -> Void
     ) async throws {
         try await AttachmentStorageError.wrapping {
-            let file = try await FileDigest.of(localUri, work, onPiece: onPiece)
+            let file = try await digest(of: localUri, attachment.id)
             let meter = TransferMeter(total: file.size, uptime: uptime, report: progress)
             let type = attachment.mediaType.flatMap { AttachmentUploadRequest.isMediaType($0) ? $0 : nil }
             let question = AttachmentUploadRequest(
                 id: attachment.id, filename: attachment.filename,
                 contentType: type ?? "application/octet-stream", size: file.size, sha256: file.sha256)
-            let ticket = try await backend.uploadTicket(question)
-            if !ticket.isUploaded {
-                if let multipart = ticket.multipart {
-                    try await sendParts(of: file, multipart, question.id, meter)
-                } else if let request = ticket.request {
-                    try await send(file, request, question, meter)
+            let ticket = try await ticket(question)
+            do {
+                if !ticket.isUploaded {
+                    if let multipart = ticket.multipart {
+                        try await sendParts(of: file, multipart, question.id, meter)
+                    } else if let request = ticket.request {
+                        try await send(file, request, question, meter)
+                    }
+                    try await backend.complete(question.id)
                 }
-                try await backend.complete(question.id)
+            } catch let error as AttachmentStorageError where error.code == .damaged {
+                // It may have changed, although it must not: the next time it is read.
+                digests.forget(file)
+                throw error
             }
+            digests.forget(file)
             meter.finish()
+        }
+    }
+
+    /// Returns what the backend is told of a file: what is known, or what is found by reading it.
+    private func digest(of path: String, _ id: String) async throws -> FileDigest {
+        if let known = digests.digest(of: try LocalFile(path).identity) { return known }
+        // Without a connection each file that waits would be read with each try of all of them.
+        if digests.isUnreachable {
+            try await backend.reach(id)
+            digests.note(isUnreachable: false)
+        }
+        let digest = try await FileDigest.of(path, work, onPiece: onPiece)
+        digests.keep(digest)
+        return digest
+    }
+
+    /// Asks where a file goes, and notes whether anybody answers.
+    private func ticket(_ question: AttachmentUploadRequest) async throws -> AttachmentUploadTicket {
+        do {
+            let ticket = try await backend.uploadTicket(question)
+            digests.note(isUnreachable: false)
+            return ticket
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // These stand for an answer.
+            digests.note(isUnreachable: !(error is AttachmentStorageError))
+            throw error
         }
     }
 

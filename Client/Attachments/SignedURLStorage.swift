@@ -20,8 +20,8 @@ import PowerSyncSystem
 /// try await queue.startSync()
 /// ```
 ///
-/// - A file is read once before it goes, for its size and its SHA-256. The storage refuses other bytes than those, and
-///   takes none in place of what it has.
+/// - A file is read once before it goes, for its size and its SHA-256; while the backend is out of reach it is not read
+///   again. The storage refuses other bytes than those, and takes none in place of what it has.
 /// - A file of 8 MiB or more goes in parts of 8 MiB. An upload that was cut goes on with the first part that is not
 ///   stored, a download with the first byte that is not there. A smaller file is uploaded anew.
 /// - What was downloaded counts only if its size and its SHA-256 are those that were told of the upload.
@@ -39,6 +39,7 @@ public final class SignedURLStorage: AttachmentTransportAdapter {
     let backend: AttachmentBackend
     let storage: SignedStorage
     let work = FileWork()
+    let digests = KnownDigests()
     let uptime: @Sendable () -> Duration
     /// Is told the size of each piece of a file that is held, for tests.
     let onPiece: (@Sendable (Int) -> Void)?

@@ -31,8 +31,19 @@ public actor SyncingService: SyncingServiceProtocol {
     private let mostAtOnce: Int
     private let throttle: Duration
     private var run: TransferRun?
+    /// Whether the run lasts until it is stopped; one that was begun for ``syncOnce()`` ends with the last call of that.
+    private var isLasting = false
+    /// How many calls of ``syncOnce()`` are under way.
+    private var callsOnce = 0
     /// Counts what was asked for: who was overtaken while it waited begins nothing.
     private var wish = 0
+    /// How often it was stopped.
+    private var stops = 0
+    /// How many calls are about to begin a run that lasts.
+    private let starts = AsyncValue(0)
+    /// How many runs are about to end.
+    private let ends = AsyncValue(0)
+    private let underWay = TransfersUnderWay()
     private var isClosed = false
 
     /// Makes a service that transfers nothing yet.
@@ -67,7 +78,10 @@ public actor SyncingService: SyncingServiceProtocol {
         self.throttle = Duration(waiting: throttle)
     }
 
-    deinit { run?.end() }
+    deinit {
+        run?.end()
+        run?.release()
+    }
 
     /// Begins to transfer files, and tries again what has failed in each period; 0 seconds or less are no period.
     ///
@@ -85,22 +99,14 @@ public actor SyncingService: SyncingServiceProtocol {
         try checkOpen()
         wish += 1
         let mine = wish
+        // From here to its end no other run begins.
+        starts.change { $0 += 1 }
+        defer { starts.change { $0 -= 1 } }
         await endRun()
-        // The database is open then, and has the table.
-        let rows = try await parts.service.withContext { $0.rows }
-        _ = try await rows.page(of: .upload, behind: nil, limit: 1)
+        let rows = try await prepared()
         try checkOpen()
         guard wish == mine, !isUnwanted() else { return }
-        let environment = parts.environment ?? rows.environment
-        let run = TransferRun(
-            TransferParts(
-                remote: parts.remote, local: parts.local, service: parts.service,
-                errorHandler: parts.errorHandler, logger: parts.logger,
-                progress: parts.progress ?? AttachmentProgress(environment), environment: environment),
-            right: TransferRight(of: rows.db, table: rows.sql.name), mostAtOnce: mostAtOnce,
-            throttle: throttle)
-        self.run = run
-        run.begin(period: Duration(waiting: period))
+        begin(rows, period: Duration(waiting: period), isLasting: true)
     }
 
     /// Stops transferring files, and returns within half a second.
@@ -128,50 +134,108 @@ public actor SyncingService: SyncingServiceProtocol {
     }
 
     /// Removes a page of the archived rows that are too many, and their files; returns whether it was the last one.
+    ///
+    /// Where a file cannot be removed its row stays, and keeps no other; what is thrown then is of the first of them.
     public func deleteArchivedAttachments(_ context: AttachmentContext) async throws -> Bool {
-        try await context.expire(parts.local)
+        let page = try await context.expire(parts.local)
+        if let error = page.first { throw error }
+        return page.isLast
     }
 
     /// Tries all files now that wait to be transferred, and waits until each was tried, or syncing is stopped, or
     /// another process transfers them.
     ///
+    /// Where nothing has begun to transfer files it does for as long as this is called by somebody.
+    ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``, what the database throws, `CancellationError`.
     func syncOnce() async throws {
-        try checkOpen()
-        if let run { return try await run.pass() }
-        try await startSync(period: 0)
-        guard let run else { return }
+        callsOnce += 1
         let result: Result<Void, any Error>
         do {
-            result = .success(try await run.pass())
+            result = .success(try await passOnce())
         } catch {
             result = .failure(error)
         }
-        // It stays if somebody has begun it for good meanwhile.
-        if self.run === run { await stop() }
+        callsOnce -= 1
+        if callsOnce == 0, !isLasting { await endRun() }
         try result.get()
     }
 
     /// Stops as ``stopSync()``.
     func stop() async {
         wish += 1
+        stops += 1
         await endRun()
     }
 
     /// Cancels what is under way, whose rows are gone.
     func cancelTransfers() { run?.cancelTransfers() }
 
-    /// How many wait until all files were tried.
-    var waiterCount: Int { run?.waiterCount ?? 0 }
+    /// How many wait until all files were tried, or until somebody has begun or ended a run.
+    var waiterCount: Int { (run?.waiterCount ?? 0) + starts.waiterCount + ends.waiterCount }
 
     /// How many rows are held in memory.
     var heldRows: Int { run?.heldRows ?? 0 }
 
+    // MARK: Steps
+
+    /// Waits for a full pass of whichever run there is, until something stops it.
+    private func passOnce() async throws {
+        let before = stops
+        repeat {
+            try checkOpen()
+            if let run {
+                if try await run.pass() { return }
+                // It was ended: by a stop, or in favour of another one, which tries all files, too.
+                continue
+            }
+            // Who is about to begin one, or to end one, comes first.
+            _ = try await starts.wait { $0 == 0 }
+            _ = try await ends.wait { $0 == 0 }
+            guard run == nil, stops == before else { continue }
+            let rows = try await prepared()
+            // Somebody else may have done something meanwhile.
+            guard run == nil, stops == before, starts.current == 0, ends.current == 0, !isClosed else {
+                continue
+            }
+            begin(rows, period: .zero, isLasting: false)
+        } while stops == before
+    }
+
+    /// Returns the rows, once the database is open and is known to have the table.
+    private func prepared() async throws -> AttachmentRows {
+        let rows = try await parts.service.withContext { $0.rows }
+        _ = try await rows.page(of: .upload, behind: nil, limit: 1)
+        return rows
+    }
+
+    private func begin(_ rows: AttachmentRows, period: Duration, isLasting: Bool) {
+        let environment = parts.environment ?? rows.environment
+        let run = TransferRun(
+            TransferParts(
+                remote: parts.remote, local: parts.local, service: parts.service,
+                errorHandler: parts.errorHandler, logger: parts.logger,
+                progress: parts.progress ?? AttachmentProgress(environment), environment: environment),
+            right: TransferRight(of: rows.db, table: rows.sql.name), underWay: underWay,
+            mostAtOnce: mostAtOnce, throttle: throttle)
+        self.run = run
+        self.isLasting = isLasting
+        run.begin(period: period)
+    }
+
+    /// Ends the run, and returns when no other one is about to end either.
     private func endRun() async {
-        guard let run else { return }
-        self.run = nil
-        run.end()
-        await run.wait()
+        if let run {
+            self.run = nil
+            isLasting = false
+            ends.change { $0 += 1 }
+            run.end()
+            await run.wait()
+            run.release()
+            ends.change { $0 -= 1 }
+        }
+        // Only cancellation ends the wait before.
+        _ = try? await ends.wait { $0 == 0 }
     }
 
     private func checkOpen() throws {

@@ -26,6 +26,12 @@ enum TransferLane: Int, Sendable, Hashable, CaseIterable {
 struct TransferPlace: Sendable, Hashable {
     let timestamp: Int
     let id: String
+
+    /// Whether it comes behind another place.
+    func isBehind(_ other: TransferPlace) -> Bool {
+        guard timestamp == other.timestamp else { return timestamp > other.timestamp }
+        return other.id.utf8.lexicographicallyPrecedes(id.utf8)
+    }
 }
 
 /// A row that waits for a transfer.

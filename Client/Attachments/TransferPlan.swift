@@ -13,7 +13,9 @@ struct TransferPlan: Sendable {
         case look(String)
         /// A row is to be transferred.
         case begin(TransferRow)
-        /// The transfer of a row is to be cancelled: the row is to be deleted.
+        /// It is to be read for which lanes the rows wait that are under way.
+        case inspect([String])
+        /// The transfer of a row is to be cancelled: the row does not wait for it any more.
         case cancel(String)
         /// What is beyond the limit of the cache is to be removed.
         case expire
@@ -30,33 +32,6 @@ struct TransferPlan: Sendable {
     /// How many rows a page has at most.
     static let pageSize = 64
 
-    private struct Lane: Sendable {
-        /// Up to where rows were read since the pass began; nil at its beginning.
-        var place: TransferPlace?
-        /// Rows that were read and are not begun.
-        var page: ArraySlice<TransferRow> = []
-        /// Whether there may be rows behind the place.
-        var hasMore = false
-        var isReading = false
-        /// Whether rows have changed since the reading began.
-        var hasChanged = false
-        /// Whether a pass begins when this one is over.
-        var isDue = false
-        /// Whether a row waits for the upload queue to be empty.
-        var waits = false
-
-        var isAtEnd: Bool { page.isEmpty && !hasMore && !isReading }
-        /// Whether a pass may begin: the one before is over, or has seen no row yet.
-        var mayRestart: Bool { isAtEnd || place == nil && page.isEmpty && !isReading }
-    }
-
-    private struct Transfer: Sendable {
-        let lane: TransferLane
-        var isCancelled = false
-        /// Whether another lane has come to the row meanwhile.
-        var isWanted = false
-    }
-
     private let mostAtOnce: Int
     private let pageSize: Int
     private let throttle: Duration
@@ -68,14 +43,20 @@ struct TransferPlan: Sendable {
     /// Lanes for which a pass is asked that the throttle holds back.
     private var asked: Set<TransferLane> = []
     private var lastPass: Duration?
+    /// Whether rows under way may have left their lanes.
+    private var mayHaveLeft = false
+    private var isInspecting = false
     private var mayHaveExpired = false
-    private var isExpiring = false
+    /// The last pass behind which the cache is being looked at; nil while it is not.
+    private var expiring: Int?
+    private var lastExpiry: Duration?
 
     /// Whether this process is the one that transfers; nothing is begun otherwise.
     private(set) var mayTransfer = false
     /// How many full passes were asked for.
     private(set) var passesAsked = 0
-    /// Of those that were asked for, how many are over: nothing is under way, nothing left to begin.
+    /// Of those that were asked for, how many are over: all rows that waited when it began were tried, and the cache was
+    /// looked at.
     private(set) var passesOver = 0
 
     /// Makes a plan that has nothing to do.
@@ -109,7 +90,22 @@ struct TransferPlan: Sendable {
         return lastPass + throttle
     }
 
+    /// When the cache may be looked at again; nil if there is no reason for that.
+    private var expiryMoment: Duration? {
+        guard mayTransfer, mayHaveExpired, expiring == nil else { return nil }
+        guard let lastExpiry else { return .zero }
+        return lastExpiry + throttle
+    }
+
+    /// When there is something to be done that the throttle holds back; nil if there is nothing.
+    var moment: Duration? { [passMoment, expiryMoment].compactMap { $0 }.min() }
+
     // MARK: What happens
+
+    /// Says that transfers of an earlier run have not ended: their rows are left alone until they have.
+    mutating func leave(_ ids: Set<String>) {
+        for id in ids { transfers[id] = Transfer(row: nil) }
+    }
 
     /// Says whether this process is the one that transfers; a pass begins when it is.
     mutating func setMayTransfer(_ mayTransfer: Bool) {
@@ -138,6 +134,7 @@ struct TransferPlan: Sendable {
             }
         }
         mayHaveExpired = true
+        mayHaveLeft = true
     }
 
     /// Says that the upload queue is empty: lanes in which rows wait for that begin anew.
@@ -154,9 +151,14 @@ struct TransferPlan: Sendable {
     ///   - rows: the rows in their order, fewer than a page at the end; nil if reading failed, which ends the pass of
     ///   the lane.
     ///   - lane: the lane.
-    mutating func didRead(_ rows: [TransferRow]?, of lane: TransferLane) {
+    ///   - last: the place of the last row that waits, if these are the first ones of a pass; nil where it is not known.
+    mutating func didRead(_ rows: [TransferRow]?, of lane: TransferLane, last: TransferPlace? = nil) {
         guard var read = lanes[lane], read.isReading else { return }
         read.isReading = false
+        if case .unknown = read.end {
+            let hasRows = rows?.isEmpty == false
+            read.end = hasRows ? last.map { End.at($0) } ?? .open : .nothing
+        }
         read.page = (rows ?? [])[...]
         if let last = rows?.last { read.place = last.place }
         read.hasMore = read.hasChanged || (rows ?? []).count >= pageSize
@@ -172,16 +174,29 @@ struct TransferPlan: Sendable {
         lanes[row.lane] = lane
     }
 
+    /// Takes the lanes for which rows wait that are under way; nil if reading failed.
+    mutating func didInspect(_ found: [String: TransferLane]?, of ids: [String]) {
+        isInspecting = false
+        guard let found else { return }
+        for id in ids {
+            guard let lane = transfers[id]?.row?.lane, found[id] != lane else { continue }
+            transfers[id]?.isLeft = true
+        }
+    }
+
     /// Says that a transfer is over.
     mutating func ended(_ id: String, _ outcome: Outcome) {
         guard let transfer = transfers.removeValue(forKey: id) else { return }
-        if outcome == .waits { lanes[transfer.lane]?.waits = true }
+        if outcome == .waits, let lane = transfer.row?.lane { lanes[lane]?.waits = true }
         if transfer.isWanted { looks.append(id) }
         mayHaveExpired = true
     }
 
     /// Says that the cache is within its limit, as far as that could be done.
-    mutating func didExpire() { isExpiring = false }
+    mutating func didExpire() {
+        passesOver = max(passesOver, expiring ?? 0)
+        expiring = nil
+    }
 
     // MARK: What is to be done
 
@@ -201,41 +216,27 @@ struct TransferPlan: Sendable {
         looking += looks.count
         looks = []
         for lane in TransferLane.allCases { advance(lane, &steps) }
-        if mayHaveExpired, !isExpiring, looking == 0, lanes.values.allSatisfy({ $0.isAtEnd && !$0.isDue }) {
-            (mayHaveExpired, isExpiring) = (false, true)
-            steps.append(.expire)
-        }
-        if isAtRest { passesOver = passesAsked }
+        inspect(&steps)
+        expire(at: now, &steps)
         return steps
-    }
-
-    /// Whether nothing is under way, or left to begin before something happens.
-    private var isAtRest: Bool {
-        asked.isEmpty && transfers.isEmpty && looks.isEmpty && looking == 0 && !mayHaveExpired && !isExpiring
-            && lanes.values.allSatisfy { $0.isAtEnd && !$0.isDue }
     }
 
     private mutating func advance(_ lane: TransferLane, _ steps: inout [Step]) {
         guard var state = lanes[lane] else { return }
         if state.isDue, state.mayRestart {
-            state = Lane(hasMore: true)
+            state = Lane(pass: passesAsked, passOver: state.passOver, end: .unknown, hasMore: true)
             steps.append(.restart(lane))
         }
-        var free = mostAtOnce - transfers.values.count { $0.lane == lane }
+        var free = mostAtOnce - transfers.values.count { $0.row?.lane == lane }
         while free > 0, let row = state.page.popFirst() {
             guard let transfer = transfers[row.id] else {
-                transfers[row.id] = Transfer(lane: lane)
+                transfers[row.id] = Transfer(row: row)
                 steps.append(.begin(row))
                 free -= 1
                 continue
             }
-            // In the same lane it is what is under way.
-            guard transfer.lane != lane else { continue }
-            transfers[row.id]?.isWanted = true
-            if lane == .delete, !transfer.isCancelled {
-                transfers[row.id]?.isCancelled = true
-                steps.append(.cancel(row.id))
-            }
+            // Otherwise it is what is under way; a row that has left its lane and come back has another time.
+            if transfer.row != row { transfers[row.id]?.isWanted = true }
         }
         if free > 0, state.page.isEmpty, state.hasMore, !state.isReading {
             state.isReading = true
@@ -243,6 +244,43 @@ struct TransferPlan: Sendable {
             state.hasChanged = false
             steps.append(.read(lane, behind: state.place))
         }
+        if !state.isDue, state.hasBegunAll, !isUnderWay(lane, state) { state.passOver = state.pass }
         lanes[lane] = state
+    }
+
+    /// Whether a transfer has not ended that the pass of a lane waits for.
+    ///
+    /// What an earlier run has left may never end, and nobody waits for it.
+    private func isUnderWay(_ lane: TransferLane, _ state: Lane) -> Bool {
+        guard looks.isEmpty, looking == 0 else { return true }
+        return transfers.values.contains { transfer in
+            guard let row = transfer.row else { return false }
+            return transfer.isWanted || !transfer.isLeft && row.lane == lane && state.has(row.place)
+        }
+    }
+
+    /// Has rows looked at that are under way, and transfers cancelled whose rows have left their lanes.
+    private mutating func inspect(_ steps: inout [Step]) {
+        for (id, transfer) in transfers where transfer.isLeft && !transfer.isCancelled {
+            transfers[id]?.isCancelled = true
+            steps.append(.cancel(id))
+        }
+        guard mayHaveLeft, !isInspecting else { return }
+        mayHaveLeft = false
+        let ids = transfers.filter { $0.value.row != nil && !$0.value.isLeft }.keys.sorted()
+        guard !ids.isEmpty else { return }
+        isInspecting = true
+        steps.append(.inspect(ids))
+    }
+
+    /// Has the cache looked at: when it may have changed, and behind each pass.
+    private mutating func expire(at now: Duration, _ steps: inout [Step]) {
+        guard expiring == nil else { return }
+        let pass = lanes.values.map(\.passOver).min() ?? 0
+        guard pass > passesOver || expiryMoment.map({ now >= $0 }) == true else { return }
+        mayHaveExpired = false
+        lastExpiry = now
+        expiring = pass
+        steps.append(.expire)
     }
 }

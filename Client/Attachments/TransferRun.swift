@@ -6,6 +6,12 @@ final class TransferRun: Sendable {
         var plan: TransferPlan
         /// The tasks of the transfers, by the ids of the attachments.
         var transfers: [String: UInt64] = [:]
+        /// The rows that an earlier run has left under way.
+        var left: Set<String> = []
+        /// Whether another one had the right when that was noted last.
+        var wasElsewhere = false
+        /// Whether the cache could not be brought within its limit when that was tried last.
+        var hasFailedToExpire = false
     }
 
     /// What somebody who waits for a pass has to know.
@@ -16,12 +22,13 @@ final class TransferRun: Sendable {
         var areStopped = false
     }
 
-    private let parts: TransferParts
+    let parts: TransferParts
     private let right: TransferRight
+    private let underWay: TransfersUnderWay
     private let tasks = AttachmentTasks()
     private let state: Lock<State>
     private let passes = AsyncValue(Passes())
-    private let waitsForQueue = AsyncValue(false)
+    let waitsForQueue = AsyncValue(false)
     /// Raised when there may be something to do.
     private let arrived = AsyncFlag()
 
@@ -30,20 +37,30 @@ final class TransferRun: Sendable {
     /// - Parameters:
     ///   - parts: what it works with.
     ///   - right: the right to transfer the files of the table.
+    ///   - underWay: the transfers of all runs of the service.
     ///   - mostAtOnce: how many files of a lane are transferred at once.
     ///   - throttle: the least time between the beginnings of two passes.
-    init(_ parts: TransferParts, right: TransferRight, mostAtOnce: Int, throttle: Duration) {
+    init(
+        _ parts: TransferParts, right: TransferRight, underWay: TransfersUnderWay, mostAtOnce: Int,
+        throttle: Duration
+    ) {
         self.parts = parts
         self.right = right
+        self.underWay = underWay
         state = Lock(State(plan: TransferPlan(mostAtOnce: mostAtOnce, throttle: throttle)))
     }
 
-    private var environment: SyncEnvironment { parts.environment }
+    var environment: SyncEnvironment { parts.environment }
 
     // MARK: Calls
 
     /// Begins, with a full pass now and one in each period.
     func begin(period: Duration) {
+        // Under the lock, so that an end that is told at once finds what it belongs to.
+        state.withLock { state in
+            state.left = underWay.follow { [weak self] in self?.endedElsewhere($0) }
+            state.plan.leave(state.left)
+        }
         change { $0.askForPass() }
         tasks.begin { [self] in
             claim()
@@ -60,10 +77,14 @@ final class TransferRun: Sendable {
 
     /// Asks for a full pass and waits for its end; also for that of the run, or until another process transfers.
     ///
+    /// - Returns: whether it did not end with the run.
     /// - Throws: `CancellationError`.
-    func pass() async throws {
+    func pass() async throws -> Bool {
         let number = change { $0.askForPass() }
-        _ = try await passes.wait { $0.over >= number || $0.areElsewhere == true || $0.areStopped }
+        let passes = try await passes.wait {
+            $0.over >= number || $0.areElsewhere == true || $0.areStopped
+        }
+        return passes.over >= number || passes.areElsewhere == true
     }
 
     /// Cancels what is under way; its rows may be gone.
@@ -75,10 +96,12 @@ final class TransferRun: Sendable {
     /// Ends the run at once: nothing of it changes a row from now on.
     func end() {
         tasks.end()
-        right.release()
         parts.progress.stopped()
         passes.change { $0.areStopped = true }
     }
+
+    /// Gives the right to transfer up; to be called once ``wait()`` has returned, so that nobody else begins before.
+    func release() { right.release() }
 
     /// Waits for the end of all tasks, but only for a moment.
     func wait() async {
@@ -104,89 +127,34 @@ final class TransferRun: Sendable {
 
     /// Notes whether the files are transferred here.
     private func noteRight() {
-        let isOurs = state.withLock { state in
+        let (isOurs, wasElsewhere) = state.withLock { state in
             // Read under the lock: of two who note it the later one has the newer answer.
             let isOurs = right.isOurs
+            let wasElsewhere = state.wasElsewhere
+            state.wasElsewhere = !isOurs
             state.plan.setMayTransfer(isOurs)
             passes.change { $0.areElsewhere = !isOurs }
-            return isOurs
+            return (isOurs, wasElsewhere)
         }
         if !isOurs { cancelTransfers() }
+        // Whoever had it may have ended between a file and its row.
+        if isOurs, wasElsewhere { tasks.begin { [self] in await verify() } }
         arrived.raise()
     }
 
-    // MARK: What makes it look
-
-    private func watch(_ name: String) -> PersistentWatch {
-        PersistentWatch(
-            name: name, environment: environment, logger: parts.logger, tag: LogTag.attachmentSync)
-    }
-
-    private func followRows() async {
-        let watch = watch("the rows of attachments")
-        let service = parts.service
-        guard let own = service as? AttachmentService else {
-            await watch.follow {
-                try await service.watchActiveAttachments()
-            } take: { (_: [String]) in
-                change { $0.rowsChanged() }
-                return true
-            }
-            return
+    private func verify() async {
+        do {
+            try await AttachmentVerification(service: parts.service, local: parts.local).run()
+        } catch {
+            report("Looking for the files of attachments failed", error)
         }
-        await watch.follow {
-            try own.watchChanges()
-        } take: { (_: [Int]) in
-            change { $0.rowsChanged() }
-            return true
-        }
-    }
-
-    private func followCounts() async {
-        let (service, progress) = (parts.service, parts.progress)
-        await watch("the number of waiting attachments").follow {
-            let (db, sql) = try await service.withContext { ($0.db, $0.rows.sql) }
-            let throttle = AttachmentProgress.interval / .seconds(1)
-            let options = WatchOptions(sql: sql.waiting, throttle: throttle) {
-                WaitingFiles(
-                    state: try $0.getInt(index: 0), files: try $0.getInt(index: 1),
-                    bytes: try $0.getInt64(index: 2))
-            }
-            return try db.watch(options: options)
-        } take: { (rows: [WaitingFiles]) in
-            progress.count(rows)
-            return true
-        }
-    }
-
-    /// Waits for the upload queue to be empty, whenever a row waits for that.
-    private func followQueue() async {
-        let service = parts.service
-        // Only cancellation ends the wait.
-        while (try? await waitsForQueue.wait { $0 }) != nil {
-            let isEmpty = await watch("the upload queue").follow {
-                let db = try await service.withContext { $0.db }
-                return try db.watch(AttachmentSQL.hasQueuedWrites) { try $0.getBoolean(index: 0) }
-            } take: { (found: [Bool]) in
-                if found.first == true { return true }
-                change { $0.queueEmptied() }
-                return false
-            }
-            // Closed with the database: nothing changes any more.
-            guard isEmpty else { return }
-        }
-    }
-
-    private func repeatPasses(each period: Duration) async {
-        // Only cancellation ends the wait.
-        while (try? await environment.sleep(period)) != nil { askForPass() }
     }
 
     // MARK: The loop
 
     /// Changes the plan, and lets the loop look at it.
     @discardableResult
-    private func change<Result>(_ body: (inout TransferPlan) -> Result) -> Result {
+    func change<Result>(_ body: (inout TransferPlan) -> Result) -> Result {
         let result = state.withLock { state in
             let result = body(&state.plan)
             // Under the lock: of two who say it the later one has the newer answer.
@@ -203,7 +171,7 @@ final class TransferRun: Sendable {
         while !tasks.isOver {
             let now = environment.uptime()
             let (steps, moment, over) = state.withLock { state in
-                (state.plan.steps(at: now), state.plan.passMoment, state.plan.passesOver)
+                (state.plan.steps(at: now), state.plan.moment, state.plan.passesOver)
             }
             passes.change { $0.over = over }
             for step in steps { await perform(step) }
@@ -239,6 +207,7 @@ final class TransferRun: Sendable {
         case .read(let lane, let place): await read(lane, behind: place)
         case .look(let id): await look(id)
         case .begin(let row): begin(row)
+        case .inspect(let ids): await inspect(ids)
         case .cancel(let id):
             if let task = state.withLock({ $0.transfers[id] }) { tasks.cancel(task) }
         case .expire: tasks.begin { [self] in await expire() }
@@ -247,14 +216,30 @@ final class TransferRun: Sendable {
 
     private func read(_ lane: TransferLane, behind place: TransferPlace?) async {
         var rows: [TransferRow]?
+        var last: TransferPlace?
         do {
             rows = try await parts.service.withContext {
                 try await $0.rows.page(of: lane, behind: place, limit: TransferPlan.pageSize)
             }
+            // What comes later is not of the pass.
+            if place == nil {
+                last = try await parts.service.withContext { try await $0.rows.lastPlace(of: lane) }
+            }
         } catch {
             report("Reading the rows of attachments failed", error)
         }
-        change { $0.didRead(rows, of: lane) }
+        change { $0.didRead(rows, of: lane, last: last) }
+    }
+
+    /// Looks whether rows under way still wait for what is done with them.
+    private func inspect(_ ids: [String]) async {
+        var lanes: [String: TransferLane]?
+        do {
+            lanes = try await parts.service.withContext { try await $0.rows.lanes(of: ids) }
+        } catch {
+            report("Reading rows of attachments failed", error)
+        }
+        change { $0.didInspect(lanes, of: ids) }
     }
 
     private func look(_ id: String) async {
@@ -272,13 +257,25 @@ final class TransferRun: Sendable {
 
     private func begin(_ row: TransferRow) {
         let transfer = FileTransfer(row: row, parts: parts, tasks: tasks)
+        underWay.begin(row.id)
         // In one step, so that the end of the task finds it.
-        state.withLock { state in
-            state.transfers[row.id] = tasks.begin { [self] in
+        let task = state.withLock { state in
+            let task = tasks.begin { [self] in
                 let outcome = await transfer.perform()
+                underWay.end(row.id)
                 ended(row.id, outcome)
             }
+            state.transfers[row.id] = task
+            return task
         }
+        // The run is over.
+        if task == nil { underWay.end(row.id) }
+    }
+
+    /// Takes the end of a transfer that an earlier run has left.
+    private func endedElsewhere(_ id: String) {
+        let wasLeft = state.withLock { $0.left.remove(id) != nil }
+        if wasLeft { change { $0.ended(id, .over) } }
     }
 
     private func ended(_ id: String, _ outcome: TransferPlan.Outcome) {
@@ -288,14 +285,19 @@ final class TransferRun: Sendable {
 
     /// Removes what is beyond the limit of the cache.
     private func expire() async {
+        var failure: (any Error)?
         do {
-            let local = parts.local
-            while !tasks.isOver {
-                if try await parts.service.withContext(callback: { try await $0.expire(local) }) { break }
-            }
+            failure = try await AttachmentExpiry(service: parts.service, local: parts.local)
+                .run(unless: { tasks.isOver }).first
         } catch {
-            report("Removing files that are not needed failed", error)
+            failure = error
         }
+        let isNew = state.withLock { state in
+            defer { state.hasFailedToExpire = failure != nil }
+            return !state.hasFailedToExpire
+        }
+        // Once, and not after each change of the rows.
+        if let failure, isNew { report("Removing files that are not needed failed", failure) }
         change { $0.didExpire() }
     }
 
@@ -303,15 +305,5 @@ final class TransferRun: Sendable {
         // What ends with the run, or with the database, is no failure.
         if tasks.isOver || (error as? PowerSyncError)?.code == .closed { return }
         parts.logger.warning("\(text): \(error)", tag: LogTag.attachmentSync)
-    }
-}
-
-extension AttachmentContextProtocol {
-    /// Removes a page of the archived rows that are too many, after their files; returns whether it was the last one.
-    func expire(_ local: LocalFiles) async throws -> Bool {
-        let rows = rows
-        return try await deleteArchivedAttachments { attachments in
-            for attachment in attachments { try await local.remove(attachment, rows) }
-        }
     }
 }

@@ -10,14 +10,24 @@ struct WatchedAttachments: Sendable {
     let downloads: Bool
     /// The folders below that of the attachments in which files may lie.
     let subdirectories: [String]
+    /// Looks for the files of rows.
+    let verification: AttachmentVerification
     /// Makes a filename of an id and what it ends with.
     let filename: @Sendable (String, String?) async -> String
     let logger: any LoggerProtocol
 
+    /// A row that gets another state.
+    private struct Changed: Sendable {
+        let id: String
+        /// Whether a row of the app refers to it.
+        let isWatched: Bool
+        /// What a look for its file has shown, where it is no longer archived: the cache may have dropped the file.
+        let finding: AttachmentVerification.Finding?
+    }
+
     /// What is to be changed, as far as the rows were when they were read.
     private struct Differences: Sendable {
-        /// Rows that get another state, by whether a row of the app refers to them.
-        var changed: [(id: String, isWatched: Bool)] = []
+        var changed: [Changed] = []
         /// Files that have no row.
         var new: [Attachment] = []
     }
@@ -43,8 +53,10 @@ struct WatchedAttachments: Sendable {
     private func differences(
         _ items: [WatchedAttachmentItem], _ context: AttachmentContext
     ) async throws -> Differences {
-        var unknown: [ExactText: WatchedAttachmentItem] = [:]
-        for item in items where unknown[ExactText(item.id)] == nil { unknown[ExactText(item.id)] = item }
+        var unknown: [ExactText: Int] = [:]
+        for (index, item) in items.enumerated() where unknown[ExactText(item.id)] == nil {
+            unknown[ExactText(item.id)] = index
+        }
         var differences = Differences()
         var last: String?
         while true {
@@ -52,12 +64,14 @@ struct WatchedAttachments: Sendable {
             for row in page {
                 let isWatched = unknown.removeValue(forKey: ExactText(row.id)) != nil
                 guard Self.change(row, isWatched) != .unchanged else { continue }
-                differences.changed.append((row.id, isWatched))
+                var finding: AttachmentVerification.Finding?
+                if isWatched { finding = await verification.look(row) }
+                differences.changed.append(Changed(id: row.id, isWatched: isWatched, finding: finding))
             }
             guard page.count == Self.pageSize else { break }
             last = page.last?.id
         }
-        if downloads { differences.new = await rows(for: Array(unknown.values)) }
+        if downloads { differences.new = await rows(for: unknown.values.sorted().map { items[$0] }) }
         return differences
     }
 
@@ -90,20 +104,35 @@ struct WatchedAttachments: Sendable {
         return rows
     }
 
-    /// Writes in one transaction what is still so.
+    /// Writes in one transaction what is still so; a file whose name another row has is left out.
     private func write(_ differences: Differences, _ rows: AttachmentRows) async throws {
-        try await rows.transaction { [sql = rows.sql] connection, now in
-            for (id, isWatched) in differences.changed {
-                guard let row = try sql.row(id, on: connection) else { continue }
-                let change = Self.change(row, isWatched)
+        let refused = try await rows.transaction { [sql = rows.sql] connection, now in
+            for changed in differences.changed {
+                guard var row = try sql.row(changed.id, on: connection) else { continue }
+                if let finding = changed.finding, finding.isOf(row) {
+                    row = try sql.apply(finding.change, to: row, at: now, on: connection) ?? row
+                }
+                let change = Self.change(row, changed.isWatched)
                 _ = try sql.apply(change, to: row, at: now, on: connection)
             }
-            guard !differences.new.isEmpty else { return }
-            let stamp = try sql.stamp(at: now, on: connection)
+            guard !differences.new.isEmpty else { return 0 }
+            var stamp = try sql.stamp(at: now, on: connection)
+            var refused = 0
             for row in differences.new {
                 guard try sql.row(row.id, on: connection) == nil else { continue }
+                guard try !sql.isShared(row.filename, besides: row.id, on: connection) else {
+                    refused += 1
+                    continue
+                }
                 try sql.write(row.saved(at: stamp), on: connection)
+                stamp = AttachmentSQL.stamp(behind: stamp)
             }
+            return refused
+        }
+        if refused > 0 {
+            logger.warning(
+                "\(refused) attachments are left out for their names: other attachments have them",
+                tag: LogTag.attachmentQueue)
         }
     }
 

@@ -115,7 +115,8 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Stops syncing and removes the synced data and the upload queue.
     ///
-    /// Other processes that wait to sync the file are disconnected, too: what they would sync is of the former user.
+    /// Other processes that wait to sync the file are disconnected, too: what they would sync is of the former user. Files
+    /// of attachments stay, also where their rows go: ``AttachmentQueue/clearQueue()`` comes first.
     ///
     /// - Parameters:
     ///   - clearLocal: whether the rows of local-only tables go too.

@@ -28,15 +28,21 @@ extension StagedFile {
 
     /// Removes a file that was written under this name unless somebody has it open.
     ///
-    /// - Parameter path: The name; a symbolic link goes itself, not what it leads to.
+    /// - Parameters:
+    ///   - path: The name; a symbolic link goes itself, not what it leads to.
+    ///   - isKept: Asked whether it stays all the same, while nobody else can have it open: whoever had it open has ended,
+    ///     and what that has done is to be seen.
     /// - Returns: Whether nothing has the name now.
     /// - Throws: `SystemError` with `file`.
-    package static func removeUnheld(_ path: String) throws(SystemError) -> Bool {
+    package static func removeUnheld(
+        _ path: String, unless isKept: () -> Bool = { false }
+    ) throws(SystemError) -> Bool {
         // Each turn but the first needs somebody who replaces the file at that moment.
         for _ in 0..<8 {
             let descriptor = powersync_staged_open(path, false, 0)
             if descriptor == -ENOENT { return true }
             if descriptor == -ELOOP {
+                if isKept() { return false }
                 try remove(path)
                 return true
             }
@@ -46,6 +52,7 @@ extension StagedFile {
                 powersync_lock_try(descriptor, path), .file, "cannot lock \(path)")
             if status == Int32(POWERSYNC_LOCK_REFUSED) { return false }
             if status == Int32(POWERSYNC_LOCK_TAKEN) {
+                if isKept() { return false }
                 try remove(path)
                 return true
             }
@@ -83,6 +90,17 @@ extension StagedFile {
         let folder = folder(of: path)
         try SystemError.check(
             calls.syncFolder(folder), .file, "cannot bring the names in \(folder) to the disk")
+    }
+
+    /// Gives a file one more name, unless something has that; a negative result is an error number.
+    static func link(_ old: String, _ new: String) -> Int32 {
+        linkat(AT_FDCWD, old, AT_FDCWD, new, 0) == 0 ? 0 : -errno
+    }
+
+    /// Makes the folder of a path, and those above it that are missing.
+    static func makeFolder(of path: String) throws(SystemError) {
+        let folder = folder(of: path)
+        try SystemError.check(powersync_folders_make(folder), .file, "cannot make \(folder)")
     }
 
     /// Takes a name away; one that is not there is gone.

@@ -23,9 +23,11 @@ package final class StagedFile: Sendable {
         var replace: @Sendable (_ old: String, _ new: String) -> Int32 = {
             rename($0, $1) == 0 ? 0 : -errno
         }
-        /// Gives a file one more name, unless something has that.
+        /// Gives a file another name, unless something has that; where that is no single step the old name stays, too.
         var add: @Sendable (_ old: String, _ new: String) -> Int32 = {
-            linkat(AT_FDCWD, $0, AT_FDCWD, $1, 0) == 0 ? 0 : -errno
+            let status = powersync_rename_new($0, $1)
+            // Of these two a file system has at least one: vfat has no links, NFS knows no flags.
+            return status == -ENOTSUP ? StagedFile.link($0, $1) : status
         }
         /// Takes a name away.
         var remove: @Sendable (_ path: String) -> Int32 = { unlink($0) == 0 ? 0 : -errno }
@@ -57,18 +59,92 @@ package final class StagedFile: Sendable {
     }
 
     /// The same with other calls of the system.
-    init(path: String, resuming: Bool, mode: mode_t = 0o600, calls: Calls) throws(SystemError) {
-        let folder = Self.folder(of: path)
-        try SystemError.check(powersync_folders_make(folder), .file, "cannot make \(folder)")
+    convenience init(path: String, resuming: Bool, mode: mode_t = 0o600, calls: Calls) throws(SystemError) {
+        try StagedFile.makeFolder(of: path)
+        let held = try StagedFile.hold(path) {
+            powersync_staged_open(path, true, mode)
+        } taking: { (descriptor) throws(SystemError) -> Int64? in
+            try StagedFile.take(descriptor, path, isEmptied: !resuming)
+        }
+        self.init(path, calls, held)
+    }
+
+    /// Makes the file, with its folders, where nothing has its name: what somebody else has left there is never emptied.
+    ///
+    /// - Parameters:
+    ///   - path: The name under which it is written.
+    ///   - mode: Its permissions.
+    /// - Throws: `SystemError` with `file`; the error number is EEXIST where something has the name.
+    package convenience init(new path: String, mode: mode_t = 0o600) throws(SystemError) {
+        try StagedFile.makeFolder(of: path)
+        let held = try StagedFile.hold(path) {
+            powersync_staged_make(path, mode)
+        } taking: { (descriptor) throws(SystemError) -> Int64? in
+            try StagedFile.lock(descriptor, path)?.size
+        }
+        self.init(path, Calls(), held)
+    }
+
+    /// Opens a file that is there, as it is.
+    ///
+    /// - Parameter path: The name under which it was written.
+    /// - Throws: `SystemError` with `file`; the error number is ENOENT where there is none, EWOULDBLOCK while somebody else
+    ///   has it open.
+    package convenience init(existing path: String) throws(SystemError) {
+        let held = try StagedFile.hold(path) {
+            powersync_staged_open(path, false, 0)
+        } taking: { (descriptor) throws(SystemError) -> Int64? in
+            try StagedFile.lock(descriptor, path)?.size
+        }
+        self.init(path, Calls(), held)
+    }
+
+    /// Gives a file that is there one more name, under which it is kept until it gets its own; it is not written to.
+    ///
+    /// Discarding takes that name away again, and the file is as it was.
+    ///
+    /// - Parameters:
+    ///   - source: The file; no symbolic link.
+    ///   - path: The other name, on the same file system; folders that are missing are made.
+    /// - Throws: `SystemError` with `file`; the error number is EEXIST where something has the other name, EWOULDBLOCK while
+    ///   somebody else has the file open like this, ENOENT where there is none.
+    package convenience init(linking source: String, as path: String) throws(SystemError) {
+        try StagedFile.makeFolder(of: path)
+        let held = try StagedFile.hold(source) {
+            powersync_staged_open(source, false, 0)
+        } taking: { (descriptor) throws(SystemError) -> Int64? in
+            try StagedFile.lock(descriptor, source)?.size
+        }
+        do throws(SystemError) {
+            try SystemError.check(
+                StagedFile.link(source, path), .file, "cannot give \(source) the name \(path)")
+            guard powersync_leads_to(path, held.descriptor) else {
+                // Somebody has replaced the file between the two steps.
+                try StagedFile.remove(path)
+                throw SystemError(.file, "somebody replaces \(source)", errno: EWOULDBLOCK)
+            }
+        } catch {
+            powersync_lock_close(held.descriptor)
+            throw error
+        }
+        self.init(path, Calls(), held)
+    }
+
+    private init(_ path: String, _ calls: Calls, _ held: (descriptor: Int32, size: Int64)) {
         self.path = path
         self.calls = calls
-        state = Lock(try Self.hold(path, mode, isEmptied: !resuming))
+        state = Lock(State(descriptor: held.descriptor, size: held.size))
     }
 
     deinit { close() }
 
     /// How many bytes are in it.
     package var size: Int64 { state.withLock { $0.size } }
+
+    /// Whether the name under which it is written still leads to it.
+    package var isThere: Bool {
+        state.withLock { state in state.descriptor.map { powersync_leads_to(path, $0) } ?? false }
+    }
 
     /// The open file, for tests.
     var descriptor: Int32? { state.withLock { $0.descriptor } }
@@ -191,53 +267,6 @@ package final class StagedFile: Sendable {
             if let descriptor = state.descriptor { powersync_lock_close(descriptor) }
             state.descriptor = nil
         }
-    }
-
-    // MARK: One owner
-
-    /// Opens a file for its only owner.
-    private static func hold(_ path: String, _ mode: mode_t, isEmptied: Bool) throws(SystemError) -> State {
-        // Each turn but the first needs somebody who replaces the file at that moment, or a file that has its own name.
-        for _ in 0..<8 {
-            let descriptor = try SystemError.check(
-                powersync_staged_open(path, true, mode), .file, "cannot open \(path)")
-            do throws(SystemError) {
-                if let size = try take(descriptor, path, isEmptied: isEmptied) {
-                    return State(descriptor: descriptor, size: size)
-                }
-            } catch {
-                powersync_lock_close(descriptor)
-                throw error
-            }
-            powersync_lock_close(descriptor)
-        }
-        throw SystemError(.file, "somebody replaces \(path) again and again", errno: EWOULDBLOCK)
-    }
-
-    /// Takes the lock of an open file, and empties it; returns how many bytes are in it, nil if it has to be opened again.
-    private static func take(
-        _ descriptor: Int32, _ path: String, isEmptied: Bool
-    ) throws(SystemError) -> Int64? {
-        let status = try SystemError.check(
-            powersync_lock_try(descriptor, path), .file, "cannot lock \(path)")
-        if status == Int32(POWERSYNC_LOCK_REFUSED) {
-            throw SystemError(.file, "somebody else writes \(path)", errno: EWOULDBLOCK)
-        }
-        guard status == Int32(POWERSYNC_LOCK_TAKEN) else { return nil }
-        var known = stat()
-        guard fstat(descriptor, &known) == 0 else {
-            throw SystemError(.file, "cannot tell the size of \(path)", errno: errno)
-        }
-        if known.st_nlink > 1 {
-            // Writing would change the file that has its own name.
-            try remove(path)
-            return nil
-        }
-        guard isEmptied, known.st_size > 0 else { return Int64(known.st_size) }
-        guard ftruncate(descriptor, 0) == 0 else {
-            throw SystemError(.file, "cannot empty \(path)", errno: errno)
-        }
-        return 0
     }
 
     private func open(_ state: State) throws(SystemError) -> Int32 {

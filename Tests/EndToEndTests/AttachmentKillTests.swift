@@ -302,9 +302,26 @@ private struct KillRun {
 
     /// What is deleted is not in the storage, or is about to leave it; what was deleted before it was uploaded never was.
     private func judgeStorage(_ named: [Int: String], _ name: String) async throws {
-        let ready = try await world.query("SELECT id FROM psb.attachments WHERE state::text = 'ready'")
-        let ids = Set((0..<ready.rowCount).compactMap { ready[$0, 0] })
+        let ready = try await world.query("SELECT id, key FROM psb.attachments WHERE state::text = 'ready'")
+        var keys: [String: String] = [:]
+        for row in 0..<ready.rowCount {
+            let id = try #require(ready[row, 0])
+            keys[id] = ready[row, 1]
+        }
+        let ids = Set(keys.keys)
         #expect(ids.isSuperset(of: named.values), "\(name): a file is not in the storage")
+        let objects = try objects()
+        for (number, id) in named {
+            // Whoever is not there has been told of above.
+            guard let key = keys[id] else { continue }
+            let object = try #require(objects[key], "\(name): picture \(number) has no bytes in the storage")
+            let isWhole = FileManager.default.contentsEqual(atPath: object, andPath: path(of: number))
+            #expect(isWhole, "\(name): picture \(number) has other bytes in the storage")
+        }
+        let told = try await world.query(
+            "SELECT key FROM psb.attachments UNION SELECT key FROM psb.attachment_removals")
+        let known = Set((0..<told.rowCount).compactMap { told[$0, 0] })
+        #expect(known.isSuperset(of: objects.keys), "\(name): bytes are in the storage that nothing names")
         // One whose deletion the client had not written down is still named.
         for (number, id) in deleted where named[number] == nil {
             #expect(!ids.contains(id), "\(name): picture \(number) was deleted and is in the storage")
@@ -313,6 +330,18 @@ private struct KillRun {
             let known = try await world.query("SELECT count(*) FROM psb.attachments WHERE id = $1", [id])
             #expect(known.scalar == "0", "\(name): \(id) was uploaded, although it was deleted before")
         }
+    }
+
+    /// The files of the objects in the storage, by their keys.
+    private func objects() throws -> [String: String] {
+        let folder = world.stack.folder + "/attachments/objects"
+        var objects: [String: String] = [:]
+        for part in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            for name in try FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(part)") {
+                objects[name.replacing(".", with: "/")] = "\(folder)/\(part)/\(name)"
+            }
+        }
+        return objects
     }
 
     // MARK: The end

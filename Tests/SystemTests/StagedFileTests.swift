@@ -264,6 +264,70 @@ struct StagedFileTests {
         }
     #endif
 
+    @Test func aFileOfBeforeIsNotEmptied() throws {
+        let file = try StagedFile(new: temporary)
+        try file.write(Array("left".utf8))
+        file.close()
+        let error = #expect(throws: SystemError.self) { try StagedFile(new: temporary) }
+        #expect(error?.errno == EEXIST)
+        #expect(text(temporary) == "left")
+        let left = try StagedFile(existing: temporary)
+        #expect(left.size == 4 && left.isThere)
+        #expect(throws: SystemError.self, "it has an owner") { try StagedFile(existing: temporary) }
+        left.discard()
+        #expect(!left.isThere)
+        let missing = #expect(throws: SystemError.self) { try StagedFile(existing: temporary) }
+        #expect(missing?.errno == ENOENT && access(temporary, F_OK) != 0, "none is made")
+    }
+
+    @Test func aFileThatIsTakenInKeepsItsNameUntilThen() throws {
+        try put("taken", at: path)
+        let file = try StagedFile(linking: path, as: temporary)
+        #expect(file.size == 5 && text(path) == "taken" && text(temporary) == "taken")
+        #expect(try !StagedFile.removeUnheld(temporary), "one lock is for both names")
+        let error = #expect(throws: SystemError.self) { try StagedFile(linking: path, as: path + ".2") }
+        #expect(error?.errno == EWOULDBLOCK)
+        file.discard()
+        #expect(text(path) == "taken" && access(temporary, F_OK) != 0)
+        let again = try StagedFile(linking: path, as: temporary)
+        #expect(unlink(path) == 0)
+        try again.commit(to: folder.path + "/own", replacing: false)
+        #expect(text(folder.path + "/own") == "taken" && access(temporary, F_OK) != 0)
+    }
+
+    @Test func aNameThatSomethingHasIsNotGivenToAFileThatIsTakenIn() throws {
+        try put("taken", at: path)
+        try stage("left").close()
+        let error = #expect(throws: SystemError.self) { try StagedFile(linking: path, as: temporary) }
+        #expect(error?.errno == EEXIST)
+        #expect(text(temporary) == "left" && text(path) == "taken")
+        let missing = #expect(throws: SystemError.self) {
+            try StagedFile(linking: folder.path + "/missing", as: temporary + ".2")
+        }
+        #expect(missing?.errno == ENOENT && access(folder.path + "/missing", F_OK) != 0, "none is made")
+    }
+
+    /// Whoever had it open may have said why it stays, with the last that it did.
+    @Test func whetherAFileStaysIsAskedWhileNobodyElseHasIt() throws {
+        try stage("kept").close()
+        var asked = 0
+        let isGone = try StagedFile.removeUnheld(temporary) {
+            asked += 1
+            let error = #expect(throws: SystemError.self) { try stage(resuming: true) }
+            #expect(error?.errno == EWOULDBLOCK)
+            return true
+        }
+        #expect(!isGone && asked == 1 && text(temporary) == "kept")
+        let held = try stage(resuming: true)
+        let isRemoved = try StagedFile.removeUnheld(temporary) {
+            asked += 1
+            return false
+        }
+        #expect(!isRemoved && asked == 1, "nobody is asked about what somebody has")
+        held.close()
+        #expect(try StagedFile.removeUnheld(temporary, unless: { false }))
+    }
+
     // MARK: Files that others have left
 
     @Test func aFileThatWasLeftGetsItsName() throws {
@@ -328,7 +392,7 @@ struct StagedFileTests {
     @Test func theBytesAreOnTheDiskBeforeTheName() throws {
         let made = Lock<[String]>([])
         for (replacing, steps) in [
-            (true, ["replace /.new/file /file"]), (false, ["add /.new/file /file", "remove /.new/file"]),
+            (true, ["replace /.new/file /file"]), (false, ["add /.new/file /file"]),
         ] {
             let file = try StagedFile(path: temporary, resuming: false, calls: calls(made))
             try file.write([1])
@@ -348,6 +412,37 @@ struct StagedFileTests {
         let beside = try StagedFile(path: path + ".new", resuming: false, calls: calls(made))
         try beside.commit(to: path, replacing: true)
         #expect(made.withLock { $0 } == ["sync", "replace /file.new /file", "names "])
+    }
+
+    /// As where a file system can add a name, and cannot exchange one.
+    @Test func theOldNameGoesWhereItIsNoSingleStep() throws {
+        let made = Lock<[String]>([])
+        var calls = calls(made)
+        let real = calls.add
+        calls.add = { old, new in
+            let status = StagedFile.link(old, new)
+            return status == 0 || status == -EEXIST ? status : real(old, new)
+        }
+        let file = try StagedFile(path: temporary, resuming: false, calls: calls)
+        try file.write(Array("whole".utf8))
+        try file.commit(to: path, replacing: false)
+        #expect(made.withLock { $0 } == ["sync", "remove /.new/file", "names ", "names /.new"])
+        #expect(text(path) == "whole" && access(temporary, F_OK) != 0)
+        let next = try StagedFile(path: temporary, resuming: false, calls: calls)
+        let error = #expect(throws: SystemError.self) { try next.commit(to: path, replacing: false) }
+        #expect(error?.errno == EEXIST && text(path) == "whole")
+    }
+
+    /// vfat has no links: the name is given in one step, which leaves nothing of the old one.
+    @Test func aFileGetsItsNameWithoutALink() throws {
+        let (other, third) = (folder.path + "/other", folder.path + "/third")
+        try put("old", at: path)
+        try put("new", at: other)
+        let calls = StagedFile.Calls()
+        #expect(calls.add(other, path) == -EEXIST)
+        #expect(text(path) == "old" && text(other) == "new")
+        #expect(calls.add(other, third) == 0)
+        #expect(text(third) == "new" && access(other, F_OK) != 0)
     }
 
     @Test func whatIsNotOnTheDiskGetsNoName() throws {

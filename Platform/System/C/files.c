@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 // MARK: Changes
 
@@ -134,6 +138,27 @@ int powersync_staged_open(const char *path, bool make, mode_t mode) {
     if (error == 0) return descriptor;
     close(descriptor);
     return -error;
+}
+
+int powersync_staged_make(const char *path, mode_t mode) {
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int powersync_rename_new(const char *old_path, const char *new_path) {
+#if defined(__linux__)
+    // RENAME_NOREPLACE; not every C library has the function.
+    long status = syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, 1u);
+#elif defined(__APPLE__)
+    long status = renamex_np(old_path, new_path, RENAME_EXCL);
+#else
+    (void)old_path, (void)new_path;
+    long status = -1;
+    errno = ENOTSUP;
+#endif
+    if (status == 0) return 0;
+    // Of a file system, or a system, that does not know it.
+    return errno == EINVAL || errno == ENOSYS ? -ENOTSUP : -errno;
 }
 
 int powersync_file_sync(int descriptor) {

@@ -24,12 +24,17 @@ enum CopiedFile {
     /// - Parameters:
     ///   - source: the file.
     ///   - target: what is being written.
+    ///   - isFollowed: whether a symbolic link in its place is followed.
     ///   - isUnwanted: asked before each piece; true ends it.
     /// - Throws: `ClientError` with the code `fileAccess` for a file that cannot be read, `SystemError` for one that cannot
     ///   be written, `CancellationError`.
-    static func append(_ source: String, to target: StagedFile, unless isUnwanted: () -> Bool) throws {
+    static func append(
+        _ source: String, to target: StagedFile, followingLinks isFollowed: Bool = true,
+        unless isUnwanted: () -> Bool
+    ) throws {
         // Without waiting for somebody who writes, if it is a pipe.
-        let descriptor = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (isFollowed ? 0 : O_NOFOLLOW)
+        let descriptor = open(source, flags)
         guard descriptor >= 0 else { throw unreadable(source) }
         defer { close(descriptor) }
         var status = stat()
@@ -51,15 +56,15 @@ enum CopiedFile {
     ///
     /// - Parameters:
     ///   - target: the absolute path of the copy.
-    ///   - source: the file.
+    ///   - source: the file; a symbolic link in its place is none of ours, and refused.
     ///   - isUnwanted: asked before each piece; true ends it.
-    /// - Throws: as `append(_:to:unless:)`.
+    /// - Throws: as `append(_:to:followingLinks:unless:)`.
     static func replace(_ target: String, with source: String, unless isUnwanted: () -> Bool) throws {
         let folder = target.prefix(through: target.lastIndex(of: "/") ?? target.startIndex)
         let staged = try StagedFile(
             path: "\(folder).powersync-\(UUID().uuidString.lowercased())", resuming: false)
         do {
-            try append(source, to: staged, unless: isUnwanted)
+            try append(source, to: staged, followingLinks: false, unless: isUnwanted)
             try staged.commit(to: target, replacing: true)
         } catch {
             staged.discard()

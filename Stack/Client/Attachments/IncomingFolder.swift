@@ -32,7 +32,7 @@ struct IncomingFolder: Sendable {
     ///   - file: the file.
     ///   - isUnwanted: asked again and again; true ends it.
     /// - Returns: the copy.
-    /// - Throws: as `CopiedFile.append(_:to:unless:)`.
+    /// - Throws: as `CopiedFile.append(_:to:followingLinks:unless:)`.
     func copy(_ file: String, unless isUnwanted: () -> Bool) throws -> Copy {
         let copy = "\(path)/\(UUID().uuidString.lowercased())"
         let lock = try StagedFile(path: copy + Self.lockSuffix, resuming: false)

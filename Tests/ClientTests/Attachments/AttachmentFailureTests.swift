@@ -356,7 +356,7 @@ struct AttachmentFailureTests {
         try await wait(for: "the first try") { bench.queue.status.errors.count == 1 }
         // Of the number of what waits alone.
         try await wait(for: "nothing else to be waited for") {
-            clock.waiting.allSatisfy { $0 <= AttachmentProgress.interval }
+            clock.waiting.allSatisfy { $0 <= AttachmentProgress.countInterval }
         }
         clock.advance(by: .seconds(3600))
         try await bench.queue.syncStorage()

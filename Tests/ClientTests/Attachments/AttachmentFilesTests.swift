@@ -115,16 +115,49 @@ import Testing
         #expect(text(files.newPath(of: path)) == nil)
     }
 
+    @Test func whatACrashHasLeftIsNotEmptied() throws {
+        let file = try files.stage(path)
+        try file.write(Array("whole".utf8))
+        #expect(throws: PowerSyncAttachmentError.self, "somebody saves it") { try files.left(of: path) }
+        file.close()
+        let error = #expect(throws: PowerSyncAttachmentError.self) { try files.stage(path) }
+        #expect(error.map { AttachmentFiles.saysTaken($0) } == true)
+        let left = try #require(try files.left(of: path))
+        #expect(text(left.path) == "whole")
+        left.discard()
+        #expect(try files.left(of: path) == nil)
+        #expect(try files.stage(path).size == 0)
+    }
+
+    /// The app may write to it under the name that a crash has left.
+    @Test func aFileThatWasTakenInHasBytesOfItsOwn() throws {
+        let source = folder.file("source")
+        try write("taken", to: source)
+        let file = try #require(try files.link(source, as: path))
+        #expect(try files.settleNew(of: path), "whoever saves it is about to take its name away")
+        #expect(text(path) == "taken")
+        file.discard()
+        let other = folder.file("b.jpg")
+        try #require(try files.link(source, as: other)).close()
+        #expect(try files.settleNew(of: other))
+        let handle = try FileHandle(forWritingTo: URL(filePath: source))
+        try handle.write(contentsOf: Data("OTHER".utf8))
+        try handle.close()
+        #expect(text(source) == "OTHER" && text(other) == "taken")
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.file(".powersync-new"))
+        #expect(left == [])
+    }
+
     // MARK: Downloads
 
     @Test func aPartTakesThePlaceOfWhatHasTheName() throws {
-        #expect(throws: PowerSyncAttachmentError.self) { try files.publishPart(of: path) }
+        #expect(throws: PowerSyncAttachmentError.self) { try files.part(of: path) }
         let outside = folder.file("outside")
         try write("outside", to: outside)
         try link(path, to: outside)
         try write("whole", to: files.partPath(of: path))
         #expect(files.partPath(of: path) == folder.file(".powersync-part/a.jpg"))
-        try files.publishPart(of: path)
+        try files.part(of: path).commit(to: path, replacing: true)
         #expect(text(path) == "whole")
         #expect(text(outside) == "outside", "a symbolic link is not followed")
         #expect(text(files.partPath(of: path)) == nil)
@@ -134,7 +167,8 @@ import Testing
         let path = path + "\u{0}"
         #expect(throws: PowerSyncAttachmentError.self) { try files.stage(path) }
         #expect(throws: PowerSyncAttachmentError.self) { try files.settleNew(of: path) }
-        #expect(throws: PowerSyncAttachmentError.self) { try files.publishPart(of: path) }
+        #expect(throws: PowerSyncAttachmentError.self) { try files.part(of: path) }
+        #expect(throws: PowerSyncAttachmentError.self) { try files.newPart(of: path) }
         #expect(throws: PowerSyncAttachmentError.self) { try PartFile(path) }
     }
 
@@ -177,6 +211,27 @@ import Testing
         #expect(text(files.newPath(of: "\(below)/row")) == "new", "another folder")
     }
 
+    /// Whoever saves it may commit its row at any moment until then.
+    @Test func aNewFileIsAskedAboutOnceNobodyHasIt() throws {
+        let file = try files.stage(path)
+        var asked: [String] = []
+        func sweep() throws {
+            try files.sweep(
+                folders: [folder.path],
+                keepingNew: { path in
+                    asked.append(path)
+                    // It is held: nobody can save it now.
+                    #expect(throws: PowerSyncAttachmentError.self) { try files.left(of: path) }
+                    return true
+                }, keepingParts: { _ in false })
+        }
+        try sweep()
+        #expect(asked == [])
+        file.close()
+        try sweep()
+        #expect(asked == [path] && text(files.newPath(of: path)) == "")
+    }
+
     @Test func newFilesAndPartsAreAskedAboutApart() throws {
         try write("new", to: files.newPath(of: path))
         try write("part", to: files.partPath(of: path))
@@ -204,7 +259,8 @@ import Testing
         try link(folder.file(".powersync-part"), to: outside.path)
         #expect(throws: PowerSyncAttachmentError.self) { try files.stage(path) }
         #expect(throws: PowerSyncAttachmentError.self) { try files.settleNew(of: path) }
-        #expect(throws: PowerSyncAttachmentError.self) { try files.publishPart(of: path) }
+        #expect(throws: PowerSyncAttachmentError.self) { try files.part(of: path) }
+        #expect(throws: PowerSyncAttachmentError.self) { try files.newPart(of: path) }
         #expect(throws: PowerSyncAttachmentError.self) { try PartFile(files.partPath(of: path)) }
         #expect(throws: PowerSyncAttachmentError.self) {
             try files.sweep(folders: [folder.path], keepingNew: { _ in false }, keepingParts: { _ in false })

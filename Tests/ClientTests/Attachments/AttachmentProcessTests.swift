@@ -127,6 +127,29 @@ struct AttachmentProcessTests {
         try await other.close()
     }
 
+    /// As where the one before was killed between a file and its row.
+    @Test(.enabled(if: Platform.tellsOfFiles)) func whoTakesOverLooksForAllFiles() async throws {
+        let folder = try TemporaryDirectory()
+        let storage = ScriptedStorage()
+        let (one, other) = (
+            try AttachmentBench(folder: folder, storage: storage),
+            try AttachmentBench(folder: folder, storage: storage)
+        )
+        try await one.queue.startSync()
+        try await one.save(id: "p1")
+        try await one.wait(for: "p1", toBe: .synced)
+        try await other.queue.startSync()
+        // Until it knows that another one transfers.
+        try await other.queue.syncStorage()
+        try FileManager.default.removeItem(atPath: one.path("p1.jpg"))
+        try await one.queue.stopSyncing()
+        try await wait(for: "the file to come again") { storage.count(.download("p1")) == 1 }
+        try await other.wait(for: "p1", toBe: .synced)
+        #expect(other.bytes("p1.jpg") == [3, 4, 5])
+        try await one.close()
+        try await other.close()
+    }
+
     @Test func inMemoryOneQueueAtATimeTransfersATable() async throws {
         let bench = try AttachmentBench(name: ":memory:")
         let storage = ScriptedStorage()

@@ -261,7 +261,8 @@ struct AttachmentQueueTests {
         try await bench.save(id: "unwatched")
         let rows = try await bench.rows()
         #expect(rows.map(\.id) == ["p0", "p1", "p2", "unwatched"])
-        #expect(Set(rows.prefix(3).map(\.timestamp)).count == 1)
+        let times = rows.prefix(3).map(\.timestamp)
+        #expect(times == (0..<3).map { times[0] + $0 }, "each has a place of its own")
         var changes = try bench.database.watch("SELECT count(*) FROM attachments") { try $0.getInt(index: 0) }
             .makeAsyncIterator()
         #expect(try await changes.next() == [4])
@@ -569,6 +570,40 @@ struct AttachmentQueueTests {
         try await bench.close()
     }
 
+    /// A task that was begun inside, and got access there, keeps it until it is done.
+    @Test func accessLastsUntilWhatWasBegunInItIsOver() async throws {
+        let bench = try AttachmentBench()
+        try await bench.queue.waitForInit()
+        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
+        let gate = Gate()
+        let order = Lock<[String]>([])
+        let holding = Task {
+            try await bench.queue.withAttachmentContext { _ in
+                Task {
+                    try await bench.queue.withAttachmentContext { _ in
+                        await gate.pass()
+                        // Inside of that, too.
+                        try await bench.queue.withAttachmentContext { _ in
+                            order.withLock { $0.append("inner") }
+                        }
+                    }
+                }
+                // It is inside by now.
+                try await wait(for: "the inner task") { gate.arrivals == 1 }
+                order.withLock { $0.append("outer") }
+            }
+        }
+        try await wait(for: "the outer one to be done") { order.withLock { $0 } == ["outer"] }
+        let next = Task {
+            try await bench.queue.withAttachmentContext { _ in order.withLock { $0.append("next") } }
+        }
+        try await wait(for: "the next one to wait") { service.waiterCount == 1 }
+        gate.open()
+        for task in [holding, next] { try await wait(forEndOf: task) }
+        #expect(order.withLock { $0 } == ["outer", "inner", "next"])
+        try await bench.close()
+    }
+
     @Test func contextsSaveAndReadRows() async throws {
         let bench = try AttachmentBench()
         let context = AttachmentContext(
@@ -620,14 +655,20 @@ struct AttachmentQueueTests {
 
     @Test func whatWaitsIsFoundByAnIndex() async throws {
         let bench = try AttachmentBench()
-        for (query, index) in [
-            ("SELECT id FROM attachments WHERE state = 1 AND timestamp >= 5 ORDER BY timestamp, id", "state"),
-            ("SELECT max(timestamp) FROM attachments", "timestamp"),
-            ("SELECT 1 FROM attachments WHERE filename = 'a' AND id <> 'b'", "filename"),
-        ] {
-            let plan = try await bench.database.getAll("EXPLAIN QUERY PLAN \(query)") {
-                try $0.getString(name: "detail")
-            }
+        let sql = AttachmentSQL(name: "attachments")
+        let (state, limit) = (AttachmentState.queuedUpload.rawValue, 64)
+        let queries: [(query: String, parameters: [(any Sendable)?], index: String)] = [
+            (sql.page(isFirst: true), [state, limit], "state"),
+            (sql.page(isFirst: false), [state, limit, 5, "a"], "state"),
+            (sql.last, [state], "state"), (sql.hasWaiting, [state], "state"),
+            (sql.overflow, [100, 1000], "state"),
+            ("SELECT max(timestamp) FROM attachments", [], "timestamp"),
+            ("SELECT 1 FROM attachments WHERE filename = 'a' AND id <> 'b'", [], "filename"),
+        ]
+        for (query, parameters, index) in queries {
+            let plan = try await bench.database.getAll(
+                sql: "EXPLAIN QUERY PLAN \(query)", parameters: parameters
+            ) { try $0.getString(name: "detail") }
             #expect(plan.contains { $0.contains("INDEX ps_data_local__attachments__\(index)") }, "\(plan)")
         }
         try await bench.close()

@@ -42,7 +42,7 @@ private struct AttachmentSession {
     mutating func step(_ random: inout SeededRandom) async throws {
         last += 1
         let id = "p\(last)"
-        switch random.below(10) {
+        switch random.below(13) {
         case 0, 1, 2:
             bytes[id] = [UInt8(last)]
             photos["u\(last)"] = id
@@ -90,6 +90,40 @@ private struct AttachmentSession {
                 default: nil
                 }
             }
+        case 9:
+            // A file of the app, which it has until that has a row.
+            let source = bench.folder.file("taken")
+            try Data([UInt8(last)]).write(to: URL(fileURLWithPath: source))
+            let user = "u\(last)"
+            try await bench.queue.saveFileFromUri(
+                localUri: source, mediaType: "image/jpeg", fileExtension: "jpg", id: id
+            ) { connection, attachment in
+                #expect(FileManager.default.fileExists(atPath: source))
+                try connection.execute(
+                    sql: "INSERT INTO users (id, name, photo_id) VALUES (?, 'A', ?)",
+                    parameters: [user, attachment.id])
+            }
+            #expect(!FileManager.default.fileExists(atPath: source))
+            bytes[id] = [UInt8(last)]
+            photos[user] = id
+        case 10:
+            // A save that is given up at any moment: with its row, or without a trace.
+            let (bench, number) = (bench, last)
+            let saving = Task { try await bench.save([UInt8(number)], user: "u\(number)", id: id) }
+            for _ in 0..<random.below(200) { await Task.yield() }
+            saving.cancel()
+            let result = await saving.result
+            let isSaved = try await bench.row(id) != nil
+            #expect(isSaved == ((try? result.get()) != nil))
+            guard isSaved else { return }
+            bytes[id] = [UInt8(last)]
+            photos["u\(last)"] = id
+        case 11:
+            // Once everything is in the storage, so that nothing is lost.
+            guard photos.values.allSatisfy({ $0.map { bench.storage.files[$0] != nil } ?? true }),
+                try await bench.rows().allSatisfy({ TransferLane($0.state) == nil })
+            else { return }
+            try await bench.queue.clearQueue()
         default: try await bench.upload()
         }
     }

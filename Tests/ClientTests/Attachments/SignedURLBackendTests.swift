@@ -324,6 +324,46 @@ import Testing
         #expect(request.fields.map(\.name) == ["X-Kept"])
     }
 
+    /// What waits is tried again and again, and not read each time.
+    @Test func withoutABackendNoFileIsReadTwiceAndOnlyOneIsRead() async throws {
+        let (isReachable, pieces) = (Lock(false), Lock<[Int]>([]))
+        let urls = ScriptedURLs { method, path, _ in
+            guard isReachable.withLock({ $0 }) else { throw HTTPClientError(.couldNotConnect, "no network") }
+            if method == "GET" { return HTTPClientResponse(status: 404, fields: [:], body: []) }
+            let id = path.hasSuffix("upload-url") ? "a" : ""
+            return .json(AttachmentUploadTicket(id: id, isUploaded: true).json.text)
+        }
+        let client = SignedURLStorage(
+            connector: urls.connector,
+            through: { _ in throw HTTPClientError(.couldNotConnect, "there is no storage") },
+            onPiece: { size in pieces.withLock { $0.append(size) } })
+        let folder = try TemporaryDirectory()
+        for (name, size) in [("a", 10), ("b", 20)] {
+            try Data(count: size).write(to: URL(filePath: folder.file(name)))
+        }
+        for _ in 0..<3 {
+            for name in ["a", "b"] {
+                #expect(await client.uploadFailure(name, folder.file(name))?.code == .network)
+            }
+        }
+        #expect(pieces.withLock { $0 } == [10])
+        isReachable.withLock { $0 = true }
+        try await client.upload(attachment: .row("a"), localUri: folder.file("a"), progress: { _ in })
+        #expect(pieces.withLock { $0 } == [10], "what is known is not read again")
+        // Another file under the same name is another one.
+        isReachable.withLock { $0 = false }
+        #expect(await client.uploadFailure("b", folder.file("b"))?.code == .network)
+        #expect(pieces.withLock { $0 } == [10, 20])
+        try Data(count: 30).write(to: URL(filePath: folder.file("b")))
+        isReachable.withLock { $0 = true }
+        #expect(await client.uploadFailure("b", folder.file("b"))?.code == .storage, "the script knows no b")
+        #expect(pieces.withLock { $0 } == [10, 20, 30])
+        #expect(
+            urls.asked.map(\.method) == [
+                "POST", "GET", "POST", "GET", "POST", "GET", "POST", "POST", "GET", "POST",
+            ])
+    }
+
     @Test func aBackendThatNobodyReachesIsAnError() async throws {
         let nobody = try RefusingPort()
         let storage = SignedURLStorage(url: "http://127.0.0.1:\(nobody.number)", session: { "s" })

@@ -215,11 +215,34 @@ import Testing
         }
     }
 
-    @Test(arguments: [10, 100_000]) func whatWasThereIsLookedAtToo(count: Int) async throws {
+    @Test(arguments: [(10, [10, nil]), (100_000, [nil])] as [(Int, [Int?])])
+    func wrongBytesThatWereThereAreFetchedAnew(count: Int, starts: [Int?]) async throws {
         try await StorageRig.run { rig in
             try Self.begin(rig, with: [UInt8](repeating: 255, count: count))
+            try await Self.download(rig)
+            #expect(Self.down(rig) == Self.file)
+            #expect(rig.stored.map(\.start) == starts)
+        }
+    }
+
+    /// Once is enough: what comes then has come from the storage.
+    @Test func whatIsWrongInTheStorageIsDamaged() async throws {
+        try await StorageRig.run { rig in
+            try Self.begin(rig, with: Self.file.prefix(10))
+            var damaged = Self.file
+            damaged[70_000] ^= 1
+            let file = damaged
+            rig.script { exchange, _ in
+                guard exchange.isStorage else { return nil }
+                let start = exchange.start ?? 0
+                return HTTPResponse(
+                    status: exchange.start == nil ? 200 : 206,
+                    fields: exchange.start == nil ? [:] : .range(start, of: file.count),
+                    body: .bytes(Array(file[start...])))
+            }
             #expect(await Self.failure(rig)?.code == .damaged)
             #expect(Self.down(rig) == nil)
+            #expect(rig.stored.map(\.start) == [10, nil])
         }
     }
 

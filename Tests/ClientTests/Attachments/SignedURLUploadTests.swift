@@ -210,8 +210,11 @@ import Testing
 
     @Test func aHundredPartsAreAskedForAtOnce() async throws {
         let count = 250
+        let folder = try TemporaryDirectory()
+        try Data().write(to: URL(filePath: folder.file("f")))
         let file = FileDigest(
-            path: "/f", size: Int64(count - 1) * AttachmentPart.size + 5, sha256: Self.digest([]),
+            path: "/f", identity: try LocalFile(folder.file("f")).identity,
+            size: Int64(count - 1) * AttachmentPart.size + 5, sha256: Self.digest([]),
             parts: (1...count).map { Self.digest([UInt8($0)]) })
         #expect(file.region(ofPart: 2).offset == AttachmentPart.size)
         #expect(file.region(ofPart: 2).length == AttachmentPart.size)

@@ -6,10 +6,13 @@ import Testing
 /// What is transferred when (Client/Attachments/SPEC.md, "Transfers").
 @Suite(.namesSeed)
 struct TransferPlanTests {
-    /// A plan, with steps as texts; the cache is always within its limit.
+    /// A plan, with steps as texts; the cache is always within its limit, and rows stay in their lanes unless the test says
+    /// another one.
     private struct Bench {
         var plan: TransferPlan
         var now = Duration.zero
+        /// The lanes of the rows that were begun, as they are now.
+        var lanes: [String: TransferLane] = [:]
 
         init(mostAtOnce: Int = 1, throttle: Duration = .zero, pageSize: Int = 2) {
             plan = TransferPlan(mostAtOnce: mostAtOnce, throttle: throttle, pageSize: pageSize)
@@ -17,9 +20,18 @@ struct TransferPlanTests {
         }
 
         mutating func steps() -> [String] {
-            let steps = plan.steps(at: now)
-            if steps.contains(.expire) { plan.didExpire() }
-            return steps.filter { $0 != .expire }.map(\.text)
+            var texts: [String] = []
+            for step in plan.steps(at: now) {
+                switch step {
+                case .expire: plan.didExpire()
+                case .inspect(let ids): plan.didInspect(lanes, of: ids)
+                case .begin(let row):
+                    lanes[row.id] = row.lane
+                    texts.append(step.text)
+                default: texts.append(step.text)
+                }
+            }
+            return texts
         }
 
         /// Gives the rows of a lane, and none for all others that are read.
@@ -46,7 +58,7 @@ struct TransferPlanTests {
         #expect(
             steps == [
                 "restart upload", "read upload", "restart download", "read download", "restart delete",
-                "read delete",
+                "read delete", "expire",
             ])
     }
 
@@ -155,6 +167,7 @@ struct TransferPlanTests {
         bench.read(.download, ["a1"])
         #expect(bench.steps() == ["begin download a1"])
         bench.plan.rowsChanged()
+        bench.lanes["a1"] = .delete
         #expect(bench.steps() == ["read upload", "read delete"])
         bench.read(.delete, ["a1"])
         #expect(bench.steps() == ["cancel a1"])
@@ -169,6 +182,48 @@ struct TransferPlanTests {
         #expect(bench.steps() == ["begin delete a1"])
         bench.plan.ended("a1", .over)
         #expect(bench.steps() == [])
+    }
+
+    /// Archived, for example, or gone.
+    @Test func aRowThatWaitsForNothingAnyMoreHasItsTransferCancelled() {
+        var bench = Bench(mostAtOnce: 2)
+        _ = bench.steps()
+        bench.read(.download, ["a1", "a2"])
+        _ = bench.steps()
+        bench.plan.rowsChanged()
+        bench.lanes["a1"] = nil
+        _ = bench.steps()
+        bench.read(.upload, [])
+        #expect(bench.steps() == ["cancel a1"])
+        // It is wanted again before that has ended: under another time.
+        bench.plan.ended("a2", .over)
+        bench.plan.rowsChanged()
+        #expect(bench.steps().contains("read download behind a2"))
+        bench.plan.didRead([TransferRow(id: "a1", timestamp: 3, lane: .download)], of: .download)
+        bench.read(.upload, [])
+        #expect(bench.steps() == [])
+        bench.plan.ended("a1", .over)
+        #expect(bench.steps() == ["look a1"])
+        bench.plan.didLook(TransferRow(id: "a1", timestamp: 3, lane: .download))
+        #expect(bench.steps() == ["begin download a1"])
+    }
+
+    /// Such as an upload that ignores its cancellation: what it does comes before what is done next with the row.
+    @Test func whatAnEarlierRunHasLeftIsNotTouchedBeforeItsEnd() {
+        var bench = Bench()
+        bench.plan.leave(["a1"])
+        _ = bench.steps()
+        bench.read(.delete, ["a1", "a2"])
+        #expect(bench.steps() == ["begin delete a2"], "it takes nobody's place")
+        bench.plan.ended("a2", .over)
+        #expect(bench.steps() == ["read delete behind a2"])
+        bench.read(.delete, [])
+        #expect(bench.steps() == [])
+        #expect(bench.plan.passesOver == 1, "nobody waits for what may never end")
+        bench.plan.ended("a1", .over)
+        #expect(bench.steps() == ["look a1"])
+        bench.plan.didLook(Bench.row("a1", .delete))
+        #expect(bench.steps() == ["begin delete a1"])
     }
 
     @Test func aRowIsInOneLaneAtATime() {
@@ -208,23 +263,68 @@ struct TransferPlanTests {
         #expect(bench.steps() == ["begin upload a1"])
     }
 
-    @Test func theCacheIsLookedAtWhenAllLanesAreThrough() {
-        var plan = TransferPlan(mostAtOnce: 1, throttle: .zero)
+    @Test func theCacheIsLookedAtWhateverIsUnderWayAndAsOftenAsTheThrottleLets() {
+        var plan = TransferPlan(mostAtOnce: 1, throttle: .seconds(5))
         plan.setMayTransfer(true)
-        _ = plan.steps(at: .zero)
+        #expect(plan.steps(at: .zero).contains(.expire))
         plan.didRead([Bench.row("a1", .upload), Bench.row("a2", .upload)], of: .upload)
-        plan.didRead([], of: .download)
-        #expect(plan.steps(at: .zero) == [.begin(Bench.row("a1", .upload))])
-        plan.didRead([], of: .delete)
+        for lane in [TransferLane.download, .delete] { plan.didRead([], of: lane) }
+        #expect(plan.steps(at: .zero) == [.begin(Bench.row("a1", .upload))], "it is being looked at")
+        plan.didExpire()
+        // The first one hangs, and keeps the second one waiting.
+        plan.rowsChanged()
+        #expect(plan.moment == .seconds(5))
+        #expect(!plan.steps(at: .seconds(4)).contains(.expire))
+        for lane in [TransferLane.download, .delete] { plan.didRead([], of: lane) }
+        #expect(plan.steps(at: .seconds(5)) == [.expire])
+        plan.didExpire()
+        #expect(plan.moment == nil)
+        // The pass is over when that was done behind it.
         plan.ended("a1", .over)
-        // What hangs keeps the cache from nothing.
-        #expect(plan.steps(at: .zero) == [.begin(Bench.row("a2", .upload)), .expire])
+        #expect(plan.steps(at: .seconds(6)).contains(.begin(Bench.row("a2", .upload))))
         plan.ended("a2", .over)
-        #expect(plan.steps(at: .zero) == [], "it is being looked at")
+        #expect(plan.steps(at: .seconds(6)) == [.read(.upload, behind: Bench.row("a2", .upload).place)])
+        plan.didRead([], of: .upload)
+        #expect(plan.steps(at: .seconds(6)) == [.expire])
         plan.didExpire()
-        #expect(plan.steps(at: .zero) == [.expire])
-        plan.didExpire()
-        #expect(plan.steps(at: .zero) == [])
+        #expect(plan.passesOver == 1)
+    }
+
+    /// Rows that come again and again keep nobody waiting who asked for a pass, nor rows that have failed.
+    @Test func aPassEndsWithTheRowThatWasTheLastOneAtItsBeginning() {
+        var bench = Bench()
+        _ = bench.steps()
+        for lane in [TransferLane.download, .delete] { bench.plan.didRead([], of: lane) }
+        bench.plan.didRead(
+            [Bench.row("a1", .upload), Bench.row("a2", .upload)], of: .upload,
+            last: Bench.row("a2", .upload).place)
+        #expect(bench.steps() == ["begin upload a1"])
+        bench.plan.ended("a1", .over)
+        #expect(bench.steps() == ["begin upload a2"])
+        #expect(bench.plan.passesOver == 0)
+        bench.plan.rowsChanged()
+        bench.plan.ended("a2", .over)
+        #expect(bench.steps().contains("read upload behind a2"))
+        #expect(bench.plan.passesOver == 1)
+        bench.read(.upload, ["a3", "a4"])
+        #expect(bench.steps() == ["begin upload a3"])
+        // The next one begins, although there are more rows and more come.
+        #expect(bench.plan.askForPass() == 2)
+        bench.plan.rowsChanged()
+        #expect(bench.steps().contains("restart upload"))
+        for lane in [TransferLane.download, .delete] { bench.plan.didRead([], of: lane) }
+        #expect(bench.plan.passesOver == 1, "what is under way may be of it")
+        bench.plan.ended("a3", .over)
+        #expect(bench.steps() == ["read upload"])
+        bench.plan.didRead(
+            [Bench.row("a1", .upload), Bench.row("a4", .upload)], of: .upload,
+            last: Bench.row("a4", .upload).place)
+        #expect(bench.steps() == ["begin upload a1"])
+        bench.plan.ended("a1", .over)
+        #expect(bench.steps() == ["begin upload a4"])
+        bench.plan.ended("a4", .over)
+        _ = bench.steps()
+        #expect(bench.plan.passesOver == 2)
     }
 
     @Test func aPassIsOverWhenNothingIsUnderWay() {
@@ -287,6 +387,7 @@ struct TransferPlanTests {
                         times.map { TransferRow(id: "\(lane) \($0)", timestamp: $0, lane: lane) }, of: lane)
                 case .begin(let row): running.append(row)
                 case .expire: plan.didExpire()
+                case .inspect(let ids): plan.didInspect(nil, of: ids)
                 case .restart, .look, .cancel: break
                 }
             }
@@ -331,7 +432,7 @@ struct TransferPlanTests {
                 turns += 1
                 now += .milliseconds(1)
                 let steps = plan.steps(at: now)
-                if steps.isEmpty, world.running.isEmpty, plan.passMoment == nil { break }
+                if steps.isEmpty, world.running.isEmpty, plan.moment == nil { break }
                 world.perform(steps, on: &plan)
                 #expect(world.problems(most: most) == [])
                 world.endOne(&random, on: &plan)
@@ -383,11 +484,12 @@ private struct PlanWorld {
             case .read(let lane, let place):
                 let page = rows.values.filter { $0.lane == lane && $0.timestamp > (place?.timestamp ?? 0) }
                     .sorted { $0.timestamp < $1.timestamp }
-                plan.didRead(page, of: lane)
+                plan.didRead(page, of: lane, last: place == nil ? page.last?.place : nil)
             case .look(let id): plan.didLook(rows[id])
             case .begin(let row):
                 if running[row.id] != nil { doubles.append(row.id) }
                 running[row.id] = row
+            case .inspect(let ids): plan.didInspect(rows.mapValues(\.lane), of: ids)
             case .cancel(let id): cancelled.insert(id)
             case .expire: plan.didExpire()
             }
@@ -427,6 +529,7 @@ extension TransferPlan.Step {
         case .read(let lane, let place): "read \(lane)" + (place.map { " behind \($0.id)" } ?? "")
         case .look(let id): "look \(id)"
         case .begin(let row): "begin \(row.lane) \(row.id)"
+        case .inspect(let ids): "inspect \(ids.joined(separator: " "))"
         case .cancel(let id): "cancel \(id)"
         case .expire: "expire"
         }

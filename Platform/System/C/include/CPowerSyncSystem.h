@@ -143,6 +143,11 @@ bool powersync_leads_to(const char *path, int descriptor);
 // Opens a file for writing and reading, which children do not inherit; a symbolic link is refused, and with -EINVAL what
 // is no file. A missing one is made, if that is wanted.
 int powersync_staged_open(const char *path, bool make, mode_t mode);
+// Makes a file as the function above does; -EEXIST where something has the name.
+int powersync_staged_make(const char *path, mode_t mode);
+// Gives a file another name on its file system in one step; -EEXIST where something has that, -ENOTSUP where that cannot
+// be done in one step.
+int powersync_rename_new(const char *old_path, const char *new_path);
 // Returns when what was written is on the disk.
 int powersync_file_sync(int descriptor);
 // Returns when the names in a folder are on the disk.

@@ -1,0 +1,75 @@
+import PowerSyncSystem
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Bringing a file from the storage.
+extension FileTransfer {
+    /// Brings a file, which gets its name once it is known that its row wants it.
+    func download(_ attachment: Attachment) async throws -> Done {
+        let path = try await parts.local.checkedPath(of: attachment.filename)
+        guard let files = parts.local.files else {
+            let data = try await parts.remote.downloadFile(attachment: attachment)
+            // What comes too late leaves no file.
+            try checkStop()
+            let storage = parts.local.storage
+            let publish: @Sendable () async throws -> Int64 = {
+                try await storage.saveFile(filePath: path, data: data)
+            }
+            return Done(bytes: Int64(data.count), file: Brought(path: path, publish: publish))
+        }
+        let part = try await bring(attachment, files, to: path)
+        return Done(
+            bytes: part.size,
+            file: Brought(
+                path: path,
+                publish: {
+                    let size = part.size
+                    try AttachmentFiles.naming { () throws(SystemError) -> Void in
+                        try part.commit(to: path, replacing: true)
+                    }
+                    return size
+                }, drop: { part.discard() }))
+    }
+
+    /// Brings a file, and what there is of it to the disk.
+    private func bring(
+        _ attachment: Attachment, _ files: AttachmentFiles, to path: String
+    ) async throws -> StagedFile {
+        let work = FileWork()
+        if let transport = parts.transport {
+            if files.isPartHeld(of: path) {
+                throw AttachmentStorageError(
+                    .notUploaded, "An earlier download of the file has not ended yet")
+            }
+            try await transport.download(
+                attachment: attachment.at(path), localUri: files.partPath(of: path), progress: progress)
+            try checkStop()
+            let part = try files.part(of: path)
+            try await work.run(bytes: part.size) { _ in try part.sync() }
+            return part
+        }
+        let data = try await parts.remote.downloadFile(attachment: attachment)
+        try checkStop()
+        let part = try files.newPart(of: path)
+        do {
+            try await work.run(bytes: Int64(data.count)) { isWanted in
+                var rest = data[...]
+                while !rest.isEmpty {
+                    guard isWanted() else { throw CancellationError() }
+                    try part.write([UInt8](rest.prefix(LocalFile.pieceSize)))
+                    rest = rest.dropFirst(LocalFile.pieceSize)
+                }
+                try part.sync()
+            }
+        } catch {
+            // Nobody goes on with it, and the disk may be full of it.
+            part.discard()
+            throw error
+        }
+        return part
+    }
+}
