@@ -13,6 +13,12 @@ struct AttachmentBench {
     let storage: ScriptedStorage
     let queue: AttachmentQueue
 
+    /// What gives the queue access to its rows.
+    func service() async throws -> AttachmentService {
+        let service = await queue.attachmentsService
+        return try #require(service as? AttachmentService)
+    }
+
     static let schema = Schema(
         Table(name: "users", columns: [.text("name"), .text("photo_id")]),
         createAttachmentTable(name: defaultAttachmentsTableName), createAttachmentTable(name: "voices"))

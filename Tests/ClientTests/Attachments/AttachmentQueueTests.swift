@@ -574,7 +574,7 @@ struct AttachmentQueueTests {
     @Test func accessLastsUntilWhatWasBegunInItIsOver() async throws {
         let bench = try AttachmentBench()
         try await bench.queue.waitForInit()
-        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
+        let service = try await bench.service()
         let gate = Gate()
         let order = Lock<[String]>([])
         let holding = Task {

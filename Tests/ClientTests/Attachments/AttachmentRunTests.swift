@@ -33,8 +33,8 @@ struct AttachmentRunTests {
     @Test func aStartBesideASyncOfTheStorageLasts() async throws {
         let bench = try AttachmentBench(Self.watchingNothing())
         try await bench.queue.waitForInit()
-        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
-        let syncing = bench.queue.syncingService
+        let service = try await bench.service()
+        let syncing = await bench.queue.syncingService
         let gate = Gate()
         let holding = Task { try await bench.queue.withAttachmentContext { _ in await gate.pass() } }
         try await wait(for: "somebody who has access") { gate.arrivals == 1 }
@@ -73,8 +73,8 @@ struct AttachmentRunTests {
     @Test func twoSyncsOfTheStorageTryAllFilesAndThenNobodyDoes() async throws {
         let bench = try AttachmentBench(Self.watchingNothing())
         try await bench.queue.waitForInit()
-        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
-        let syncing = bench.queue.syncingService
+        let service = try await bench.service()
+        let syncing = await bench.queue.syncingService
         try await bench.save(id: "p1")
         let (access, gate) = (Gate(), bench.storage.hold(.upload("p1")))
         let holding = Task { try await bench.queue.withAttachmentContext { _ in await access.pass() } }

@@ -233,7 +233,7 @@ struct AttachmentSavingTests {
     @Test func aSaveThatIsClearedMeanwhileFails() async throws {
         let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
         try await bench.queue.waitForInit()
-        let service = try #require(bench.queue.attachmentsService as? AttachmentService)
+        let service = try await bench.service()
         let (first, second) = (Gate(), Gate())
         let holding = Task { try await bench.queue.withAttachmentContext { _ in await first.pass() } }
         try await wait(for: "somebody who has access") { first.arrivals == 1 }
