@@ -185,7 +185,7 @@ public actor SyncingService: SyncingServiceProtocol {
         repeat {
             try checkOpen()
             if let run {
-                if try await run.pass() { return }
+                if try await run.wait(forPass: run.askForPass()) { return }
                 // It was ended: by a stop, or in favour of another one, which tries all files, too.
                 continue
             }
@@ -198,7 +198,8 @@ public actor SyncingService: SyncingServiceProtocol {
             guard run == nil, stops == before, starts.current == 0, ends.current == 0, !isClosed else {
                 continue
             }
-            begin(rows, period: .zero, isLasting: false)
+            let (run, first) = begin(rows, period: .zero, isLasting: false)
+            if try await run.wait(forPass: first) { return }
         } while stops == before
     }
 
@@ -209,7 +210,11 @@ public actor SyncingService: SyncingServiceProtocol {
         return rows
     }
 
-    private func begin(_ rows: AttachmentRows, period: Duration, isLasting: Bool) {
+    /// Begins a run; returns it with the number of its first pass.
+    @discardableResult
+    private func begin(
+        _ rows: AttachmentRows, period: Duration, isLasting: Bool
+    ) -> (run: TransferRun, pass: Int) {
         let environment = parts.environment ?? rows.environment
         let run = TransferRun(
             TransferParts(
@@ -220,7 +225,7 @@ public actor SyncingService: SyncingServiceProtocol {
             mostAtOnce: mostAtOnce, throttle: throttle)
         self.run = run
         self.isLasting = isLasting
-        run.begin(period: period)
+        return (run, run.begin(period: period))
     }
 
     /// Ends the run, and returns when no other one is about to end either.

@@ -55,13 +55,16 @@ final class TransferRun: Sendable {
     // MARK: Calls
 
     /// Begins, with a full pass now and one in each period.
-    func begin(period: Duration) {
+    ///
+    /// - Returns: the number of that first pass, for ``wait(forPass:)``.
+    @discardableResult
+    func begin(period: Duration) -> Int {
         // Under the lock, so that an end that is told at once finds what it belongs to.
         state.withLock { state in
             state.left = underWay.follow { [weak self] in self?.endedElsewhere($0) }
             state.plan.leave(state.left)
         }
-        change { $0.askForPass() }
+        let first = askForPass()
         tasks.begin { [self] in
             claim()
             await transfer()
@@ -70,17 +73,18 @@ final class TransferRun: Sendable {
         tasks.begin { [self] in await followCounts() }
         tasks.begin { [self] in await followQueue() }
         if period > .zero { tasks.begin { [self] in await repeatPasses(each: period) } }
+        return first
     }
 
-    /// Asks for a full pass.
-    func askForPass() { change { $0.askForPass() } }
+    /// Asks for a full pass, and returns its number, for ``wait(forPass:)``.
+    @discardableResult
+    func askForPass() -> Int { change { $0.askForPass() } }
 
-    /// Asks for a full pass and waits for its end; also for that of the run, or until another process transfers.
+    /// Waits for the end of a full pass; also for that of the run, or until another process transfers.
     ///
     /// - Returns: whether it did not end with the run.
     /// - Throws: `CancellationError`.
-    func pass() async throws -> Bool {
-        let number = change { $0.askForPass() }
+    func wait(forPass number: Int) async throws -> Bool {
         let passes = try await passes.wait {
             $0.over >= number || $0.areElsewhere == true || $0.areStopped
         }
