@@ -159,7 +159,9 @@ struct TransferPlan: Sendable {
             let hasRows = rows?.isEmpty == false
             read.end = hasRows ? last.map { End.at($0) } ?? .open : .nothing
         }
-        read.page = (rows ?? [])[...]
+        // Behind what was looked at meanwhile, which may be what is read, too.
+        let known = Set(read.page)
+        read.page += (rows ?? []).filter { !known.contains($0) }
         if let last = rows?.last { read.place = last.place }
         read.hasMore = read.hasChanged || (rows ?? []).count >= pageSize
         read.hasChanged = false

@@ -226,6 +226,21 @@ struct TransferPlanTests {
         #expect(bench.steps() == ["begin delete a1"])
     }
 
+    /// The row was forgotten until the next pass if rows had changed at the moment at which its transfer ended.
+    @Test func aRowThatIsLookedAtWhileItsLaneIsReadIsNotLost() {
+        var bench = Bench()
+        bench.plan.leave(["a1"])
+        _ = bench.steps()
+        bench.read(.delete, ["a1"])
+        #expect(bench.steps() == [])
+        bench.plan.rowsChanged()
+        bench.plan.ended("a1", .over)
+        #expect(bench.steps().filter { $0.hasSuffix("a1") } == ["look a1", "read delete behind a1"])
+        bench.plan.didLook(Bench.row("a1", .delete))
+        bench.read(.delete, [])
+        #expect(bench.steps().contains("begin delete a1"))
+    }
+
     @Test func aRowIsInOneLaneAtATime() {
         var bench = Bench(mostAtOnce: 4)
         _ = bench.steps()
