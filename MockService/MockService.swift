@@ -336,7 +336,7 @@ package final class MockService: Sendable {
         let authenticator = Authenticator(configuration, client, clock: clock, log: log.labelled("keys"))
         return ServiceRouter(
             authenticator: authenticator, hub: hub, health: health, clock: clock,
-            checkpointPlaces: RequestPlaces(configuration.checkpointRequests),
+            checkpointPlaces: TaskPlaces(configuration.checkpointRequests),
             answersProbes: configuration.probes.usesHTTP,
             state: { [parts] in parts.withLock { $0?.answering } }, log: log.labelled("http"))
     }

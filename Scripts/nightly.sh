@@ -9,7 +9,8 @@
 #   endurance     1,000 connections made and ended at random moments, 10,000 watches; descriptors, threads and memory
 #   uploads       100,000 changes through random failures, to a script and to a backend of this package
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
-#   attachments   100 kills of a client that saves, uploads, downloads and deletes files; two of them on one database
+#   attachments   100 kills of a client that saves, uploads, downloads and deletes files; two of them on one database; 1,000
+#                 random sessions
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice, and those that tests of behaviours must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
@@ -59,6 +60,8 @@ processes() {
 attachments() {
     POWERSYNC_ATTACHMENT_KILLS="${POWERSYNC_ATTACHMENT_KILLS:-100}" \
         Scripts/test.sh --filter 'AttachmentKillTests|AttachmentProcessTests'
+    POWERSYNC_ONLY=Client POWERSYNC_ATTACHMENT_SEEDS="${POWERSYNC_ATTACHMENT_SEEDS:-1000}" \
+        Scripts/test.sh --filter AttachmentRandomTests
 }
 
 values() {

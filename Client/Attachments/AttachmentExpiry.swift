@@ -49,7 +49,7 @@ extension AttachmentContextProtocol {
         var gone: [String] = []
         for attachment in page where !Task.isCancelled {
             do {
-                try await local.remove(attachment, rows)
+                try await local.remove(attachment, rows, with: gone)
                 gone.append(attachment.id)
             } catch {
                 outcome.failed += 1

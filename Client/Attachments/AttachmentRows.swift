@@ -87,6 +87,19 @@ struct AttachmentRows: Sendable {
         try await db.readLock { [sql] in try sql.isShared(filename, besides: id, on: $0) }
     }
 
+    /// Whether another row than that of an id needs the file of a filename.
+    ///
+    /// - Parameters:
+    ///   - filename: the filename.
+    ///   - id: the id.
+    ///   - gone: the ids of rows that go, and need it no more, as those that are to be deleted.
+    /// - Returns: whether one does.
+    /// - Throws: what the database throws.
+    func needsFile(_ filename: String, besides id: String, and gone: [String]) async throws -> Bool {
+        let others = try await db.readLock { [sql] in try sql.rows(needing: filename, besides: id, on: $0) }
+        return others.contains { other in !gone.contains { ExactText($0) == ExactText(other) } }
+    }
+
     /// Returns an id that nobody has.
     func newID() async throws -> String {
         try await db.get("SELECT uuid()") { try $0.getString(index: 0) }

@@ -169,6 +169,17 @@ struct AttachmentSQL: Sendable {
         ) { _ in true } != nil
     }
 
+    /// Returns the ids of other rows than that of an id that need the file of a filename; one that is to be deleted needs none.
+    func rows(
+        needing filename: String, besides id: String, on connection: any ConnectionContext
+    ) throws -> [String] {
+        let gone = AttachmentState.queuedDelete.rawValue
+        return try connection.getAll(
+            sql: "SELECT id FROM \(table) WHERE filename = ? AND id <> ? AND state <> \(gone)",
+            parameters: [filename, id]
+        ) { try $0.getString(index: 0) }
+    }
+
     // MARK: Writing
 
     /// Returns the time of what is saved now: that of the clock, or a moment behind the newest row if that is later.

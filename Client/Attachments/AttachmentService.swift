@@ -52,12 +52,13 @@ final class AttachmentService: AttachmentServiceProtocol {
     }
 
     private let context: AttachmentContext
-    private let lock = AsyncLock()
+    /// The place of whoever changes rows.
+    private let place = TaskPlaces(TaskPlaces.Limits(active: 1))
 
     init(_ context: AttachmentContext) { self.context = context }
 
     /// How many wait for access.
-    var waiterCount: Int { lock.waiterCount }
+    var waiterCount: Int { place.counts.waiting }
 
     func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
         let sql = AttachmentSQL(name: context.tableName)
@@ -80,7 +81,7 @@ final class AttachmentService: AttachmentServiceProtocol {
             defer { turn.leave() }
             return try await run(callback, turns)
         }
-        return try await lock.withLock { try await run(callback, turns) }
+        return try await place.run { try await run(callback, turns) }
     }
 
     /// Runs a callback in a turn of its own: what it calls in turn is let in as long as it lasts.

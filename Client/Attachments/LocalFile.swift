@@ -64,17 +64,11 @@ final class LocalFile: Sendable {
     /// - Returns: the bytes; none at the end.
     /// - Throws: `PowerSyncAttachmentError` with `ioError`.
     func bytes(at offset: Int64, atMost count: Int) throws(PowerSyncAttachmentError) -> [UInt8] {
-        var failure: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            var got: Int
-            repeat {
-                got = pread(descriptor, buffer.baseAddress, count, off_t(offset))
-            } while got < 0 && errno == EINTR
-            if got < 0 { failure = errno }
-            filled = max(got, 0)
+        do throws(SystemError) {
+            return try FileBytes.read(descriptor, called: path, at: offset, count: count)
+        } catch {
+            throw .ioError(error)
         }
-        guard failure == 0 else { throw Self.failure("cannot read", path, failure) }
-        return bytes
     }
 
     /// Returns when its bytes are on the disk.

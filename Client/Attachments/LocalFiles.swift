@@ -114,15 +114,16 @@ struct LocalFiles: Sendable {
 
     // MARK: What goes
 
-    /// Removes the file of a row that goes, and what there is of its download; not one that another row has, too.
+    /// Removes the file of a row that goes, and what there is of its download; not one that another row needs, too.
     ///
     /// A file may also be where it should be, and the row not know it: after a crash behind its download.
     ///
     /// - Parameters:
     ///   - attachment: the row.
     ///   - rows: the rows of the table.
+    ///   - gone: the ids of rows that go with it.
     /// - Throws: what the database and the storage throw.
-    func remove(_ attachment: Attachment, _ rows: AttachmentRows) async throws {
+    func remove(_ attachment: Attachment, _ rows: AttachmentRows, with gone: [String] = []) async throws {
         let expected: String?
         do throws(PowerSyncAttachmentError) {
             expected = try await checkedPath(of: attachment.filename)
@@ -130,7 +131,7 @@ struct LocalFiles: Sendable {
             // Of a name that is not allowed there is nothing.
             expected = nil
         }
-        if try await rows.isShared(attachment.filename, besides: attachment.id) { return }
+        if try await rows.needsFile(attachment.filename, besides: attachment.id, and: gone) { return }
         if let expected, try await exists(expected) { try await storage.deleteFile(filePath: expected) }
         if let known = attachment.localUri, attachment.hasPath, known != expected {
             try await removeStale(known, of: attachment.filename)

@@ -37,8 +37,8 @@ package struct MockServiceConfiguration: Sendable {
     package var audience: [String] = []
     /// Streams that may be open at once.
     package var maxConcurrentConnections = 200
-    /// Requests for write checkpoints that may be in work, and that may wait.
-    package var checkpointRequests = RequestPlaces.Limits(active: 100, waiting: 100)
+    /// Requests for write checkpoints that may be in work, and that may wait (service 1.1).
+    package var checkpointRequests = TaskPlaces.Limits(active: 100, waiting: 100)
     /// Clients of one user of which write checkpoints are kept: each that is given has to be known for ever.
     package var maxClientsPerUser = 10_000
     /// How long write checkpoints are kept that clients named.

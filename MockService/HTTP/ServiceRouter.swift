@@ -16,7 +16,7 @@ struct ServiceRouter: Sendable {
     let health: ServiceHealth
     let clock: ServiceClock
     /// The places of the requests for write checkpoints.
-    let checkpointPlaces: RequestPlaces
+    let checkpointPlaces: TaskPlaces
     /// Whether clients may ask for the probes.
     let answersProbes: Bool
     /// The state of now; nil while it is made anew.
@@ -131,7 +131,7 @@ struct ServiceRouter: Sendable {
             return ErrorResponse.unauthorized(error)
         } catch let refusal as StreamHandler.Refusal {
             return refusal.response
-        } catch is RequestPlaces.Full {
+        } catch is TaskPlaces.Full {
             return HTTPResponse(status: 429)
         } catch let error as TooManyClients {
             if refusals.withLock({ $0.isNew("clients", at: .now) }) {

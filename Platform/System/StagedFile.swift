@@ -181,27 +181,9 @@ package final class StagedFile: Sendable {
     /// - Returns: The bytes: fewer at the end, none behind it.
     /// - Throws: `SystemError` with `file`.
     package func read(at offset: Int64, count: Int) throws(SystemError) -> [UInt8] {
-        precondition(offset >= 0 && count >= 0, "a place in a file is no negative number")
-        return try state.withLock { state throws(SystemError) -> [UInt8] in
-            let descriptor = try open(state)
-            let most = Int(max(0, min(Int64(count), state.size - offset)))
-            var failure: Int32 = 0
-            let bytes = [UInt8](unsafeUninitializedCapacity: most) { buffer, filled in
-                while filled < most {
-                    let rest = UnsafeMutableBufferPointer(rebasing: buffer[filled..<most])
-                    let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(filled))
-                    if got > 0 {
-                        filled += got
-                    } else if got == 0 {
-                        break
-                    } else if errno != EINTR {
-                        failure = errno
-                        break
-                    }
-                }
-            }
-            if failure != 0 { throw SystemError(.file, "cannot read \(path)", errno: failure) }
-            return bytes
+        try state.withLock { state throws(SystemError) -> [UInt8] in
+            let most = Int(min(Int64(count), max(0, state.size - offset)))
+            return try FileBytes.read(try open(state), called: path, at: offset, count: most)
         }
     }
 

@@ -10,7 +10,8 @@ import Testing
 /// often.
 ///
 /// After each the next client must finish all of it: what rows name is whole, here, at a second client and in the storage;
-/// nothing else lies beside the database but what the cache has room for; nothing is in the storage that was deleted.
+/// nothing else lies beside the database but what the cache has room for; nothing is in the storage that was deleted. Then the
+/// records of the backend and the files of its store are the same, and in the end each file has the bytes that were saved.
 @Suite(.enabled(if: TestOptions.hasDatabase), .namesSeed)
 struct AttachmentKillTests {
     private static let kills = TestOptions.number("POWERSYNC_ATTACHMENT_KILLS", standard: 10)
@@ -72,6 +73,8 @@ private struct KillRun {
     private var made = 0
     /// The ids that answers have told, by the number of the file.
     private var told: [Int: String] = [:]
+    /// The numbers of all files that rows have named, by the ids.
+    private var numbers: [String: Int] = [:]
     /// The files whose rows give them up on purpose.
     private var givenUp: Set<Int> = []
     /// The ids of files that were asked to be deleted, by their numbers.
@@ -247,7 +250,7 @@ private struct KillRun {
     // MARK: What must be so
 
     /// Looks at both clients, Postgres and the storage.
-    func judge(_ name: String) async throws {
+    mutating func judge(_ name: String) async throws {
         try await PowerSyncTestSupport.wait(
             for: "both clients to have the rows of Postgres",
             read: {
@@ -259,6 +262,7 @@ private struct KillRun {
         try await client.waitForAll()
         try await peer.waitForAll()
         let named = try await named()
+        for (number, id) in named { numbers[id] = number }
         for (number, id) in told where !givenUp.contains(number) {
             #expect(named[number] == id, "\(name): picture \(number) was saved and is lost")
         }
@@ -300,36 +304,44 @@ private struct KillRun {
             }, until: { $0.orphans.isEmpty && $0.archived <= cache })
     }
 
-    /// What is deleted is not in the storage, or is about to leave it; what was deleted before it was uploaded never was.
+    /// What rows name is whole in the storage; what is deleted is not there, and what was deleted before it was uploaded never
+    /// was.
     private func judgeStorage(_ named: [Int: String], _ name: String) async throws {
-        let ready = try await world.query("SELECT id, key FROM psb.attachments WHERE state::text = 'ready'")
-        var keys: [String: String] = [:]
-        for row in 0..<ready.rowCount {
-            let id = try #require(ready[row, 0])
-            keys[id] = ready[row, 1]
-        }
-        let ids = Set(keys.keys)
-        #expect(ids.isSuperset(of: named.values), "\(name): a file is not in the storage")
-        let objects = try objects()
+        let stored = try await stored(name)
         for (number, id) in named {
-            // Whoever is not there has been told of above.
-            guard let key = keys[id] else { continue }
-            let object = try #require(objects[key], "\(name): picture \(number) has no bytes in the storage")
+            let object = try #require(stored[id], "\(name): picture \(number) is not in the storage")
             let isWhole = FileManager.default.contentsEqual(atPath: object, andPath: path(of: number))
             #expect(isWhole, "\(name): picture \(number) has other bytes in the storage")
         }
-        let told = try await world.query(
-            "SELECT key FROM psb.attachments UNION SELECT key FROM psb.attachment_removals")
-        let known = Set((0..<told.rowCount).compactMap { told[$0, 0] })
-        #expect(known.isSuperset(of: objects.keys), "\(name): bytes are in the storage that nothing names")
         // One whose deletion the client had not written down is still named.
         for (number, id) in deleted where named[number] == nil {
-            #expect(!ids.contains(id), "\(name): picture \(number) was deleted and is in the storage")
+            #expect(stored[id] == nil, "\(name): picture \(number) was deleted and is in the storage")
         }
         for id in neverUploaded {
             let known = try await world.query("SELECT count(*) FROM psb.attachments WHERE id = $1", [id])
             #expect(known.scalar == "0", "\(name): \(id) was uploaded, although it was deleted before")
         }
+    }
+
+    /// The files of the objects in the storage, by the ids of the attachments, once the backend and the disk agree: there is no
+    /// object without a record, and no record without its object.
+    private func stored(_ name: String) async throws -> [String: String] {
+        let seen = try await PowerSyncTestSupport.wait(
+            for: "\(name): records of the backend and objects in the storage to be the same",
+            read: { (keys: try await keys(), objects: try objects()) },
+            until: { Set($0.keys.values) == Set($0.objects.keys) })
+        return seen.keys.compactMapValues { seen.objects[$0] }
+    }
+
+    /// The keys of what the backend takes for stored, or on its way there, by the ids of the attachments.
+    private func keys() async throws -> [String: String] {
+        let records = try await world.query("SELECT id, key FROM psb.attachments WHERE state::text <> 'deleted'")
+        var keys: [String: String] = [:]
+        for row in 0..<records.rowCount {
+            let id = try #require(records[row, 0])
+            keys[id] = records[row, 1]
+        }
+        return keys
     }
 
     /// The files of the objects in the storage, by their keys.
@@ -353,6 +365,18 @@ private struct KillRun {
         #expect(try client.unfinished() == [])
         try await client.close()
         try await peer.close()
+        try await judgeAllObjects()
+    }
+
+    /// Every file in the storage, named by a row or not any more, has the bytes that were saved.
+    private func judgeAllObjects() async throws {
+        let stored = try await stored("in the end")
+        #expect(stored.count >= told.count - givenUp.count)
+        for (id, object) in stored {
+            let number = try #require(numbers[id], "in the end: nothing has ever named \(id)")
+            let isWhole = FileManager.default.contentsEqual(atPath: object, andPath: path(of: number))
+            #expect(isWhole, "in the end: picture \(number) has other bytes in the storage")
+        }
     }
 
     /// What it was about, in a line.

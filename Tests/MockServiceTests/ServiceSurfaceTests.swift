@@ -355,8 +355,8 @@ struct ServiceSurfaceTests {
     @Test func moreWriteCheckpointsThanMayWaitAreRefused() async throws {
         try await TestService.run(Self.schema) { service in
             try await service.start(Self.config) {
-                #expect($0.checkpointRequests == RequestPlaces.Limits(active: 100, waiting: 100))
-                $0.checkpointRequests = RequestPlaces.Limits(active: 0, waiting: 0)
+                #expect($0.checkpointRequests == TaskPlaces.Limits(active: 100, waiting: 100))
+                $0.checkpointRequests = TaskPlaces.Limits(active: 0, waiting: 0)
             }
             for (method, path) in [("GET", "/write-checkpoint2.json"), ("POST", "/sync/checkpoint-request")] {
                 let body = #"{"client_id":"c","checkpoint_request_id":"1"}"#

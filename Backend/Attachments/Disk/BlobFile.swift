@@ -47,22 +47,6 @@ final class BlobFile: Sendable {
     /// - Returns: The bytes: fewer at the end, none behind it.
     /// - Throws: `SystemError` with `.file`.
     func read(at offset: Int64, count: Int) throws(SystemError) -> [UInt8] {
-        var failure: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count {
-                let rest = UnsafeMutableBufferPointer(rebasing: buffer[filled..<count])
-                let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(filled))
-                if got > 0 {
-                    filled += got
-                } else if got == 0 {
-                    break
-                } else if errno != EINTR {
-                    failure = errno
-                    break
-                }
-            }
-        }
-        if failure != 0 { throw SystemError(.file, "cannot read a file of the store", errno: failure) }
-        return bytes
+        try FileBytes.read(descriptor, called: "a file of the store", at: offset, count: count)
     }
 }

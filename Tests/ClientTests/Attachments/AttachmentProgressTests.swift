@@ -183,4 +183,83 @@ struct AttachmentProgressTests {
         try await bench.close()
         #expect(bench.storage.calls == [.download("d0")])
     }
+
+    /// Whether files are done or only bytes of one: each second there is a state that says how far all of them are.
+    @Test func eachSecondAStateIsToldWhileTenThousandFilesWait() async throws {
+        let (count, size) = (10_000, 3)
+        let clock = SteppedClock()
+        let bench = try AttachmentBench(environment: clock.environment)
+        let storage = SlowStorage()
+        let queue = AttachmentBench.queue(
+            .init(watch: { AttachmentBench.watchingNothing() }), of: bench.database, in: bench.folder,
+            storage)
+        let rows = (0..<count).map { number in
+            Attachment(
+                id: "p\(number)", filename: "p\(number).jpg", state: .queuedUpload,
+                localUri: bench.path("p\(number).jpg"), size: Int64(size))
+        }
+        for row in rows { try bench.write([1, 2, 3], to: row.filename) }
+        try await queue.withAttachmentContext { try await $0.saveAttachments(attachments: rows) }
+        let told = Lock<AttachmentSyncStatus?>(nil)
+        let following = Task { for await status in queue.statusUpdates() { told.withLock { $0 = status } } }
+        try await queue.startSync()
+        // Each second one byte more has gone.
+        for bytes in 0...7 {
+            let (files, rest) = (bytes / size, bytes % size)
+            var expected = AttachmentSyncStatus()
+            expected.uploads = AttachmentSyncStatus.Lane(
+                waitingFiles: count - files, waitingBytes: Int64((count - files) * size), doneFiles: files,
+                doneBytes: Int64(files * size))
+            expected.transfers = [
+                AttachmentSyncStatus.Transfer(
+                    id: "p\(files)", kind: .upload,
+                    bytes: AttachmentBytes(done: Int64(rest), total: Int64(size)))
+            ]
+            try await wait(
+                for: "\(bytes) bytes to be gone", read: { queue.status }, until: { $0 == expected })
+            // Until whoever tells of it waits for the rest of the interval, the clock stands still.
+            try await wait(for: "it to be told, or to wait for that") {
+                told.withLock { $0 } == expected || clock.waiting.contains(AttachmentProgress.interval)
+            }
+            clock.advance(by: .seconds(1))
+            try await wait(
+                for: "\(bytes) bytes to be told", read: { told.withLock { $0 } }, until: { $0 == expected })
+            storage.takeByte()
+        }
+        following.cancel()
+        await following.value
+        try await queue.close()
+        try await bench.close()
+    }
+}
+
+/// A storage that takes byte after byte, each when the test says so.
+private final class SlowStorage: AttachmentTransportAdapter {
+    private let allowed = AsyncValue(0)
+    private let begun = Lock(0)
+
+    /// Has one byte more taken.
+    func takeByte() { allowed.change { $0 += 1 } }
+
+    func upload(
+        attachment: Attachment, localUri: String, progress: @escaping @Sendable (AttachmentBytes) -> Void
+    ) async throws {
+        let size = attachment.size ?? 0
+        var done: Int64 = 0
+        while done < size {
+            let number = begun.withLock { begun in
+                begun += 1
+                return begun
+            }
+            _ = try await allowed.wait { $0 >= number }
+            done += 1
+            progress(AttachmentBytes(done: done, total: size))
+        }
+    }
+
+    func download(
+        attachment: Attachment, localUri: String, progress: @escaping @Sendable (AttachmentBytes) -> Void
+    ) async throws {}
+
+    func delete(attachment: Attachment) async throws {}
 }

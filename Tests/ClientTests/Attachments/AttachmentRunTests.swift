@@ -189,6 +189,33 @@ struct AttachmentRunTests {
         try await bench.close()
     }
 
+    /// As another version of the app may have written them.
+    @Test func rowsThatShareAFilenameAndGoTogetherTakeTheFileAlong() async throws {
+        let bench = try AttachmentBench(Self.watchingNothing(.init(cacheLimit: 0, mostAtOnce: 2)))
+        try bench.write([1], to: "a.jpg")
+        try await put("a", .archived, at: bench.path("a.jpg"), in: bench)
+        try await bench.put(Attachment(id: "z", filename: "a.jpg", state: .archived))
+        try await bench.queue.expireCache()
+        #expect(try await bench.rows().isEmpty)
+        #expect(bench.bytes("a.jpg") == nil)
+        try bench.write([1], to: "b.jpg")
+        try await put("b", .queuedDelete, at: bench.path("b.jpg"), hasSynced: false, in: bench)
+        try await bench.put(Attachment(id: "y", filename: "b.jpg", state: .queuedDelete))
+        let gates = ["b", "y"].map { bench.storage.hold(.delete($0)) }
+        try await bench.queue.startSync()
+        try await wait(for: "both deletes") { gates.allSatisfy { $0.arrivals == 1 } }
+        for gate in gates { gate.open() }
+        for id in ["b", "y"] { try await bench.wait(forEndOf: id) }
+        #expect(bench.bytes("b.jpg") == nil)
+        // One of them alone leaves it to the other.
+        try bench.write([1], to: "c.jpg")
+        try await put("c", .synced, at: bench.path("c.jpg"), in: bench)
+        try await bench.put(Attachment(id: "x", filename: "c.jpg", state: .queuedDelete))
+        try await bench.wait(forEndOf: "x")
+        #expect(bench.bytes("c.jpg") == [1])
+        try await bench.close()
+    }
+
     /// The file may have gone with an expiry that ended before the row did.
     @Test func whatIsReferredToAgainIsLookedFor() async throws {
         let bench = try AttachmentBench(Self.watchingNothing())

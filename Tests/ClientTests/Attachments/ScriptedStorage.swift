@@ -28,7 +28,10 @@ final class ScriptedStorage: RemoteStorageAdapter {
         var gates: [Call: Gate] = [:]
         var running: [AttachmentSyncStatus.Kind: Int] = [:]
         var mostRunning: [AttachmentSyncStatus.Kind: Int] = [:]
+        var runningOfFile: [String: Int] = [:]
+        var mostRunningOfFile = 0
         var failsEach: (@Sendable (Call) -> (any Error)?)?
+        var delaysEach: (@Sendable () async -> Void)?
     }
 
     private let state = Lock(State())
@@ -43,6 +46,9 @@ final class ScriptedStorage: RemoteStorageAdapter {
     func mostRunning(_ kind: AttachmentSyncStatus.Kind) -> Int {
         state.withLock { $0.mostRunning[kind] ?? 0 }
     }
+
+    /// How many calls for one file there were at once at most.
+    var mostRunningOfFile: Int { state.withLock { $0.mostRunningOfFile } }
 
     /// How often it was asked something.
     func count(_ call: Call) -> Int { calls.count { $0 == call } }
@@ -65,6 +71,9 @@ final class ScriptedStorage: RemoteStorageAdapter {
     /// Has each call fail for which there is an error.
     func failEach(_ error: (@Sendable (Call) -> (any Error)?)?) { state.withLock { $0.failsEach = error } }
 
+    /// Has each call, cancelled ones too, take until something has returned.
+    func delayEach(_ delay: (@Sendable () async -> Void)?) { state.withLock { $0.delaysEach = delay } }
+
     func uploadFile(fileData: Data, attachment: Attachment) async throws {
         try await answer(.upload(attachment.id), attachment) { $0.files[attachment.id] = Array(fileData) }
     }
@@ -82,16 +91,25 @@ final class ScriptedStorage: RemoteStorageAdapter {
     private func answer<Value: Sendable>(
         _ call: Call, _ attachment: Attachment, _ body: @Sendable (inout State) -> Value
     ) async throws -> Value {
-        let gate = state.withLock { state in
+        let (gate, delay) = state.withLock { state -> (Gate?, (@Sendable () async -> Void)?) in
             state.calls.append(call)
             state.attachments.append(attachment)
             let running = (state.running[call.kind] ?? 0) + 1
             state.running[call.kind] = running
             state.mostRunning[call.kind] = max(running, state.mostRunning[call.kind] ?? 0)
-            return state.gates[call]
+            let ofFile = (state.runningOfFile[attachment.id] ?? 0) + 1
+            state.runningOfFile[attachment.id] = ofFile
+            state.mostRunningOfFile = max(ofFile, state.mostRunningOfFile)
+            return (state.gates[call], state.delaysEach)
         }
-        defer { state.withLock { $0.running[call.kind, default: 1] -= 1 } }
+        defer {
+            state.withLock { state in
+                state.running[call.kind, default: 1] -= 1
+                state.runningOfFile[attachment.id, default: 1] -= 1
+            }
+        }
         await gate?.pass()
+        await delay?()
         return try state.withLock { state throws -> Value in
             if var errors = state.failures[call], !errors.isEmpty {
                 let error = errors.removeFirst()

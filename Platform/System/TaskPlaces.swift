@@ -1,22 +1,20 @@
-import PowerSyncSystem
-
-/// Lets so many requests of a class be in work and so many wait for that; further ones are refused (service 1.1).
-package final class RequestPlaces: Sendable {
-    /// How many requests of a class there may be.
+/// Lets so many tasks be in work and so many wait for that, in the order in which they came; further ones are refused.
+package final class TaskPlaces: Sendable {
+    /// How many tasks there may be.
     package struct Limits: Sendable, Equatable {
-        /// Requests in work.
+        /// Tasks in work.
         package var active: Int
-        /// Requests that wait.
+        /// Tasks that wait.
         package var waiting: Int
 
-        /// Makes limits.
-        package init(active: Int, waiting: Int) {
+        /// Makes limits; any number waits unless another one is given.
+        package init(active: Int, waiting: Int = .max) {
             self.active = active
             self.waiting = waiting
         }
     }
 
-    /// Thrown to a request for which there is no room.
+    /// Thrown to a task for which there is no room.
     package struct Full: Error {}
 
     private struct Waiter {
@@ -37,14 +35,14 @@ package final class RequestPlaces: Sendable {
     /// Makes places that are all free.
     package init(_ limits: Limits) { self.limits = limits }
 
-    /// How many requests are in work, and how many wait.
+    /// How many tasks are in work, and how many wait.
     package var counts: Limits { state.withLock { Limits(active: $0.active, waiting: $0.waiters.count) } }
 
-    /// Runs `body` once there is a place for it.
+    /// Runs `body` once there is a place for it; must not be called inside such a body that has the last place.
     ///
-    /// - Parameter body: What the request needs the place for.
+    /// - Parameter body: What the task needs the place for; may wait.
     /// - Returns: What `body` returns.
-    /// - Throws: `Full`, `CancellationError`, and what `body` throws.
+    /// - Throws: `Full`, `CancellationError` when the task is cancelled while it waits for a place, what `body` throws.
     package func run<Value>(_ body: () async throws -> Value) async throws -> Value {
         try await enter()
         defer { leave() }
@@ -60,7 +58,7 @@ package final class RequestPlaces: Sendable {
             try await withCheckedThrowingContinuation {
                 (continuation: CheckedContinuation<Void, any Error>) in
                 let answer: Result<Void, any Error>? = state.withLock { state in
-                    // The cancellation handler may have run already and have found nobody waiting.
+                    // The handler below runs after the task is marked: one of the two sees the other.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.active < limits.active {
                         state.active += 1
@@ -80,7 +78,7 @@ package final class RequestPlaces: Sendable {
         }
     }
 
-    /// Hands the place to the next who waits.
+    /// Hands the place to the next who waits, so that nobody who comes now is before those.
     private func leave() {
         let next = state.withLock { state -> Waiter? in
             if !state.waiters.isEmpty { return state.waiters.removeFirst() }

@@ -1,31 +1,29 @@
-import PowerSyncMockService
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
-/// Service 1.1, concurrency classes.
 @Suite(.patient())
-struct RequestPlacesTests {
+struct TaskPlacesTests {
     @Test func soManyAreInWorkSoManyWaitAndTheNextIsRefused() async throws {
-        let places = RequestPlaces(RequestPlaces.Limits(active: 2, waiting: 3))
+        let places = TaskPlaces(TaskPlaces.Limits(active: 2, waiting: 3))
         let gate = Gate()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<5 { group.addTask { try await places.run { await gate.pass() } } }
             try await wait(for: "all places to be taken") {
-                places.counts == RequestPlaces.Limits(active: 2, waiting: 3)
+                places.counts == TaskPlaces.Limits(active: 2, waiting: 3)
             }
             #expect(gate.arrivals == 2)
-            await #expect(throws: RequestPlaces.Full.self) { try await places.run {} }
+            await #expect(throws: TaskPlaces.Full.self) { try await places.run {} }
             gate.open()
             try await group.waitForAll()
         }
         #expect(gate.arrivals == 5)
         try await places.run {}
-        #expect(places.counts == RequestPlaces.Limits(active: 0, waiting: 0))
+        #expect(places.counts == TaskPlaces.Limits(active: 0, waiting: 0))
     }
 
     @Test func whoWaitsComesInTurnAndWhoLeavesLosesIt() async throws {
-        let places = RequestPlaces(RequestPlaces.Limits(active: 1, waiting: 3))
+        let places = TaskPlaces(TaskPlaces.Limits(active: 1, waiting: 3))
         let gate = Gate()
         let order = Lock<[Int]>([])
         let first = Task { try await places.run { await gate.pass() } }
@@ -45,7 +43,7 @@ struct RequestPlacesTests {
 
     @Test func aFailureFreesThePlace() async throws {
         struct Failure: Error {}
-        let places = RequestPlaces(RequestPlaces.Limits(active: 1, waiting: 0))
+        let places = TaskPlaces(TaskPlaces.Limits(active: 1, waiting: 0))
         await #expect(throws: Failure.self) { try await places.run { throw Failure() } }
         try await places.run {}
     }
