@@ -116,7 +116,7 @@ extension AttachmentService {
             preferred = AttachmentAccess.RowName(table: table, id: id)
         }
         for question in [
-            access.own(request.id, by: subject, preferring: preferred),
+            access.own(request.id, by: subject, preferring: preferred, orEverybodys: true),
             access.readable(request.id, by: subject, preferring: preferred, areEverybodys: true),
         ] {
             let rows = access.rows(try await transaction.ask(question))

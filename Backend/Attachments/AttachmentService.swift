@@ -28,17 +28,18 @@ package struct AttachmentService: Sendable {
     ///
     /// - Parameters:
     ///   - id: the attachment.
+    ///   - row: the row whose file is meant; nil leaves it to the backend to find one.
     ///   - wantsInline: whether a browser should show it.
     ///   - caller: who asks.
     ///   - deadline: when the request is over.
     /// - Returns: where the bytes are.
     /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
     func download(
-        _ id: String, inline wantsInline: Bool, by caller: AttachmentCaller,
+        _ id: String, of row: AttachmentAccess.RowName?, inline wantsInline: Bool, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentDownloadTicket {
         let record = try await transaction(caller, deadline) { transaction in
-            guard let record = try await readable(id, transaction) else { throw unknown(transaction) }
+            guard let record = try await readable(id, of: row, transaction) else { throw unknown(transaction) }
             try await AttachmentTable.isNamed(record, on: transaction.connection, until: deadline)
             return record
         }
@@ -59,21 +60,55 @@ package struct AttachmentService: Sendable {
             contentType: record.contentType, sha256: record.sha256)
     }
 
-    /// The file of an id that the caller may read; of several his own, else one that is there, else the one begun first.
+    /// The file of an id that the caller may read: his own, else that of the rows that he may read.
     ///
-    /// The same is asked whether there are files of the id or not. A condition is asked for only where nothing else gives the
-    /// right: one that fails keeps nobody from what is his.
-    private func readable(_ id: String, _ transaction: Transaction) async throws -> AttachmentRecord? {
+    /// The same is asked whether there are files of the id or not. A condition is asked for only where the caller has no file of
+    /// his own: one that fails keeps nobody from what is his.
+    private func readable(
+        _ id: String, of row: AttachmentAccess.RowName?, _ transaction: Transaction
+    ) async throws -> AttachmentRecord? {
         let (access, subject) = (transaction.access, transaction.caller.subject)
-        let records = try await AttachmentTable.live(
-            id, preferring: subject, on: transaction.connection, until: transaction.deadline)
-        for question in [access.own(id, by: subject), access.readable(id, by: subject)] {
-            let rows = access.rows(try await transaction.ask(question))
-            if let record = records.first(where: { record in rows.contains { $0.names(record) } }) {
-                return record
-            }
+        var rows: [AttachmentAccess.Row] = []
+        for question in [
+            access.own(id, by: subject, preferring: row), access.readable(id, by: subject, preferring: row),
+        ] {
+            rows += access.rows(try await transaction.ask(question)).filter { row == nil || $0.isPreferred }
+            if let record = try await file(id, of: rows, transaction) { return record }
         }
         return nil
+    }
+
+    /// The file that rows name, those that have an owner before those that are everybody's.
+    ///
+    /// Among several nobody is chosen by having been there first: whoever makes a row with the id of another would have his bytes
+    /// taken for the other's.
+    private func file(
+        _ id: String, of rows: [AttachmentAccess.Row], _ transaction: Transaction
+    ) async throws -> AttachmentRecord? {
+        let (connection, deadline) = (transaction.connection, transaction.deadline)
+        let owners = Set(rows.compactMap { $0.owner.map { ExactText($0) } })
+        var records: [String: AttachmentRecord] = [:]
+        if owners.count == 1, let owner = owners.first {
+            let record = try await AttachmentTable.record(id, of: owner.text, on: connection, until: deadline)
+            if let record { records[record.key] = record }
+        } else if owners.isEmpty {
+            for row in rows {
+                let table = row.table.source.name
+                let record = try await AttachmentTable.shared(id, in: table, on: connection, until: deadline)
+                if let record { records[record.key] = record }
+            }
+        }
+        let live = records.values.filter { record in
+            record.state != .deleted && rows.contains { $0.names(record) }
+        }
+        guard owners.count < 2, live.count < 2 else {
+            let tables = Set(rows.map(\.table.name)).sorted().joined(separator: ", ")
+            log.warning(
+                "rows of several owners name one attachment, and the request names none of them: it is refused",
+                ["tables": tables])
+            throw Problem.severalOwners
+        }
+        return live.first
     }
 
     // MARK: Deleting

@@ -51,23 +51,6 @@ package enum AttachmentTable {
         ).first
     }
 
-    /// The most files of one id that are told apart.
-    private static let mostOfOneID = 100
-
-    /// Returns all files of an id that are not deleted: that of a user first, then those that are there, then those that were
-    /// begun first.
-    static func live(
-        _ id: String, preferring owner: String, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> [AttachmentRecord] {
-        try records(
-            try await connection.query(
-                """
-                SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE id = $1::text AND state <> 'deleted'
-                ORDER BY owner = $2::text DESC, state = 'ready' DESC, created_at, key LIMIT \(mostOfOneID)
-                """, [id, owner], until: deadline))
-    }
-
     /// Returns a record as it is now; nil if it is not there any more.
     static func present(
         _ record: AttachmentRecord, on connection: PostgresConnection,
