@@ -78,20 +78,20 @@ extension AttachmentService {
         guard let row = try await row(for: request, transaction) else { throw unknown(transaction) }
         let isShared = row.table.owner == nil
         let table = row.table.source.name
-        var record = try await AttachmentTable.record(
+        let own = try await AttachmentTable.record(
             request.id, of: subject, isLocked: true, on: connection, until: deadline)
-        if record == nil, isShared {
-            record = try await AttachmentTable.shared(request.id, in: table, on: connection, until: deadline)
-        }
-        switch AttachmentRules.upload(request, record, by: subject) {
+        let known = isShared ? try await shared(own, row, request, transaction) : own
+        switch AttachmentRules.upload(request, known, by: subject) {
         case .conflict: throw Problem.conflict("the id is that of other bytes")
         case .gone: throw Problem.gone
         // It is ready some day, or forgotten.
         case .busy: throw Problem.notStored
         case .uploaded(let record):
+            guard try await share(record, row, transaction) else { return nil }
             try await AttachmentTable.isNamed(record, on: connection, until: deadline)
             return .uploaded(record)
         case .again(let record):
+            guard try await share(record, row, transaction) else { return nil }
             try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
             return .pending(record, isNew: false)
         case .make:
@@ -103,6 +103,49 @@ extension AttachmentService {
             }
             return .pending(made, isNew: true)
         }
+    }
+
+    /// What is known of the file that a row of everybody names, or is to name: that of its table, else the caller's own.
+    ///
+    /// - Parameters:
+    ///   - own: what is known of the caller's file of that id.
+    ///   - row: the row.
+    ///   - request: the question.
+    ///   - transaction: the transaction.
+    /// - Returns: the record; nil if there is none.
+    /// - Throws: `Problem` where the caller's is that of another table: an id of his is one file; `PostgresError`,
+    ///   `CancellationError`.
+    private func shared(
+        _ own: AttachmentRecord?, _ row: AttachmentAccess.Row, _ request: AttachmentUploadRequest,
+        _ transaction: Transaction
+    ) async throws -> AttachmentRecord? {
+        if let own, row.names(own) { return own }
+        let (access, subject) = (transaction.access, transaction.caller.subject)
+        if let own, own.isShared, !row.isPreferred {
+            // What is on its way from one table goes on, whatever rows others make in another one.
+            let question = access.readable(request.id, by: subject, areEverybodys: true)
+            let rows = access.rows(try await transaction.ask(question))
+            if rows.contains(where: { $0.names(own) }) { return own }
+        }
+        let (connection, deadline) = (transaction.connection, transaction.deadline)
+        if let shared = try await AttachmentTable.shared(
+            request.id, in: row.table.source.name, on: connection, until: deadline)
+        {
+            return shared
+        }
+        guard let own, own.isShared, own.state != .deleted else { return own }
+        throw Problem.conflict("the id is that of a file of another table")
+    }
+
+    /// Has the rows of a table that is everybody's name the caller's file, if they name none; false where they have got one
+    /// meanwhile.
+    private func share(
+        _ record: AttachmentRecord, _ row: AttachmentAccess.Row, _ transaction: Transaction
+    ) async throws -> Bool {
+        guard row.table.owner == nil, !record.isShared else { return true }
+        return try await AttachmentTable.share(
+            record, in: row.table.source.name, row: row.id, on: transaction.connection,
+            until: transaction.deadline)
     }
 
     /// A row that names the attachment and is the caller's, or everybody's and one that he may read: that of the request before

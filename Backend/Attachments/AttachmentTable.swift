@@ -106,6 +106,33 @@ package enum AttachmentTable {
         ).affectedRows == 1
     }
 
+    /// Has the rows of a table without an owner name a file.
+    ///
+    /// - Parameters:
+    ///   - record: the file, which no table shares.
+    ///   - table: the table.
+    ///   - row: the id of the row that names it.
+    ///   - connection: the connection.
+    ///   - deadline: until when to wait.
+    /// - Returns: false if the table has got a file of that id in the meantime; the transaction has failed then.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func share(
+        _ record: AttachmentRecord, in table: Catalog.Name, row: String?, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        do {
+            try await connection.query(
+                """
+                UPDATE psb.attachments
+                SET is_shared = true, table_schema = $2::text, table_name = $3::text, row_id = $4::text
+                WHERE key = $1::text
+                """, [record.key, table.schema, table.table, row], until: deadline)
+            return true
+        } catch let error as PostgresError where error.sqlstate == "23505" {
+            return false
+        }
+    }
+
     /// Notes that a URL for an upload is about to be signed.
     static func sign(
         _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,

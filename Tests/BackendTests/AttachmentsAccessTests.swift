@@ -81,6 +81,65 @@ struct AttachmentsAccessTests {
         }
     }
 
+    /// Who has a file keeps it, and lets the rows of a table name it, by uploading it from there.
+    @Test func aFileIsPublishedByUploadingItFromThere() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown", "she has a row of her own")
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            #expect(try await fixture.upload("a", [9]).verdict == "409 conflict")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            for user in ["alice", "bob"] { #expect(try await fixture.download("a", as: user).status == 200, "\(user)") }
+            #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
+            // It is still hers.
+            try await fixture.execute("UPDATE notes SET photo_id = 'a'")
+            #expect(try await fixture.download("a").status == 200)
+            // Of one table alone.
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
+            let fromBoard = AttachmentsFixture.question("a", [1, 2, 3], row: ("boards", "b"))
+            #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            try await fixture.execute("DELETE FROM walls")
+            #expect(try await fixture.upload(fromBoard).verdict == "409 conflict")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "1")
+        }
+    }
+
+    /// What others upload from a table does not end what is on its way from another, and what one has deleted hides nothing.
+    @Test func theFileOfARowIsThatOfItsTable() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
+            try #require(try await fixture.upload("a").status == 200)
+            let key = try await fixture.key("a")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            let fromWall = AttachmentsFixture.question("a", [9], row: ("walls", "w"))
+            try #require(try await fixture.upload(fromWall, as: "bob").json["alreadyUploaded"] == .bool(false))
+            let ticket = try await fixture.upload("a")
+            #expect(ticket.json["uploadUrl"]?.stringValue?.contains(key) == true)
+            store.put(key, size: 3)
+            #expect(try await fixture.complete("a").status == 204)
+            let his = "SELECT key FROM psb.attachments WHERE owner = 'bob'"
+            store.put(try #require(try await fixture.backend.scalar(his)), size: 1)
+            #expect(try await fixture.complete("a", as: "bob").status == 204)
+            try await fixture.execute("DELETE FROM boards")
+            #expect(try await fixture.upload("a").verdict == "409 conflict", "it is not what walls have")
+            #expect(try await fixture.upload("a", [9]).json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.download("a").json["size"] == .integer(1))
+            // Hers is that of no row any more.
+            try await fixture.execute("DELETE FROM walls")
+            #expect(try await fixture.delete("a").status == 204)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            #expect(try await fixture.upload("a", [9]).json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.upload("a").verdict == "409 conflict")
+        }
+    }
+
     /// What is on its way is its sender's: a part of somebody else's would spoil it.
     @Test func nobodyHasAHandInAnUploadOfSomebodyElse() async throws {
         try await AttachmentsFixture.withScripted { fixture, store in
