@@ -104,7 +104,7 @@ package struct AttachmentRemoval: Sendable, Hashable {
     package var key: String
     /// What it calls the upload in parts, if there is one.
     package var upload: String?
-    /// From when on no URL that was signed can bring bytes, in seconds since 1970.
+    /// From when on no URL that was signed can bring bytes, or when they were to go, if that was later; in seconds since 1970.
     package var lastAt: Double
 
     /// Makes a removal of its fields.

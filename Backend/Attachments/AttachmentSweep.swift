@@ -163,8 +163,9 @@ package struct AttachmentSweep: Sendable {
             if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
             return
         }
+        let now = service.environment.now()
         let isGone = try await service.transactions.alone(until: deadline) {
-            try await AttachmentTable.forget(record, notSignedSince: limit, on: $0, until: deadline)
+            try await AttachmentTable.forget(record, notSignedSince: limit, at: now, on: $0, until: deadline)
         }
         if isGone { outcome.unfinished += 1 }
     }

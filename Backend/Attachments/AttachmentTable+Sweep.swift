@@ -98,7 +98,7 @@ extension AttachmentTable {
                 WHERE key = ANY ($2::text[]) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
                     AND unnamed_since <= to_timestamp($3::float8)
                 RETURNING key, upload, owner, size, signed_at)
-            \(removing)
+            \(removing(at: "to_timestamp($1::float8)"))
             """, [String(now), arrayLiteral(keys), String(limit)], until: deadline
         ).rowCount
     }

@@ -206,12 +206,18 @@ package enum AttachmentTable {
     // MARK: Deleting
 
     /// What is kept of the keys of rows `gone`, in a statement that deletes them: they are due at once.
-    static let removing = """
+    ///
+    /// - Parameter now: the time in SQL: whoever completes one in this moment may make an object behind that.
+    /// - Returns: the end of the statement.
+    static func removing(at now: String) -> String {
+        """
         INSERT INTO psb.attachment_removals (key, upload, owner, size, due_at, last_at)
-        SELECT key, upload, owner, size, signed_at, signed_at + make_interval(secs => \(AttachmentRules.settled))
+        SELECT key, upload, owner, size, signed_at,
+            greatest(signed_at + make_interval(secs => \(AttachmentRules.settled)), \(now))
         FROM gone ON CONFLICT (key) DO NOTHING
         RETURNING key, upload, extract(epoch FROM last_at)::text
         """
+    }
 
     /// Deletes an attachment; nil if it is deleted already.
     static func delete(
@@ -222,26 +228,28 @@ package enum AttachmentTable {
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
                 WHERE key = $2::text AND state <> 'deleted' RETURNING key, upload, owner, size, signed_at)
-            \(removing)
+            \(removing(at: "to_timestamp($1::float8)"))
             """, [String(now), record.key], until: deadline)
         return try removals(result).first
     }
 
     /// Forgets an upload that has not been finished, if nobody has asked a URL for it since; whether it was.
     static func forget(
-        _ record: AttachmentRecord, notSignedSince limit: Double, on connection: PostgresConnection,
+        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(
             """
             WITH gone AS (DELETE FROM psb.attachments WHERE key = $1::text AND state = 'pending'
                     AND signed_at <= to_timestamp($2::float8) RETURNING key, upload, owner, size, signed_at)
-            \(removing)
-            """, [record.key, String(limit)], until: deadline
+            \(removing(at: "to_timestamp($3::float8)"))
+            """, [record.key, String(limit), String(now)], until: deadline
         ).rowCount == 1
     }
 
     /// Forgets everything about a user's attachments; the keys stay until the store has been told.
+    ///
+    /// The time is the database's: whoever runs the command knows that of no backend.
     ///
     /// - Parameters:
     ///   - owner: the user.
@@ -254,7 +262,7 @@ package enum AttachmentTable {
             WITH all_gone AS (
                     DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, size, signed_at, state),
                 gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
-                told AS (\(removing)),
+                told AS (\(removing(at: "pg_catalog.now()"))),
                 nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
             SELECT count(*)::text FROM all_gone
             """, [owner])

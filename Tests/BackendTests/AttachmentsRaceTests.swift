@@ -187,6 +187,33 @@ struct AttachmentsRaceTests {
         }
     }
 
+    /// As after an outage, when a device completes what the sweep of the start forgets.
+    @Test func whatIsMadeOfAForgottenUploadGoes() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try #require(try await fixture.upload(Self.question("a")).status == 200)
+            let (key, upload) = (try await fixture.key("a"), try #require(try await fixture.record("a", "upload")))
+            store.putPart(1, size: AttachmentPart.size, of: upload)
+            store.putPart(2, size: 5, of: upload)
+            fixture.pass(3 * 86_400)
+            let gate = store.hold(.completeMultipart)
+            async let completion = fixture.complete("a")
+            try await arrival(at: gate)
+            let swept = try await fixture.sweep()
+            #expect(swept.unfinished == 1 && swept.removed == 1)
+            // The store had begun to join them before it was told.
+            store.put(key, size: Self.large)
+            gate.open()
+            #expect(try await completion.verdict == "409 not-stored")
+            for _ in 0..<2 {
+                fixture.pass(86_400)
+                _ = try await fixture.sweep()
+            }
+            #expect(store.keys.isEmpty)
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "0")
+        }
+    }
+
     @Test func aDownloadOfWhatIsDeletedMeanwhileIsUnknown() async throws {
         try await pendingOne { fixture, store in
             store.put(try await fixture.key("a"), size: 3)
