@@ -23,7 +23,7 @@ extension AttachmentService {
     ) async throws -> AttachmentUploadTicket {
         while true {
             switch try await claim(request, caller, deadline) {
-            case .pending(let record, let isNew): return try await ticket(record, isNew, deadline)
+            case .pending(let record, let isNew): return try await ticket(record, isNew, caller, deadline)
             case .uploaded(let record):
                 // What the store has lost its uploader may bring again; somebody else is told what is known.
                 guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
@@ -31,7 +31,7 @@ extension AttachmentService {
                 }
                 log.error("the store has lost the bytes of an attachment: they are uploaded again")
                 let now = environment.now()
-                try await transactions.alone(until: deadline) {
+                try await alone(caller, deadline) {
                     try await AttachmentTable.restart(record, at: now, on: $0, until: deadline)
                 }
             }
@@ -39,10 +39,13 @@ extension AttachmentService {
     }
 
     private func ticket(
-        _ record: AttachmentRecord, _ isNew: Bool, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, _ isNew: Bool, _ caller: AttachmentCaller,
+        _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, deadline) }
-        guard !AttachmentRules.isInParts(record.size) else { return try await inParts(record, deadline) }
+        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+        guard !AttachmentRules.isInParts(record.size) else {
+            return try await inParts(record, caller, deadline)
+        }
         let signed = try store.sign { store, now in
             try store.signUpload(
                 key: record.key, contentType: record.contentType, size: record.size,
@@ -181,9 +184,9 @@ extension AttachmentService {
     }
 
     private func uploaded(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        switch try await settle(record, deadline) {
+        switch try await settle(record, by: caller, deadline) {
         case .ready: return AttachmentUploadTicket(id: record.id, isUploaded: true)
         case .deleted: throw Problem.gone
         // Cleared up in this moment: asked again it is a new one.
@@ -195,7 +198,7 @@ extension AttachmentService {
 
     /// Says what is there of an upload in parts, and begins one where there is none.
     private func inParts(
-        _ found: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ found: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
         var record = found
         while true {
@@ -209,24 +212,24 @@ extension AttachmentService {
                     return ticket(record, uploaded: usable.map(\.number))
                 }
                 // Completed by somebody who has not said so yet, or given up by the store.
-                if try await isStored(record, deadline) { return try await uploaded(record, deadline) }
-                try await forgetUpload(of: record, deadline)
-            } else if try await beginUpload(of: record, deadline) {
+                if try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+                try await forgetUpload(of: record, by: caller, deadline)
+            } else if try await beginUpload(of: record, caller, deadline) {
                 return ticket(record, uploaded: [])
             }
-            record = try await stillPending(record, deadline)
+            record = try await stillPending(record, caller, deadline)
         }
     }
 
     /// Has the store begin an upload; false where somebody else's is known by now, and then ours is given up.
     private func beginUpload(
-        of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        of record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         let upload = try await store.call(until: deadline) {
             try await $0.createMultipart(key: record.key, contentType: record.contentType)
         }
         do {
-            let isOurs = try await transactions.alone(until: deadline) {
+            let isOurs = try await alone(caller, deadline) {
                 try await AttachmentTable.setUpload(upload, of: record, on: $0, until: deadline)
             }
             if isOurs { return true }
@@ -253,10 +256,10 @@ extension AttachmentService {
 
     /// The record as it is now, if it is still the same and pending.
     private func stillPending(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord {
         // Asked again it is uploaded, or a new one.
-        guard let present = try await present(record, deadline), present.state != .ready else {
+        guard let present = try await present(record, by: caller, deadline), present.state != .ready else {
             throw Problem.notStored
         }
         guard present.state == .pending else { throw Problem.gone }

@@ -47,7 +47,9 @@ package struct AttachmentService: Sendable {
             guard let object = try await head(record, deadline), AttachmentRules.fits(object, record) else {
                 throw Problem.notUploaded
             }
-            guard try await settle(record, deadline) == .ready else { throw Problem.unknownAttachment }
+            guard try await settle(record, by: caller, deadline) == .ready else {
+                throw Problem.unknownAttachment
+            }
         }
         let request = try store.sign { store, now in
             try store.signDownload(
@@ -138,7 +140,7 @@ package struct AttachmentService: Sendable {
         }
         guard let removal else { return }
         do {
-            try await remove(removal, until: deadline)
+            try await remove(removal, by: caller, until: deadline)
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -148,7 +150,9 @@ package struct AttachmentService: Sendable {
     }
 
     /// Tells the store that bytes go, and notes that it was told.
-    func remove(_ removal: AttachmentRemoval, until deadline: ContinuousClock.Instant) async throws {
+    func remove(
+        _ removal: AttachmentRemoval, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
+    ) async throws {
         try await store.call(until: deadline) { store in
             // First the parts: whoever completes them meanwhile makes an object, or finds nothing.
             if let upload = removal.upload {
@@ -157,7 +161,7 @@ package struct AttachmentService: Sendable {
             try await store.delete(key: removal.key)
         }
         let now = environment.now()
-        try await transactions.alone(until: deadline) {
+        try await alone(caller, deadline) {
             try await AttachmentTable.told(removal, at: now, on: $0, until: deadline)
         }
     }
@@ -181,6 +185,19 @@ package struct AttachmentService: Sendable {
                     ["error": "\(error)"])
             }
             throw error
+        }
+    }
+
+    /// Runs one statement about what the backend keeps itself, in a turn of the caller: it may wait for a record.
+    ///
+    /// Clearing up, which is nobody's, waits for no turn.
+    func alone<Value: Sendable>(
+        _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant,
+        _ body: @Sendable (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
+        guard caller != .nobody else { return try await transactions.alone(until: deadline, body) }
+        return try await turns.run(caller.subject, until: deadline) {
+            try await transactions.alone(until: deadline, body)
         }
     }
 
@@ -222,14 +239,15 @@ package struct AttachmentService: Sendable {
     ///
     /// - Parameters:
     ///   - record: the record as it was read, pending.
+    ///   - caller: who asks.
     ///   - deadline: when the request is over.
     /// - Returns: what has become of it; nil if it is not there any more. Of one that is ready no upload in parts is left.
     /// - Throws: `PostgresError`, `CancellationError`.
     func settle(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord.State? {
         let now = environment.now()
-        let state = try await transactions.alone(until: deadline) { connection -> AttachmentRecord.State? in
+        let state = try await alone(caller, deadline) { connection -> AttachmentRecord.State? in
             if try await AttachmentTable.makeReady(record, at: now, on: connection, until: deadline) {
                 return .ready
             }
@@ -242,15 +260,17 @@ package struct AttachmentService: Sendable {
 
     /// Returns a record as it is now; nil if it is not there any more.
     func present(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord? {
-        try await transactions.alone(until: deadline) {
+        try await alone(caller, deadline) {
             try await AttachmentTable.present(record, on: $0, until: deadline)
         }
     }
 
-    func forgetUpload(of record: AttachmentRecord, _ deadline: ContinuousClock.Instant) async throws {
-        _ = try await transactions.alone(until: deadline) {
+    func forgetUpload(
+        of record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws {
+        _ = try await alone(caller, deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
         }
     }

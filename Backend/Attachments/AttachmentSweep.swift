@@ -160,7 +160,7 @@ package struct AttachmentSweep: Sendable {
     ) async throws {
         let deadline = ContinuousClock.now + Self.patience
         if try await service.isStored(record, deadline) {
-            if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
+            if try await service.settle(record, by: .nobody, deadline) == .ready { outcome.finished += 1 }
             return
         }
         let now = service.environment.now()
@@ -261,7 +261,8 @@ package struct AttachmentSweep: Sendable {
             }
             for removal in due {
                 do {
-                    try await service.remove(removal, until: ContinuousClock.now + Self.patience)
+                    try await service.remove(
+                        removal, by: .nobody, until: ContinuousClock.now + Self.patience)
                     outcome.removed += 1
                 } catch {
                     // The others have their turn before this one comes again.

@@ -252,6 +252,36 @@ struct AttachmentsRaceTests {
         }
     }
 
+    /// Nor with what is recorded behind the store's answer, when somebody holds the record.
+    @Test func oneUsersCompletionsDoNotHaveAllConnections() async throws {
+        try await pendingOne { fixture, store in
+            try await fixture.note("m", of: "bob", photo: "b")
+            store.put(try await fixture.key("a"), size: 3)
+            let gate = Gate()
+            store.state.withLock { state in
+                state.onCall = { call in
+                    guard call == .head else { return }
+                    await gate.pass()
+                }
+            }
+            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; SELECT 1 FROM psb.attachments WHERE id = 'a' FOR UPDATE")
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<8 { group.addTask { try await fixture.complete("a").status } }
+                try await wait(for: "all to ask the store") { gate.arrivals == 8 }
+                gate.open()
+                try await fixture.backend.waitForLocked(2)
+                for _ in 0..<3 {
+                    let status = try await fixture.upload("b", as: "bob").status
+                    #expect(status == 200)
+                }
+                try await holder.script("COMMIT")
+                for try await status in group { #expect(status == 204) }
+            }
+            await holder.close()
+        }
+    }
+
     // MARK: The quota
 
     @Test func noQuestionAtOnceGoesOverTheQuota() async throws {
