@@ -83,7 +83,7 @@ extension AttachmentService {
         let table = row.table.source.name
         let own = try await AttachmentTable.record(
             request.id, of: subject, isLocked: true, on: connection, until: deadline)
-        let known = isShared ? try await shared(own, row, request, transaction) : own
+        let known = try await isShared ? shared(own, row, request, transaction) : own
         switch AttachmentRules.upload(request, known, by: subject) {
         case .conflict: throw Problem.conflict("the id is that of other bytes")
         case .gone: throw Problem.gone
