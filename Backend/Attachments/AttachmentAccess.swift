@@ -40,8 +40,8 @@ package struct AttachmentAccess: Sendable {
         }
     }
 
-    /// The most owners whose rows are told apart, of one table.
-    private static let mostOwners = 1_000
+    /// How many owners of rows of one table are told: two are as good as many, since then none of them is chosen.
+    private static let mostOwners = 2
 
     /// The tables with columns of attachments.
     package let tables: [UploadTable]
@@ -62,18 +62,21 @@ package struct AttachmentAccess: Sendable {
 
     // MARK: One id
 
-    /// Asks for rows that name an attachment and are the subject's without a condition: those that belong to it, and those that
-    /// are everybody's.
+    /// Asks for rows that name an attachment and belong to the subject.
     ///
     /// - Parameters:
     ///   - id: the attachment.
     ///   - subject: who asks.
     ///   - row: a row that is taken before others.
+    ///   - orEverybodys: whether rows are asked for, too, that are everybody's without a condition.
     /// - Returns: a statement, whose answer `rows` reads.
-    package func own(_ id: String, by subject: String, preferring row: RowName? = nil) -> PostgresStatement? {
+    package func own(
+        _ id: String, by subject: String, preferring row: RowName? = nil, orEverybodys: Bool = false
+    ) -> PostgresStatement? {
         var question = Question()
         var branches: [String] = []
-        for (number, table) in tables.enumerated() where table.owner != nil || table.read == nil {
+        for (number, table) in tables.enumerated()
+        where table.owner != nil || (orEverybodys && table.read == nil) {
             // Postgres refuses parameters that nothing stands for: a table that cannot have a row adds none.
             var attempt = question
             guard let names = attempt.names(table, id), let isTheirs = attempt.isOwned(table, by: subject)
@@ -86,7 +89,8 @@ package struct AttachmentAccess: Sendable {
         return question.statement(branches.joined(separator: " UNION ALL "))
     }
 
-    /// Asks for rows that name an attachment and for which a subject meets the condition of their table.
+    /// Asks for rows that name an attachment and for which a subject meets the condition of their table, or that are everybody's
+    /// without one.
     ///
     /// Which files there are makes no difference to it: a condition that fails says nothing of that. What belongs to the subject
     /// is not asked for, see `own`.
@@ -104,17 +108,21 @@ package struct AttachmentAccess: Sendable {
         var branches: [String] = []
         for (number, table) in tables.enumerated() where table.owner == nil || !areEverybodys {
             var attempt = question
-            guard let names = attempt.names(table, id), let condition = attempt.condition(table, subject)
+            guard let names = attempt.names(table, id),
+                let condition = attempt.condition(table, subject) ?? (table.owner == nil ? "true" : nil)
             else { continue }
             // The condition is for the rows alone that it is about, however the database finds them.
             var isAsked = names
             if let owner = table.owner {
+                isAsked += " AND \(owner.quoted) IS NOT NULL"
                 if let isTheirs = attempt.isOwned(table, by: subject) { isAsked += " AND NOT \(isTheirs)" }
+                let isPreferred = attempt.isPreferred(table, row)
                 question = attempt
                 branches.append(
-                    "(SELECT DISTINCT '\(number)'::text, \(owner.quoted)::text COLLATE pg_catalog.\"C\", NULL::text, false "
-                        + "FROM \(table.quoted) WHERE \(names) AND CASE WHEN \(isAsked) THEN \(condition) ELSE false END "
-                        + "LIMIT \(Self.mostOwners))")
+                    "(SELECT DISTINCT '\(number)'::text, \(owner.quoted)::text COLLATE pg_catalog.\"C\", NULL::text, "
+                        + "\(isPreferred) FROM \(table.quoted) "
+                        + "WHERE \(names) AND CASE WHEN \(isAsked) THEN \(condition) ELSE false END "
+                        + "ORDER BY 4 DESC LIMIT \(Self.mostOwners))")
             } else {
                 let columns = attempt.columns(number, table, preferring: row)
                 question = attempt
@@ -209,10 +217,15 @@ private struct Question {
     mutating func columns(
         _ number: Int, _ table: UploadTable, preferring row: AttachmentAccess.RowName?
     ) -> String {
-        var isPreferred = "false"
-        if let row, ExactText(row.table) == ExactText(table.name) { isPreferred = hasText(table.id, row.id) }
+        let isNamed = isPreferred(table, row)
         let owner = table.owner.map { "\($0.quoted)::text" } ?? "NULL::text"
-        return "'\(number)'::text, \(owner), \(table.id.quoted)::text, \(isPreferred)"
+        return "'\(number)'::text, \(owner), \(table.id.quoted)::text, \(isNamed)"
+    }
+
+    /// That a row is the one that was named.
+    mutating func isPreferred(_ table: UploadTable, _ row: AttachmentAccess.RowName?) -> String {
+        guard let row, ExactText(row.table) == ExactText(table.name) else { return "false" }
+        return hasText(table.id, row.id)
     }
 
     /// That a column has a text, byte for byte: the type's own comparison may take two for one.

@@ -18,9 +18,10 @@ package struct AttachmentRecord: Sendable, Hashable {
     package var key: String
     /// The subject who asked for the first URL, and owned the row that named it then, unless that was everybody's.
     package var owner: String
-    /// Whether that row was everybody's: then all rows of its table that have the id name this file.
+    /// Whether that row was everybody's, or it was uploaded again from one that is: then all rows of its table that have the id
+    /// name this file.
     package var isShared: Bool
-    /// The table of that row.
+    /// The table of that row; of a shared one the table that shares it.
     package var table: Catalog.Name
     /// The id of that row.
     package var rowID: String?
@@ -104,7 +105,7 @@ package struct AttachmentRemoval: Sendable, Hashable {
     package var key: String
     /// What it calls the upload in parts, if there is one.
     package var upload: String?
-    /// From when on no URL that was signed can bring bytes, in seconds since 1970.
+    /// From when on no URL that was signed can bring bytes, or when they were to go, if that was later; in seconds since 1970.
     package var lastAt: Double
 
     /// Makes a removal of its fields.

@@ -19,16 +19,16 @@ extension AttachmentService {
         _ id: String, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws {
         guard case .pending(let record) = try await completion(id, caller, deadline) else { return }
-        if try await isStored(record, deadline) { return try await finish(record, deadline) }
-        guard let upload = record.upload else { throw try await absence(of: record, deadline) }
+        if try await isStored(record, deadline) { return try await finish(record, caller, deadline) }
+        guard let upload = record.upload else { throw try await absence(of: record, caller, deadline) }
         let parts = try await store.call(until: deadline) {
             try await $0.parts(key: record.key, upload: upload)
         }
         guard let parts else {
             // Somebody has just completed it, or the store has given it up: then the next question makes another.
-            if try await isStored(record, deadline) { return try await finish(record, deadline) }
-            try await forgetUpload(of: record, deadline)
-            throw try await absence(of: record, deadline)
+            if try await isStored(record, deadline) { return try await finish(record, caller, deadline) }
+            try await forgetUpload(of: record, by: caller, deadline)
+            throw try await absence(of: record, caller, deadline)
         }
         let usable = AttachmentRules.usable(parts, of: record.size)
         guard AttachmentRules.isWhole(usable, of: record.size) else { throw Problem.notStored }
@@ -44,15 +44,15 @@ extension AttachmentService {
         } catch let error as ObjectStoreError where error.kind == .conflict {
             // Something is stored, which is looked at next, or the upload has ended otherwise.
         }
-        guard try await isStored(record, deadline) else { throw try await absence(of: record, deadline) }
-        try await finish(record, deadline)
+        guard try await isStored(record, deadline) else { throw try await absence(of: record, caller, deadline) }
+        try await finish(record, caller, deadline)
     }
 
     /// Why the store does not have the bytes of an upload: they have not come, or somebody has deleted it meanwhile.
     private func absence(
-        of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        of record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> Problem {
-        let present = try await present(record, deadline)
+        let present = try await present(record, by: caller, deadline)
         return present?.state == .deleted ? .gone : .notStored
     }
 
@@ -114,8 +114,10 @@ extension AttachmentService {
         }
     }
 
-    private func finish(_ record: AttachmentRecord, _ deadline: ContinuousClock.Instant) async throws {
-        switch try await settle(record, deadline) {
+    private func finish(
+        _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws {
+        switch try await settle(record, by: caller, deadline) {
         case .ready: return
         case .deleted: throw Problem.gone
         case .pending, nil: throw Problem.notStored

@@ -23,7 +23,7 @@ extension AttachmentService {
     ) async throws -> AttachmentUploadTicket {
         while true {
             switch try await claim(request, caller, deadline) {
-            case .pending(let record, let isNew): return try await ticket(record, isNew, deadline)
+            case .pending(let record, let isNew): return try await ticket(record, isNew, caller, deadline)
             case .uploaded(let record):
                 // What the store has lost its uploader may bring again; somebody else is told what is known.
                 guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
@@ -31,7 +31,7 @@ extension AttachmentService {
                 }
                 log.error("the store has lost the bytes of an attachment: they are uploaded again")
                 let now = environment.now()
-                try await transactions.alone(until: deadline) {
+                try await alone(caller, deadline) {
                     try await AttachmentTable.restart(record, at: now, on: $0, until: deadline)
                 }
             }
@@ -39,10 +39,13 @@ extension AttachmentService {
     }
 
     private func ticket(
-        _ record: AttachmentRecord, _ isNew: Bool, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, _ isNew: Bool, _ caller: AttachmentCaller,
+        _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, deadline) }
-        guard !AttachmentRules.isInParts(record.size) else { return try await inParts(record, deadline) }
+        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+        guard !AttachmentRules.isInParts(record.size) else {
+            return try await inParts(record, caller, deadline)
+        }
         let signed = try store.sign { store, now in
             try store.signUpload(
                 key: record.key, contentType: record.contentType, size: record.size,
@@ -78,20 +81,20 @@ extension AttachmentService {
         guard let row = try await row(for: request, transaction) else { throw unknown(transaction) }
         let isShared = row.table.owner == nil
         let table = row.table.source.name
-        var record = try await AttachmentTable.record(
+        let own = try await AttachmentTable.record(
             request.id, of: subject, isLocked: true, on: connection, until: deadline)
-        if record == nil, isShared {
-            record = try await AttachmentTable.shared(request.id, in: table, on: connection, until: deadline)
-        }
-        switch AttachmentRules.upload(request, record, by: subject) {
+        let known = try await isShared ? shared(own, row, request, transaction) : own
+        switch AttachmentRules.upload(request, known, by: subject) {
         case .conflict: throw Problem.conflict("the id is that of other bytes")
         case .gone: throw Problem.gone
         // It is ready some day, or forgotten.
         case .busy: throw Problem.notStored
         case .uploaded(let record):
+            guard try await share(record, row, transaction) else { return nil }
             try await AttachmentTable.isNamed(record, on: connection, until: deadline)
             return .uploaded(record)
         case .again(let record):
+            guard try await share(record, row, transaction) else { return nil }
             try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
             return .pending(record, isNew: false)
         case .make:
@@ -105,6 +108,49 @@ extension AttachmentService {
         }
     }
 
+    /// What is known of the file that a row of everybody names, or is to name: that of its table, else the caller's own.
+    ///
+    /// - Parameters:
+    ///   - own: what is known of the caller's file of that id.
+    ///   - row: the row.
+    ///   - request: the question.
+    ///   - transaction: the transaction.
+    /// - Returns: the record; nil if there is none.
+    /// - Throws: `Problem` where the caller's is that of another table: an id of his is one file; `PostgresError`,
+    ///   `CancellationError`.
+    private func shared(
+        _ own: AttachmentRecord?, _ row: AttachmentAccess.Row, _ request: AttachmentUploadRequest,
+        _ transaction: Transaction
+    ) async throws -> AttachmentRecord? {
+        if let own, row.names(own) { return own }
+        let (access, subject) = (transaction.access, transaction.caller.subject)
+        if let own, own.isShared, !row.isPreferred {
+            // What is on its way from one table goes on, whatever rows others make in another one.
+            let question = access.readable(request.id, by: subject, areEverybodys: true)
+            let rows = access.rows(try await transaction.ask(question))
+            if rows.contains(where: { $0.names(own) }) { return own }
+        }
+        let (connection, deadline) = (transaction.connection, transaction.deadline)
+        if let shared = try await AttachmentTable.shared(
+            request.id, in: row.table.source.name, on: connection, until: deadline)
+        {
+            return shared
+        }
+        guard let own, own.isShared, own.state != .deleted else { return own }
+        throw Problem.conflict("the id is that of a file of another table")
+    }
+
+    /// Has the rows of a table that is everybody's name the caller's file, if they name none; false where they have got one
+    /// meanwhile.
+    private func share(
+        _ record: AttachmentRecord, _ row: AttachmentAccess.Row, _ transaction: Transaction
+    ) async throws -> Bool {
+        guard row.table.owner == nil, !record.isShared else { return true }
+        return try await AttachmentTable.share(
+            record, in: row.table.source.name, row: row.id, on: transaction.connection,
+            until: transaction.deadline)
+    }
+
     /// A row that names the attachment and is the caller's, or everybody's and one that he may read: that of the request before
     /// others, his own before everybody's.
     private func row(
@@ -116,7 +162,7 @@ extension AttachmentService {
             preferred = AttachmentAccess.RowName(table: table, id: id)
         }
         for question in [
-            access.own(request.id, by: subject, preferring: preferred),
+            access.own(request.id, by: subject, preferring: preferred, orEverybodys: true),
             access.readable(request.id, by: subject, preferring: preferred, areEverybodys: true),
         ] {
             let rows = access.rows(try await transaction.ask(question))
@@ -138,9 +184,9 @@ extension AttachmentService {
     }
 
     private func uploaded(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        switch try await settle(record, deadline) {
+        switch try await settle(record, by: caller, deadline) {
         case .ready: return AttachmentUploadTicket(id: record.id, isUploaded: true)
         case .deleted: throw Problem.gone
         // Cleared up in this moment: asked again it is a new one.
@@ -152,7 +198,7 @@ extension AttachmentService {
 
     /// Says what is there of an upload in parts, and begins one where there is none.
     private func inParts(
-        _ found: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ found: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
         var record = found
         while true {
@@ -166,24 +212,24 @@ extension AttachmentService {
                     return ticket(record, uploaded: usable.map(\.number))
                 }
                 // Completed by somebody who has not said so yet, or given up by the store.
-                if try await isStored(record, deadline) { return try await uploaded(record, deadline) }
-                try await forgetUpload(of: record, deadline)
-            } else if try await beginUpload(of: record, deadline) {
+                if try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+                try await forgetUpload(of: record, by: caller, deadline)
+            } else if try await beginUpload(of: record, caller, deadline) {
                 return ticket(record, uploaded: [])
             }
-            record = try await stillPending(record, deadline)
+            record = try await stillPending(record, caller, deadline)
         }
     }
 
     /// Has the store begin an upload; false where somebody else's is known by now, and then ours is given up.
     private func beginUpload(
-        of record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        of record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         let upload = try await store.call(until: deadline) {
             try await $0.createMultipart(key: record.key, contentType: record.contentType)
         }
         do {
-            let isOurs = try await transactions.alone(until: deadline) {
+            let isOurs = try await alone(caller, deadline) {
                 try await AttachmentTable.setUpload(upload, of: record, on: $0, until: deadline)
             }
             if isOurs { return true }
@@ -210,10 +256,10 @@ extension AttachmentService {
 
     /// The record as it is now, if it is still the same and pending.
     private func stillPending(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord {
         // Asked again it is uploaded, or a new one.
-        guard let present = try await present(record, deadline), present.state != .ready else {
+        guard let present = try await present(record, by: caller, deadline), present.state != .ready else {
             throw Problem.notStored
         }
         guard present.state == .pending else { throw Problem.gone }

@@ -28,17 +28,18 @@ package struct AttachmentService: Sendable {
     ///
     /// - Parameters:
     ///   - id: the attachment.
+    ///   - row: the row whose file is meant; nil leaves it to the backend to find one.
     ///   - wantsInline: whether a browser should show it.
     ///   - caller: who asks.
     ///   - deadline: when the request is over.
     /// - Returns: where the bytes are.
     /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
     func download(
-        _ id: String, inline wantsInline: Bool, by caller: AttachmentCaller,
+        _ id: String, of row: AttachmentAccess.RowName?, inline wantsInline: Bool, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentDownloadTicket {
         let record = try await transaction(caller, deadline) { transaction in
-            guard let record = try await readable(id, transaction) else { throw unknown(transaction) }
+            guard let record = try await readable(id, of: row, transaction) else { throw unknown(transaction) }
             try await AttachmentTable.isNamed(record, on: transaction.connection, until: deadline)
             return record
         }
@@ -46,7 +47,9 @@ package struct AttachmentService: Sendable {
             guard let object = try await head(record, deadline), AttachmentRules.fits(object, record) else {
                 throw Problem.notUploaded
             }
-            guard try await settle(record, deadline) == .ready else { throw Problem.unknownAttachment }
+            guard try await settle(record, by: caller, deadline) == .ready else {
+                throw Problem.unknownAttachment
+            }
         }
         let request = try store.sign { store, now in
             try store.signDownload(
@@ -59,21 +62,55 @@ package struct AttachmentService: Sendable {
             contentType: record.contentType, sha256: record.sha256)
     }
 
-    /// The file of an id that the caller may read; of several his own, else one that is there, else the one begun first.
+    /// The file of an id that the caller may read: his own, else that of the rows that he may read.
     ///
-    /// The same is asked whether there are files of the id or not. A condition is asked for only where nothing else gives the
-    /// right: one that fails keeps nobody from what is his.
-    private func readable(_ id: String, _ transaction: Transaction) async throws -> AttachmentRecord? {
+    /// The same is asked whether there are files of the id or not. A condition is asked for only where the caller has no file of
+    /// his own: one that fails keeps nobody from what is his.
+    private func readable(
+        _ id: String, of row: AttachmentAccess.RowName?, _ transaction: Transaction
+    ) async throws -> AttachmentRecord? {
         let (access, subject) = (transaction.access, transaction.caller.subject)
-        let records = try await AttachmentTable.live(
-            id, preferring: subject, on: transaction.connection, until: transaction.deadline)
-        for question in [access.own(id, by: subject), access.readable(id, by: subject)] {
-            let rows = access.rows(try await transaction.ask(question))
-            if let record = records.first(where: { record in rows.contains { $0.names(record) } }) {
-                return record
-            }
+        var rows: [AttachmentAccess.Row] = []
+        for question in [
+            access.own(id, by: subject, preferring: row), access.readable(id, by: subject, preferring: row),
+        ] {
+            rows += access.rows(try await transaction.ask(question)).filter { row == nil || $0.isPreferred }
+            if let record = try await file(id, of: rows, transaction) { return record }
         }
         return nil
+    }
+
+    /// The file that rows name, those that have an owner before those that are everybody's.
+    ///
+    /// Among several nobody is chosen by having been there first: whoever makes a row with the id of another would have his bytes
+    /// taken for the other's.
+    private func file(
+        _ id: String, of rows: [AttachmentAccess.Row], _ transaction: Transaction
+    ) async throws -> AttachmentRecord? {
+        let (connection, deadline) = (transaction.connection, transaction.deadline)
+        let owners = Set(rows.compactMap { $0.owner.map { ExactText($0) } })
+        var records: [String: AttachmentRecord] = [:]
+        if owners.count == 1, let owner = owners.first {
+            let record = try await AttachmentTable.record(id, of: owner.text, on: connection, until: deadline)
+            if let record { records[record.key] = record }
+        } else if owners.isEmpty {
+            for row in rows {
+                let table = row.table.source.name
+                let record = try await AttachmentTable.shared(id, in: table, on: connection, until: deadline)
+                if let record { records[record.key] = record }
+            }
+        }
+        let live = records.values.filter { record in
+            record.state != .deleted && rows.contains { $0.names(record) }
+        }
+        guard owners.count < 2, live.count < 2 else {
+            let tables = Set(rows.map(\.table.name)).sorted().joined(separator: ", ")
+            log.warning(
+                "rows of several owners name one attachment, and the request names none of them: it is refused",
+                ["tables": tables])
+            throw Problem.severalOwners
+        }
+        return live.first
     }
 
     // MARK: Deleting
@@ -103,7 +140,7 @@ package struct AttachmentService: Sendable {
         }
         guard let removal else { return }
         do {
-            try await remove(removal, until: deadline)
+            try await remove(removal, by: caller, until: deadline)
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -113,7 +150,9 @@ package struct AttachmentService: Sendable {
     }
 
     /// Tells the store that bytes go, and notes that it was told.
-    func remove(_ removal: AttachmentRemoval, until deadline: ContinuousClock.Instant) async throws {
+    func remove(
+        _ removal: AttachmentRemoval, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
+    ) async throws {
         try await store.call(until: deadline) { store in
             // First the parts: whoever completes them meanwhile makes an object, or finds nothing.
             if let upload = removal.upload {
@@ -122,7 +161,7 @@ package struct AttachmentService: Sendable {
             try await store.delete(key: removal.key)
         }
         let now = environment.now()
-        try await transactions.alone(until: deadline) {
+        try await alone(caller, deadline) {
             try await AttachmentTable.told(removal, at: now, on: $0, until: deadline)
         }
     }
@@ -146,6 +185,19 @@ package struct AttachmentService: Sendable {
                     ["error": "\(error)"])
             }
             throw error
+        }
+    }
+
+    /// Runs one statement about what the backend keeps itself, in a turn of the caller: it may wait for a record.
+    ///
+    /// Clearing up, which is nobody's, waits for no turn.
+    func alone<Value: Sendable>(
+        _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant,
+        _ body: @Sendable (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
+        guard caller != .nobody else { return try await transactions.alone(until: deadline, body) }
+        return try await turns.run(caller.subject, until: deadline) {
+            try await transactions.alone(until: deadline, body)
         }
     }
 
@@ -187,14 +239,15 @@ package struct AttachmentService: Sendable {
     ///
     /// - Parameters:
     ///   - record: the record as it was read, pending.
+    ///   - caller: who asks.
     ///   - deadline: when the request is over.
     /// - Returns: what has become of it; nil if it is not there any more. Of one that is ready no upload in parts is left.
     /// - Throws: `PostgresError`, `CancellationError`.
     func settle(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord.State? {
         let now = environment.now()
-        let state = try await transactions.alone(until: deadline) { connection -> AttachmentRecord.State? in
+        let state = try await alone(caller, deadline) { connection -> AttachmentRecord.State? in
             if try await AttachmentTable.makeReady(record, at: now, on: connection, until: deadline) {
                 return .ready
             }
@@ -207,15 +260,17 @@ package struct AttachmentService: Sendable {
 
     /// Returns a record as it is now; nil if it is not there any more.
     func present(
-        _ record: AttachmentRecord, _ deadline: ContinuousClock.Instant
+        _ record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord? {
-        try await transactions.alone(until: deadline) {
+        try await alone(caller, deadline) {
             try await AttachmentTable.present(record, on: $0, until: deadline)
         }
     }
 
-    func forgetUpload(of record: AttachmentRecord, _ deadline: ContinuousClock.Instant) async throws {
-        _ = try await transactions.alone(until: deadline) {
+    func forgetUpload(
+        of record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws {
+        _ = try await alone(caller, deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
         }
     }

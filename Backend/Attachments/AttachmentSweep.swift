@@ -160,11 +160,12 @@ package struct AttachmentSweep: Sendable {
     ) async throws {
         let deadline = ContinuousClock.now + Self.patience
         if try await service.isStored(record, deadline) {
-            if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
+            if try await service.settle(record, by: .nobody, deadline) == .ready { outcome.finished += 1 }
             return
         }
+        let now = service.environment.now()
         let isGone = try await service.transactions.alone(until: deadline) {
-            try await AttachmentTable.forget(record, notSignedSince: limit, on: $0, until: deadline)
+            try await AttachmentTable.forget(record, notSignedSince: limit, at: now, on: $0, until: deadline)
         }
         if isGone { outcome.unfinished += 1 }
     }
@@ -203,18 +204,17 @@ package struct AttachmentSweep: Sendable {
 
     private struct Batch: Sendable {
         var seen = 0
+        /// Those of them that no row has named for long.
+        var unnamed: [AttachmentRecord] = []
         var deleted = 0
     }
 
     private func look(at most: Int) async throws -> Batch {
         let now = service.environment.now()
         let deadline = ContinuousClock.now + Self.patience
-        return try await service.transactions.run(as: .nobody, until: deadline) { transaction in
+        var batch: Batch = try await service.transactions.run(as: .nobody, until: deadline) { transaction in
             let (connection, access) = (transaction.connection, transaction.access)
-            // Rows that nobody can see now may be there, and those of a table that no map names, too.
-            guard !access.tables.isEmpty, !transaction.lacksRows,
-                try await !hidesRows(transaction)
-            else { return Batch() }
+            guard try await seesRows(transaction) else { return Batch() }
             // Nothing is locked while the tables of the app are looked through.
             let unseen = try await AttachmentTable.unseen(
                 since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
@@ -228,12 +228,37 @@ package struct AttachmentSweep: Sendable {
             let looks = known.enumerated().map { place, unseen in
                 AttachmentTable.Look(unseen, isNamed: named.contains(place))
             }
-            try await AttachmentTable.note(looks, at: now, on: connection, until: deadline)
-            let deleted = try await AttachmentTable.deleteUnnamed(
-                known.map(\.record.key), since: now - AttachmentRules.unnamed, at: now, on: connection,
-                until: deadline)
-            return Batch(seen: unseen.count, deleted: deleted)
+            let unnamed = try await AttachmentTable.note(
+                looks, at: now, unnamedSince: now - AttachmentRules.unnamed, on: connection, until: deadline)
+            return Batch(
+                seen: unseen.count, unnamed: known.map(\.record).filter { unnamed.contains($0.key) })
         }
+        if !batch.unnamed.isEmpty { batch.deleted = try await delete(batch.unnamed, at: now) }
+        return batch
+    }
+
+    /// Deletes attachments that no row has named for long, but for those that a row names by now; how many.
+    ///
+    /// Looking at many takes its time, and so may noting what was seen: rows that have come meanwhile were not.
+    private func delete(_ unnamed: [AttachmentRecord], at now: Double) async throws -> Int {
+        let deadline = ContinuousClock.now + Self.patience
+        return try await service.transactions.run(as: .nobody, until: deadline) { transaction in
+            let (connection, access) = (transaction.connection, transaction.access)
+            guard try await seesRows(transaction) else { return 0 }
+            let named = try await places(transaction.ask(access.named(unnamed)))
+            for place in named {
+                try await AttachmentTable.isNamed(unnamed[place], on: connection, until: deadline)
+            }
+            let keys = unnamed.indices.filter { !named.contains($0) }.map { unnamed[$0].key }
+            return try await AttachmentTable.deleteUnnamed(
+                keys, since: now - AttachmentRules.unnamed, at: now, on: connection, until: deadline)
+        }
+    }
+
+    /// Whether all rows are seen: those that nobody can see now may be there, and those of a table that no map names, too.
+    private func seesRows(_ transaction: AttachmentTransactions.Transaction) async throws -> Bool {
+        guard !transaction.access.tables.isEmpty, !transaction.lacksRows else { return false }
+        return try await !hidesRows(transaction)
     }
 
     /// Whether one of the tables may hide rows from whoever clears up.
@@ -260,7 +285,8 @@ package struct AttachmentSweep: Sendable {
             }
             for removal in due {
                 do {
-                    try await service.remove(removal, until: ContinuousClock.now + Self.patience)
+                    try await service.remove(
+                        removal, by: .nobody, until: ContinuousClock.now + Self.patience)
                     outcome.removed += 1
                 } catch {
                     // The others have their turn before this one comes again.

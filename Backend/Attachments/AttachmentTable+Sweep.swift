@@ -60,21 +60,33 @@ extension AttachmentTable {
     }
 
     /// Notes what was seen, of those that are as they were and at which nobody else has looked meanwhile.
+    ///
+    /// - Parameters:
+    ///   - looks: what was seen.
+    ///   - now: when.
+    ///   - limit: a moment.
+    ///   - connection: the connection.
+    ///   - deadline: until when to wait.
+    /// - Returns: the keys of those that no row has named since that moment.
+    /// - Throws: `PostgresError`, `CancellationError`.
     static func note(
-        _ looks: [Look], at now: Double, on connection: PostgresConnection,
+        _ looks: [Look], at now: Double, unnamedSince limit: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
-    ) async throws {
-        try await connection.query(
+    ) async throws -> Set<String> {
+        let result = try await connection.query(
             """
-            UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
+            WITH seen AS (UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
                 unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END
             FROM unnest($2::text[], $3::boolean[], $4::text[]) AS u(key, named, before)
             WHERE a.key = u.key AND a.state = 'ready' AND extract(epoch FROM a.looked_at)::text = u.before
+            RETURNING a.key, a.unnamed_since)
+            SELECT key FROM seen WHERE unnamed_since <= to_timestamp($5::float8)
             """,
             [
                 String(now), arrayLiteral(looks.map(\.key)), arrayLiteral(looks.map { String($0.isNamed) }),
-                arrayLiteral(looks.map(\.before)),
+                arrayLiteral(looks.map(\.before)), String(limit),
             ], until: deadline)
+        return Set((0..<result.rowCount).compactMap { result[$0, 0] })
     }
 
     /// Looks no further for now at attachments whose table nobody knows, or of which the store says nothing.
@@ -87,7 +99,7 @@ extension AttachmentTable {
             [String(now), arrayLiteral(keys)], until: deadline)
     }
 
-    /// Deletes those of some attachments that no row has named since a moment, as a look of now has seen; how many.
+    /// Deletes those of some attachments that no row has named since a moment, as a look at that time has seen; how many.
     static func deleteUnnamed(
         _ keys: [String], since limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
@@ -98,7 +110,7 @@ extension AttachmentTable {
                 WHERE key = ANY ($2::text[]) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
                     AND unnamed_since <= to_timestamp($3::float8)
                 RETURNING key, upload, owner, size, signed_at)
-            \(removing)
+            \(removing(at: "to_timestamp($1::float8)"))
             """, [String(now), arrayLiteral(keys), String(limit)], until: deadline
         ).rowCount
     }

@@ -51,23 +51,6 @@ package enum AttachmentTable {
         ).first
     }
 
-    /// The most files of one id that are told apart.
-    private static let mostOfOneID = 100
-
-    /// Returns all files of an id that are not deleted: that of a user first, then those that are there, then those that were
-    /// begun first.
-    static func live(
-        _ id: String, preferring owner: String, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> [AttachmentRecord] {
-        try records(
-            try await connection.query(
-                """
-                SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE id = $1::text AND state <> 'deleted'
-                ORDER BY owner = $2::text DESC, state = 'ready' DESC, created_at, key LIMIT \(mostOfOneID)
-                """, [id, owner], until: deadline))
-    }
-
     /// Returns a record as it is now; nil if it is not there any more.
     static func present(
         _ record: AttachmentRecord, on connection: PostgresConnection,
@@ -121,6 +104,33 @@ package enum AttachmentTable {
                 record.sha256, String(now),
             ], until: deadline
         ).affectedRows == 1
+    }
+
+    /// Has the rows of a table without an owner name a file.
+    ///
+    /// - Parameters:
+    ///   - record: the file, which no table shares.
+    ///   - table: the table.
+    ///   - row: the id of the row that names it.
+    ///   - connection: the connection.
+    ///   - deadline: until when to wait.
+    /// - Returns: false if the table has got a file of that id in the meantime; the transaction has failed then.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func share(
+        _ record: AttachmentRecord, in table: Catalog.Name, row: String?, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        do {
+            try await connection.query(
+                """
+                UPDATE psb.attachments
+                SET is_shared = true, table_schema = $2::text, table_name = $3::text, row_id = $4::text
+                WHERE key = $1::text
+                """, [record.key, table.schema, table.table, row], until: deadline)
+            return true
+        } catch let error as PostgresError where error.sqlstate == "23505" {
+            return false
+        }
     }
 
     /// Notes that a URL for an upload is about to be signed.
@@ -196,12 +206,18 @@ package enum AttachmentTable {
     // MARK: Deleting
 
     /// What is kept of the keys of rows `gone`, in a statement that deletes them: they are due at once.
-    static let removing = """
+    ///
+    /// - Parameter now: the time in SQL: whoever completes one in this moment may make an object behind that.
+    /// - Returns: the end of the statement.
+    static func removing(at now: String) -> String {
+        """
         INSERT INTO psb.attachment_removals (key, upload, owner, size, due_at, last_at)
-        SELECT key, upload, owner, size, signed_at, signed_at + make_interval(secs => \(AttachmentRules.settled))
+        SELECT key, upload, owner, size, signed_at,
+            greatest(signed_at + make_interval(secs => \(AttachmentRules.settled)), \(now))
         FROM gone ON CONFLICT (key) DO NOTHING
         RETURNING key, upload, extract(epoch FROM last_at)::text
         """
+    }
 
     /// Deletes an attachment; nil if it is deleted already.
     static func delete(
@@ -212,26 +228,28 @@ package enum AttachmentTable {
             """
             WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
                 WHERE key = $2::text AND state <> 'deleted' RETURNING key, upload, owner, size, signed_at)
-            \(removing)
+            \(removing(at: "to_timestamp($1::float8)"))
             """, [String(now), record.key], until: deadline)
         return try removals(result).first
     }
 
     /// Forgets an upload that has not been finished, if nobody has asked a URL for it since; whether it was.
     static func forget(
-        _ record: AttachmentRecord, notSignedSince limit: Double, on connection: PostgresConnection,
+        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(
             """
             WITH gone AS (DELETE FROM psb.attachments WHERE key = $1::text AND state = 'pending'
                     AND signed_at <= to_timestamp($2::float8) RETURNING key, upload, owner, size, signed_at)
-            \(removing)
-            """, [record.key, String(limit)], until: deadline
+            \(removing(at: "to_timestamp($3::float8)"))
+            """, [record.key, String(limit), String(now)], until: deadline
         ).rowCount == 1
     }
 
     /// Forgets everything about a user's attachments; the keys stay until the store has been told.
+    ///
+    /// The time is the database's: whoever runs the command knows that of no backend.
     ///
     /// - Parameters:
     ///   - owner: the user.
@@ -244,7 +262,7 @@ package enum AttachmentTable {
             WITH all_gone AS (
                     DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, size, signed_at, state),
                 gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
-                told AS (\(removing)),
+                told AS (\(removing(at: "pg_catalog.now()"))),
                 nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
             SELECT count(*)::text FROM all_gone
             """, [owner])

@@ -2,7 +2,7 @@ extension BackendSchema {
     /// What is known of attachments, and the keys of which a store is still to be told that they go (backend 10.3).
     ///
     /// An id is its uploader's; one that is shared is also that of all rows of its table, which has no owner. No time is the
-    /// database's: all are those of the backends, which have the rules.
+    /// database's, but when a user is erased: all are those of the backends, which have the rules.
     static let attachmentMigration = """
         CREATE TABLE psb.attachments (
             key text PRIMARY KEY, id text COLLATE "C" NOT NULL, owner text COLLATE "C" NOT NULL,

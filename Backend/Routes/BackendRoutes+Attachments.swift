@@ -39,8 +39,10 @@ extension BackendRoutes {
             return Answer(HTTPResponse(status: 204))
         case .downloadURL(let id):
             let isInline = try Self.isInline(request.queryValue("disposition"))
+            let row = try Self.row(request.queryValue("table"), request.queryValue("rowId"))
             return signed(
-                try await attachments.download(id, inline: isInline, by: caller, until: requestEnd).json)
+                try await attachments.download(id, of: row, inline: isInline, by: caller, until: requestEnd)
+                    .json)
         case .delete(let id):
             try await attachments.delete(id, by: caller, until: requestEnd)
             return Answer(HTTPResponse(status: 204))
@@ -85,8 +87,10 @@ extension BackendRoutes {
                         throw Problem.invalidRequest("download: expected the id of an attachment")
                     }
                     let isInline = try Self.isInline(item["disposition"]?.stringValue)
-                    return try await attachments.download(id, inline: isInline, by: caller, until: deadline)
-                        .json
+                    let row = try Self.row(item["table"]?.stringValue, item["rowId"]?.stringValue)
+                    return try await attachments.download(
+                        id, of: row, inline: isInline, by: caller, until: deadline
+                    ).json
                 })
         }
         var answer = signed(
@@ -121,6 +125,15 @@ extension BackendRoutes {
         case "inline": true
         default: throw .invalidRequest("disposition: expected inline or attachment")
         }
+    }
+
+    /// The row whose file is meant; nil if none is named.
+    private static func row(_ table: String?, _ id: String?) throws(Problem) -> AttachmentAccess.RowName? {
+        if table == nil, id == nil { return nil }
+        guard let table, let id, !table.utf8.contains(0), !id.utf8.contains(0) else {
+            throw .invalidRequest("table, rowId: expected both, without NUL")
+        }
+        return AttachmentAccess.RowName(table: table, id: id)
     }
 
     private func attachmentJSON(

@@ -9,6 +9,12 @@ extension Problem {
     package static let notUploaded = Problem(
         404, AttachmentProblem.notUploaded, "Not uploaded yet", isRetryable: true)
 
+    /// Nobody can say whose file is meant; as with one whose bytes are on their way, the client comes again.
+    package static let severalOwners = Problem(
+        404, AttachmentProblem.notUploaded, "Not uploaded yet",
+        detail: "rows of several owners name the attachment: say which one is meant (table, rowId)",
+        isRetryable: true)
+
     /// What is said to be uploaded is not in the store.
     package static let notStored = Problem(
         409, AttachmentProblem.notStored, "Not stored", detail: "ask for an upload URL again",

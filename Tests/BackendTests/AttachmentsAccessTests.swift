@@ -81,6 +81,65 @@ struct AttachmentsAccessTests {
         }
     }
 
+    /// Who has a file keeps it, and lets the rows of a table name it, by uploading it from there.
+    @Test func aFileIsPublishedByUploadingItFromThere() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown", "she has a row of her own")
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            #expect(try await fixture.upload("a", [9]).verdict == "409 conflict")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            for user in ["alice", "bob"] { #expect(try await fixture.download("a", as: user).status == 200, "\(user)") }
+            #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.delete("a").verdict == "409 still-referenced")
+            // It is still hers.
+            try await fixture.execute("UPDATE notes SET photo_id = 'a'")
+            #expect(try await fixture.download("a").status == 200)
+            // Of one table alone.
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
+            let fromBoard = AttachmentsFixture.question("a", [1, 2, 3], row: ("boards", "b"))
+            #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
+            try await fixture.execute("DELETE FROM walls")
+            #expect(try await fixture.upload(fromBoard).verdict == "409 conflict")
+            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "1")
+        }
+    }
+
+    /// What others upload from a table does not end what is on its way from another, and what one has deleted hides nothing.
+    @Test func theFileOfARowIsThatOfItsTable() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
+            try #require(try await fixture.upload("a").status == 200)
+            let key = try await fixture.key("a")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            let fromWall = AttachmentsFixture.question("a", [9], row: ("walls", "w"))
+            try #require(try await fixture.upload(fromWall, as: "bob").json["alreadyUploaded"] == .bool(false))
+            let ticket = try await fixture.upload("a")
+            #expect(ticket.json["uploadUrl"]?.stringValue?.contains(key) == true)
+            store.put(key, size: 3)
+            #expect(try await fixture.complete("a").status == 204)
+            let his = "SELECT key FROM psb.attachments WHERE owner = 'bob'"
+            store.put(try #require(try await fixture.backend.scalar(his)), size: 1)
+            #expect(try await fixture.complete("a", as: "bob").status == 204)
+            try await fixture.execute("DELETE FROM boards")
+            #expect(try await fixture.upload("a").verdict == "409 conflict", "it is not what walls have")
+            #expect(try await fixture.upload("a", [9]).json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.download("a").json["size"] == .integer(1))
+            // Hers is that of no row any more.
+            try await fixture.execute("DELETE FROM walls")
+            #expect(try await fixture.delete("a").status == 204)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            #expect(try await fixture.upload("a", [9]).json["alreadyUploaded"] == .bool(true))
+            #expect(try await fixture.upload("a").verdict == "409 conflict")
+        }
+    }
+
     /// What is on its way is its sender's: a part of somebody else's would spoil it.
     @Test func nobodyHasAHandInAnUploadOfSomebodyElse() async throws {
         try await AttachmentsFixture.withScripted { fixture, store in
@@ -267,9 +326,76 @@ struct AttachmentsAccessTests {
             try await fixture.execute("UPDATE notes SET friend = 'carol' WHERE id = 'n'")
             try await fixture.execute("UPDATE notes SET friend = NULL WHERE id = 'm'")
             #expect(try await fixture.download("a", as: "carol").json["size"] == .integer(3))
-            // Who may read both gets the one that was begun first.
+            // Who may read both says which one; nobody's is chosen for having been there first.
             try await fixture.execute("UPDATE notes SET friend = 'carol'")
-            #expect(try await fixture.download("a", as: "carol").json["size"] == .integer(1))
+            let unsaid = try await fixture.download("a", as: "carol")
+            #expect(unsaid.verdict == "404 not-uploaded" && unsaid.json["retryable"] == .bool(true))
+            #expect(unsaid.json["detail"]?.stringValue?.contains("several owners") == true)
+            #expect(
+                fixture.backend.lines.withLock {
+                    $0.contains { $0.contains("WARNING") && $0.contains("several owners") && $0.contains("notes") }
+                })
+            for (row, size) in [("n", 3), ("m", 1)] {
+                let said = try await fixture.download("a", as: "carol", "?table=notes&rowId=\(row)")
+                #expect(said.json["size"] == .integer(Int64(size)), "\(row)")
+            }
+        }
+    }
+
+    /// Whoever sees the row before there is a file of it makes one that others would take for it.
+    @Test func aFileThatIsNotThereYetIsNotReplacedByAnothers() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a", friend: "carol")
+            try await fixture.note("m", of: "bob", photo: "a", friend: "carol")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store, [9], as: "bob")
+            #expect(try await fixture.download("a", as: "carol").verdict == "404 not-uploaded")
+            for row in ["n", "x"] {
+                let said = try await fixture.download("a", as: "carol", "?table=notes&rowId=\(row)")
+                #expect(said.verdict == "404 unknown", "\(row)")
+            }
+            // The same for her own other device.
+            try await fixture.execute("UPDATE notes SET friend = 'alice' WHERE id = 'm'")
+            #expect(try await fixture.download("a").verdict == "404 not-uploaded")
+            // And for a file of everybody.
+            try await fixture.execute("DELETE FROM notes WHERE id = 'm'")
+            try #require(try await fixture.upload("a", [8], as: "eve").status == 200)
+            #expect(try await fixture.download("a", as: "dave").verdict == "404 not-uploaded")
+            #expect(try await fixture.download("a").verdict == "404 unknown")
+            #expect(try await fixture.download("a", as: "carol").verdict == "404 unknown")
+        }
+    }
+
+    /// Anybody may make a row that is everybody's, with any id.
+    @Test func aRowOfEverybodyTakesNoReaderFromARowWithAnOwner() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a", friend: "carol")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            let ticket = try await fixture.upload("a", [9], as: "bob")
+            try #require(ticket.json["alreadyUploaded"] == .bool(false))
+            for user in ["alice", "carol"] {
+                #expect(try await fixture.download("a", as: user).json["size"] == .integer(3), "\(user)")
+            }
+            let his = "SELECT key FROM psb.attachments WHERE owner = 'bob'"
+            store.put(try #require(try await fixture.backend.scalar(his)), size: 1)
+            try #require(try await fixture.complete("a", as: "bob").status == 204)
+            for user in ["alice", "carol"] {
+                #expect(try await fixture.download("a", as: user).json["size"] == .integer(3), "\(user)")
+            }
+            #expect(try await fixture.download("a", as: "dave").json["size"] == .integer(1))
+            let said = try await fixture.download("a", as: "carol", "?table=walls&rowId=w")
+            #expect(said.json["size"] == .integer(1))
+            // And so may two of them, of two tables.
+            try await fixture.execute("INSERT INTO boards VALUES ('b', 'a')")
+            try await fixture.execute(
+                """
+                INSERT INTO psb.attachments SELECT (r).* FROM (SELECT jsonb_populate_record(a, '{"key":"k","owner":"eve",
+                    "table_name":"boards","size":7}') AS r FROM psb.attachments a WHERE owner = 'bob') AS copies
+                """)
+            #expect(try await fixture.download("a", as: "dave").verdict == "404 not-uploaded")
+            let other = try await fixture.download("a", as: "dave", "?table=boards&rowId=b")
+            #expect(other.json["size"] == .integer(7))
         }
     }
 

@@ -71,6 +71,27 @@ struct AttachmentsEraseTests {
         }
     }
 
+    /// Whatever is completed in that moment: the store is told again a day later, however old its URLs are.
+    @Test func whatIsMadeOfAnErasedUploadGoes() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try #require(try await fixture.upload("a").status == 200)
+            let key = try await fixture.key("a")
+            let now = "SELECT extract(epoch FROM clock_timestamp())::text"
+            let theirs = try #require(try await fixture.backend.scalar(now).flatMap { Double($0) })
+            try await fixture.execute("UPDATE psb.attachments SET signed_at = now() - interval '3 days'")
+            let done = await OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes")
+            #expect(done.status == 0)
+            fixture.backend.clock.withLock { $0 = theirs + 600 }
+            #expect(try await fixture.sweep().removed == 1)
+            store.put(key, size: 3)
+            fixture.pass(AttachmentRules.lastTold + 600)
+            #expect(try await fixture.sweep().removed == 1)
+            #expect(store.keys.isEmpty)
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "0")
+        }
+    }
+
     /// The command may be newer than the schema.
     @Test func aSchemaOfBeforeIsErasedAsFarAsItGoes() async throws {
         try await AttachmentsFixture.withScripted { fixture, _ in

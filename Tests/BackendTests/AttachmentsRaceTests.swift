@@ -187,6 +187,33 @@ struct AttachmentsRaceTests {
         }
     }
 
+    /// As after an outage, when a device completes what the sweep of the start forgets.
+    @Test func whatIsMadeOfAForgottenUploadGoes() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try #require(try await fixture.upload(Self.question("a")).status == 200)
+            let (key, upload) = (try await fixture.key("a"), try #require(try await fixture.record("a", "upload")))
+            store.putPart(1, size: AttachmentPart.size, of: upload)
+            store.putPart(2, size: 5, of: upload)
+            fixture.pass(3 * 86_400)
+            let gate = store.hold(.completeMultipart)
+            async let completion = fixture.complete("a")
+            try await arrival(at: gate)
+            let swept = try await fixture.sweep()
+            #expect(swept.unfinished == 1 && swept.removed == 1)
+            // The store had begun to join them before it was told.
+            store.put(key, size: Self.large)
+            gate.open()
+            #expect(try await completion.verdict == "409 not-stored")
+            for _ in 0..<2 {
+                fixture.pass(86_400)
+                _ = try await fixture.sweep()
+            }
+            #expect(store.keys.isEmpty)
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "0")
+        }
+    }
+
     @Test func aDownloadOfWhatIsDeletedMeanwhileIsUnknown() async throws {
         try await pendingOne { fixture, store in
             store.put(try await fixture.key("a"), size: 3)
@@ -220,6 +247,36 @@ struct AttachmentsRaceTests {
                 #expect(try await fixture.upload("b", as: "bob").status == 200)
                 try await holder.script("COMMIT")
                 for try await status in group { #expect(status == 200) }
+            }
+            await holder.close()
+        }
+    }
+
+    /// Nor with what is recorded behind the store's answer, when somebody holds the record.
+    @Test func oneUsersCompletionsDoNotHaveAllConnections() async throws {
+        try await pendingOne { fixture, store in
+            try await fixture.note("m", of: "bob", photo: "b")
+            store.put(try await fixture.key("a"), size: 3)
+            let gate = Gate()
+            store.state.withLock { state in
+                state.onCall = { call in
+                    guard call == .head else { return }
+                    await gate.pass()
+                }
+            }
+            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; SELECT 1 FROM psb.attachments WHERE id = 'a' FOR UPDATE")
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<8 { group.addTask { try await fixture.complete("a").status } }
+                try await wait(for: "all to ask the store") { gate.arrivals == 8 }
+                gate.open()
+                try await fixture.backend.waitForLocked(2)
+                for _ in 0..<3 {
+                    let status = try await fixture.upload("b", as: "bob").status
+                    #expect(status == 200)
+                }
+                try await holder.script("COMMIT")
+                for try await status in group { #expect(status == 204) }
             }
             await holder.close()
         }

@@ -183,11 +183,16 @@ struct AttachmentsRouteTests {
                 AttachmentsFixture.question("c", [1]).json, AttachmentsFixture.question("x", [1]).json,
                 .object([]), AttachmentsFixture.question("a", [1, 2, 3]).json,
             ]
+            func row(_ id: String, _ table: String, _ row: String?) -> JSON {
+                let members = [JSONMember("id", .string(id)), JSONMember("table", .string(table))]
+                return .object(members + (row.map { [JSONMember("rowId", .string($0))] } ?? []))
+            }
             let downloads: [JSON] = [
                 .string("a"),
                 .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("inline"))]),
                 .string("b"), .string("x"), .number("7"),
                 .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("x"))]),
+                row("a", "notes", "a"), row("a", "notes", "b"), row("a", "notes", nil), row("a", "notes", "\0"),
             ]
             let body = JSON.object([
                 JSONMember("upload", .array(uploads)), JSONMember("download", .array(downloads)),
@@ -204,13 +209,20 @@ struct AttachmentsRouteTests {
             #expect(
                 verdicts("download") == [
                     "url", "url", "not-uploaded", "unknown", "invalid-request", "invalid-request",
+                    "url", "unknown", "invalid-request", "invalid-request",
                 ])
+            for (query, verdict) in [
+                ("?table=notes&rowId=a", "200"), ("?table=notes&rowId=b", "404 unknown"),
+                ("?rowId=a", "400 invalid-request"), ("?table=notes&rowId=%00", "400 invalid-request"),
+            ] {
+                #expect(try await fixture.download("a", query).verdict == verdict, "\(query)")
+            }
             let refused = try #require(answer.json["upload"]?.arrayValue?[1])
             #expect(refused["status"] == .integer(404) && refused["retryable"] == .bool(false))
             #expect(refused["instance"] == answer.fields["x-request-id"].map(JSON.string))
             #expect(answer.fields["cache-control"] == "no-store")
             #expect(
-                fixture.backend.lines.withLock { $0.contains { $0.contains("attachments.items=10") } })
+                fixture.backend.lines.withLock { $0.contains { $0.contains("attachments.items=14") } })
         }
     }
 

@@ -284,6 +284,31 @@ struct AttachmentsSweepTests {
         }
     }
 
+    /// Of what is about to be deleted the rows are looked at once more, when nothing is waited for any longer.
+    @Test func aRowThatComesMeanwhileKeepsItsFile() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL")
+            fixture.pass(Self.day)
+            _ = try await fixture.sweep()
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "false")
+            fixture.pass(31 * Self.day)
+            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; SELECT 1 FROM psb.attachments WHERE id = 'a' FOR UPDATE")
+            async let sweep = fixture.sweep()
+            // It has looked, and wants to note what it has seen.
+            try await fixture.backend.waitForLocked(1)
+            try await fixture.execute("UPDATE notes SET photo_id = 'a'")
+            try await holder.script("COMMIT")
+            let outcome = try await sweep
+            #expect(outcome.unnamed == 0 && store.keys.count == 1)
+            #expect(try await fixture.record("a", "state") == "ready")
+            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "true", "the time begins anew")
+            await holder.close()
+        }
+    }
+
     // MARK: Deleted ids and keys
 
     @Test func aDeletedIdIsKeptForThirtyDays() async throws {
