@@ -175,6 +175,18 @@ struct AttachmentRows: Sendable {
         }
     }
 
+    /// Removes all rows.
+    ///
+    /// - Parameter last: called in the transaction, behind that.
+    /// - Returns: what it returns.
+    /// - Throws: what the database throws; whether anything was written is not known then.
+    func clear<Result: Sendable>(_ last: @escaping @Sendable () -> Result) async throws -> Result {
+        try await transaction { [sql] connection, _ in
+            try sql.clear(on: connection)
+            return last()
+        }
+    }
+
     /// Has a row deleted, in one transaction with what the app writes.
     ///
     /// - Parameters:

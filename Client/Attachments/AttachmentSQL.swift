@@ -169,6 +169,13 @@ struct AttachmentSQL: Sendable {
         ) { _ in true } != nil
     }
 
+    /// Whether a row says where its file is.
+    func hasPaths(on connection: any ConnectionContext) throws -> Bool {
+        try connection.getOptional(
+            sql: "SELECT 1 FROM \(table) WHERE local_uri <> '' LIMIT 1", parameters: []
+        ) { _ in true } != nil
+    }
+
     // MARK: Writing
 
     /// Returns the time of what is saved now: that of the clock, or a moment behind the newest row if that is later.
@@ -206,6 +213,11 @@ struct AttachmentSQL: Sendable {
     /// Removes a row.
     func delete(_ id: String, on connection: any ConnectionContext) throws {
         try connection.execute(sql: "DELETE FROM \(table) WHERE id = ?", parameters: [id])
+    }
+
+    /// Removes all rows.
+    func clear(on connection: any ConnectionContext) throws {
+        try connection.execute(sql: "DELETE FROM \(table)", parameters: [])
     }
 
     /// Writes what becomes of a row; its time is that of before unless it gets another state.

@@ -168,9 +168,6 @@ public actor SyncingService: SyncingServiceProtocol {
         await endRun()
     }
 
-    /// Cancels what is under way, whose rows are gone.
-    func cancelTransfers() { run?.cancelTransfers() }
-
     /// How many wait until all files were tried, or until somebody has begun or ended a run.
     var waiterCount: Int { (run?.waiterCount ?? 0) + starts.waiterCount + ends.waiterCount }
 

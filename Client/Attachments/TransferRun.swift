@@ -91,8 +91,8 @@ final class TransferRun: Sendable {
         return passes.over >= number || passes.areElsewhere == true
     }
 
-    /// Cancels what is under way; its rows may be gone.
-    func cancelTransfers() {
+    /// Cancels what is under way.
+    private func cancelTransfers() {
         let transfers = state.withLock { Array($0.transfers.values) }
         for transfer in transfers { tasks.cancel(transfer) }
     }
