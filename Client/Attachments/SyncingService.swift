@@ -43,6 +43,7 @@ public actor SyncingService: SyncingServiceProtocol {
     private let starts = AsyncValue(0)
     /// How many runs are about to end.
     private let ends = AsyncValue(0)
+    /// The transfers that have not ended, where those of others are not known: of a database of another making.
     private let underWay = TransfersUnderWay()
     private var isClosed = false
 
@@ -213,12 +214,14 @@ public actor SyncingService: SyncingServiceProtocol {
         _ rows: AttachmentRows, period: Duration, isLasting: Bool
     ) -> (run: TransferRun, pass: Int) {
         let environment = parts.environment ?? rows.environment
+        let group = (rows.db as? LocalDatabase)?.group
         let run = TransferRun(
             TransferParts(
                 remote: parts.remote, local: parts.local, service: parts.service,
                 errorHandler: parts.errorHandler, logger: parts.logger,
                 progress: parts.progress ?? AttachmentProgress(environment), environment: environment),
-            right: TransferRight(of: rows.db, table: rows.sql.name), underWay: underWay,
+            right: TransferRight(of: rows.db, table: rows.sql.name),
+            underWay: group?.tablesUnderWay.transfers(of: SQLText.folded(rows.sql.name)) ?? underWay,
             mostAtOnce: mostAtOnce, throttle: throttle)
         self.run = run
         self.isLasting = isLasting
