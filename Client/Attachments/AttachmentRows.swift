@@ -136,6 +136,33 @@ struct AttachmentRows: Sendable {
         }
     }
 
+    /// Takes the paths of archived rows whose files are about to be removed, in one transaction.
+    ///
+    /// - Parameter rows: the rows as they were read.
+    /// - Returns: those that are archived still, with their paths.
+    /// - Throws: what the database throws.
+    func takePaths(of rows: [Attachment]) async throws -> [Attachment] {
+        guard !rows.isEmpty else { return [] }
+        return try await transaction { [sql] connection, now in
+            var taken: [Attachment] = []
+            for id in rows.map(\.id) {
+                guard let row = try sql.row(id, on: connection), row.state == .archived else { continue }
+                taken.append(row)
+                _ = try sql.apply(AttachmentRules.expiring(row), to: row, at: now, on: connection)
+            }
+            return taken
+        }
+    }
+
+    /// Gives rows back the paths that were taken.
+    func returnPaths(of rows: [Attachment]) async throws {
+        let paths = Dictionary(
+            rows.compactMap { row in row.localUri.map { (row.id, $0) } }, uniquingKeysWith: { $1 })
+        try await change(paths.keys.sorted()) { row in
+            paths[row.id].map { AttachmentRules.kept(row, at: $0) } ?? .unchanged
+        }
+    }
+
     /// Saves rows in one transaction, each a moment behind the one before.
     ///
     /// - Parameter attachments: the rows; one that is there is replaced.
