@@ -87,6 +87,11 @@ struct AttachmentRows: Sendable {
         try await db.readLock { [sql] in try sql.isShared(filename, besides: id, on: $0) }
     }
 
+    /// Whether another row than that of an id has a path of which a closure is true.
+    func hasPath(besides id: String, where isMeant: @escaping @Sendable (String) -> Bool) async throws -> Bool {
+        try await db.readLock { [sql] in try sql.hasPath(besides: id, where: isMeant, on: $0) }
+    }
+
     /// Returns an id that nobody has.
     func newID() async throws -> String {
         try await db.get("SELECT uuid()") { try $0.getString(index: 0) }

@@ -176,6 +176,16 @@ struct AttachmentSQL: Sendable {
         ) { _ in true } != nil
     }
 
+    /// Whether another row than that of an id has a path of which a closure is true.
+    func hasPath(
+        besides id: String, where isMeant: @escaping @Sendable (String) -> Bool,
+        on connection: any ConnectionContext
+    ) throws -> Bool {
+        try connection.getAll(
+            sql: "SELECT local_uri FROM \(table) WHERE local_uri <> '' AND id <> ?", parameters: [id]
+        ) { isMeant(try $0.getString(index: 0)) }.contains(true)
+    }
+
     // MARK: Writing
 
     /// Returns the time of what is saved now: that of the clock, or a moment behind the newest row if that is later.
