@@ -9,6 +9,20 @@ struct AttachmentRows: Sendable {
     /// The time of the clock in milliseconds since 1970.
     private var now: Int { Int(environment.now() / 1000) }
 
+    /// Returns when what was committed is on the disk; SQLite waits for that only now and then (synchronous = NORMAL).
+    ///
+    /// Of a database on the app's own pool, or of another making, nobody knows where that is, and nothing is done.
+    ///
+    /// - Throws: `PowerSyncAttachmentError` with `ioError`.
+    func sync() throws {
+        guard let path = (db as? LocalDatabase)?.group.files?.path else { return }
+        do {
+            try LocalFile(path + "-wal").sync()
+        } catch PowerSyncAttachmentError.fileNotFound {
+            // It was taken into the database, which is on the disk before the log goes.
+        }
+    }
+
     // MARK: Reading
 
     /// Reads with one statement.
