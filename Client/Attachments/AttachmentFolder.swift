@@ -103,7 +103,9 @@ struct AttachmentFolder: Sendable {
     }
 
     /// Ends what a clearing has left that did not come to its end: removes the files, or puts them back if the rows are there
-    /// still. What cannot be removed stays, with a warning.
+    /// still.
+    ///
+    /// What cannot be removed stays, with a warning.
     ///
     /// - Parameters:
     ///   - rows: the rows of the table; nobody else of the queue has access to them.

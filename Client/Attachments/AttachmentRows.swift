@@ -102,7 +102,9 @@ struct AttachmentRows: Sendable {
     }
 
     /// Whether another row than that of an id has a path of which a closure is true.
-    func hasPath(besides id: String, where isMeant: @escaping @Sendable (String) -> Bool) async throws -> Bool {
+    func hasPath(
+        besides id: String, where isMeant: @escaping @Sendable (String) -> Bool
+    ) async throws -> Bool {
         try await db.readLock { [sql] in try sql.hasPath(besides: id, where: isMeant, on: $0) }
     }
 
