@@ -119,8 +119,16 @@ extension AttachmentContextProtocol {
         let rows = rows
         let page = try await rows.overflow(keeping: max(0, maxArchivedCount), limit: Self.archivedPage)
         guard !page.isEmpty else { return true }
-        try await callback(page)
-        try await rows.change(page.map(\.id)) { AttachmentRules.expired($0) }
+        // First: who sees a reference to one of them from now on, also in another process, does not take its file for here.
+        let expiring = try await rows.takePaths(of: page)
+        do {
+            try await callback(expiring)
+        } catch {
+            // Shielded: their files may be there still.
+            try await Task { try await rows.returnPaths(of: expiring) }.value
+            throw error
+        }
+        try await rows.change(expiring.map(\.id)) { AttachmentRules.expired($0) }
         return page.count < Self.archivedPage
     }
 

@@ -46,8 +46,15 @@ extension AttachmentContextProtocol {
         let page = try await rows.overflow(
             keeping: max(0, maxArchivedCount) + Int64(failed), limit: Self.archivedPage)
         var outcome = AttachmentExpiry.Outcome(isLast: page.count < Self.archivedPage)
+        // First: who sees a reference to one of them from now on, also in another process, does not take its file for here.
+        let expiring = try await rows.takePaths(of: page)
         var gone: [String] = []
-        for attachment in page where !Task.isCancelled {
+        var untried: [Attachment] = []
+        for attachment in expiring {
+            if Task.isCancelled {
+                untried.append(attachment)
+                continue
+            }
             do {
                 try await local.remove(attachment, rows, with: gone)
                 gone.append(attachment.id)
@@ -57,7 +64,10 @@ extension AttachmentContextProtocol {
             }
         }
         // Shielded: their files are gone.
-        try await Task { [gone] in try await rows.change(gone) { AttachmentRules.expired($0) } }.value
+        try await Task { [gone, untried] in
+            try await rows.change(gone) { AttachmentRules.expired($0) }
+            try await rows.returnPaths(of: untried)
+        }.value
         return outcome
     }
 }

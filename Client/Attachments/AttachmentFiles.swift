@@ -132,7 +132,7 @@ struct AttachmentFiles: Sendable {
     }
 
     /// The names in a folder of ours; none where there is no such folder.
-    private static func names(in folder: String) throws(PowerSyncAttachmentError) -> [String] {
+    static func names(in folder: String) throws(PowerSyncAttachmentError) -> [String] {
         guard try isFolder(folder) else { return [] }
         do {
             return try FileManager.default.contentsOfDirectory(atPath: folder)

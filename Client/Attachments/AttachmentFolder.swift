@@ -71,6 +71,63 @@ struct AttachmentFolder: Sendable {
             "Clearing up the folder of the attachments failed: \(first)", tag: LogTag.attachmentQueue)
     }
 
+    // MARK: Clearing
+
+    /// Removes all rows and all files.
+    ///
+    /// The folder is set aside in the transaction that removes the rows, so that what anybody saves behind that, also in
+    /// another process, does not lie in it. To be called shielded: rows that are gone do not come again.
+    ///
+    /// - Parameters:
+    ///   - rows: the rows of the table; nobody else of the queue has access to them.
+    ///   - logger: receives warnings.
+    /// - Throws: what the database and the storage throw.
+    func clear(_ rows: AttachmentRows, _ logger: any LoggerProtocol) async throws {
+        // So that what is set aside below is all that is.
+        try await settleCleared(rows, logger)
+        let aside: String?
+        do {
+            aside = try await rows.clear { [local, path] in local.files?.setAside(path) }
+        } catch {
+            do {
+                try await settleCleared(rows, logger)
+            } catch {
+                logger.warning(
+                    "Files that were to be cleared are set aside: \(error)", tag: LogTag.attachmentQueue)
+            }
+            throw error
+        }
+        // What could not be set aside is removed where it is.
+        try await local.storage.rmDir(path: aside ?? path)
+        local.files?.forgetPlace(ofCleared: path)
+    }
+
+    /// Ends what a clearing has left that did not come to its end: removes the files, or puts them back if the rows are there
+    /// still.
+    ///
+    /// What cannot be removed stays, with a warning.
+    ///
+    /// - Parameters:
+    ///   - rows: the rows of the table; nobody else of the queue has access to them.
+    ///   - logger: receives warnings.
+    /// - Throws: what the database throws.
+    func settleCleared(_ rows: AttachmentRows, _ logger: any LoggerProtocol) async throws {
+        guard let files = local.files else { return }
+        do {
+            guard let aside = try files.foldersSetAside(from: path).first else { return }
+            // In a transaction: nobody is between setting a folder aside and removing its rows.
+            try await rows.transaction { [path, sql = rows.sql] connection, _ in
+                if try sql.hasPaths(on: connection) { files.putBack(aside, as: path) }
+            }
+            for aside in try files.foldersSetAside(from: path) { try await local.storage.rmDir(path: aside) }
+            files.forgetPlace(ofCleared: path)
+        } catch let error as PowerSyncAttachmentError {
+            logger.warning(
+                "Removing the files of attachments that were cleared failed: \(error)",
+                tag: LogTag.attachmentQueue)
+        }
+    }
+
     /// The name of a file as its row has it, unless the app has places of its own for files.
     private static func filename(of file: String, in folder: String) -> String {
         let start = FilePlace.path(of: "", in: folder)

@@ -30,8 +30,11 @@ extension AttachmentQueue {
     /// Takes a file in that is there already, without reading it, and saves what the app writes with it in one
     /// transaction.
     ///
-    /// The file stays where it is until that transaction is committed; after a crash right behind it is there, too. From
-    /// another file system, or one without links, it is copied.
+    /// The file stays where it is until that transaction is committed and on the disk; after a crash right behind it may be
+    /// there, too. From another file system, or one without links, it is copied.
+    ///
+    /// Of a database on a pool of the app's own, or of another making, it is not known when a transaction is on the disk: a
+    /// power failure behind the return may undo it then, and the file is in the folder of the attachments, without a row.
     ///
     /// ```swift
     /// func attach(_ recording: String, with queue: AttachmentQueue) async throws {

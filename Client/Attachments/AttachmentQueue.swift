@@ -172,7 +172,8 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         self.watchAttachments = watchAttachments
         interval = syncInterval
         attachmentsService = service
-        folder = AttachmentFolder(attachmentsDirectory, local)
+        let folder = AttachmentFolder(attachmentsDirectory, local)
+        self.folder = folder
         syncingService = SyncingService(
             TransferSetup(
                 remote: remoteStorage, local: local, service: service, errorHandler: errorHandler,
@@ -180,6 +181,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
             mostAtOnce: maxConcurrentTransfers, throttle: syncThrottleDuration)
         // It belongs to no call of the app in which the queue is made.
         verification = Task.detached {
+            try await service.withContext { try await folder.settleCleared($0.rows, logger) }
             try await AttachmentVerification(service: service, local: local).run()
         }
     }
@@ -207,6 +209,9 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         wish += 1
         let mine = wish
         await endTasks()
+        try await attachmentsService.withContext { [folder, logger] in
+            try await folder.settleCleared($0.rows, logger)
+        }
         try await folder.make()
         try await folder.sweep(attachmentsService.withContext { $0.rows }, logger)
         try await AttachmentVerification(service: attachmentsService, local: folder.local).run()
@@ -260,14 +265,15 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     ///
     /// What is under way is cancelled. To be called before `disconnectAndClear`, which removes the rows alone: of a file
     /// without a row nobody knows whose it is, and it stays.
+    ///
+    /// Once it has begun it goes on to its end, also where the task is cancelled; what a crash leaves of it goes with the next
+    /// queue.
     public func clearQueue() async throws {
-        let (localStorage, path) = (localStorage, folder.path)
         // In one go, so that nobody saves a row between the two whose file goes.
-        try await attachmentsService.withContext { context in
-            try await context.clearQueue()
-            try await localStorage.rmDir(path: path)
+        try await attachmentsService.withContext { [folder, logger] context in
+            // Shielded: no rows may go without their files.
+            try await Task { try await folder.clear(context.rows, logger) }.value
         }
-        await syncingService.cancelTransfers()
     }
 
     /// Looks for the files of all rows: of what is missing the path is repaired, or the file downloaded again.

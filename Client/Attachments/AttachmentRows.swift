@@ -9,6 +9,20 @@ struct AttachmentRows: Sendable {
     /// The time of the clock in milliseconds since 1970.
     private var now: Int { Int(environment.now() / 1000) }
 
+    /// Returns when what was committed is on the disk; SQLite waits for that only now and then (synchronous = NORMAL).
+    ///
+    /// Of a database on the app's own pool, or of another making, nobody knows where that is, and nothing is done.
+    ///
+    /// - Throws: `PowerSyncAttachmentError` with `ioError`.
+    func sync() throws {
+        guard let path = (db as? LocalDatabase)?.group.files?.path else { return }
+        do {
+            try LocalFile(path + "-wal").sync()
+        } catch PowerSyncAttachmentError.fileNotFound {
+            // It was taken into the database, which is on the disk before the log goes.
+        }
+    }
+
     // MARK: Reading
 
     /// Reads with one statement.
@@ -100,6 +114,13 @@ struct AttachmentRows: Sendable {
         return others.contains { other in !gone.contains { ExactText($0) == ExactText(other) } }
     }
 
+    /// Whether another row than that of an id has a path of which a closure is true.
+    func hasPath(
+        besides id: String, where isMeant: @escaping @Sendable (String) -> Bool
+    ) async throws -> Bool {
+        try await db.readLock { [sql] in try sql.hasPath(besides: id, where: isMeant, on: $0) }
+    }
+
     /// Returns an id that nobody has.
     func newID() async throws -> String {
         try await db.get("SELECT uuid()") { try $0.getString(index: 0) }
@@ -149,6 +170,33 @@ struct AttachmentRows: Sendable {
         }
     }
 
+    /// Takes the paths of archived rows whose files are about to be removed, in one transaction.
+    ///
+    /// - Parameter rows: the rows as they were read.
+    /// - Returns: those that are archived still, with their paths.
+    /// - Throws: what the database throws.
+    func takePaths(of rows: [Attachment]) async throws -> [Attachment] {
+        guard !rows.isEmpty else { return [] }
+        return try await transaction { [sql] connection, now in
+            var taken: [Attachment] = []
+            for id in rows.map(\.id) {
+                guard let row = try sql.row(id, on: connection), row.state == .archived else { continue }
+                taken.append(row)
+                _ = try sql.apply(AttachmentRules.expiring(row), to: row, at: now, on: connection)
+            }
+            return taken
+        }
+    }
+
+    /// Gives rows back the paths that were taken.
+    func returnPaths(of rows: [Attachment]) async throws {
+        let paths = Dictionary(
+            rows.compactMap { row in row.localUri.map { (row.id, $0) } }, uniquingKeysWith: { $1 })
+        try await change(paths.keys.sorted()) { row in
+            paths[row.id].map { AttachmentRules.kept(row, at: $0) } ?? .unchanged
+        }
+    }
+
     /// Saves rows in one transaction, each a moment behind the one before.
     ///
     /// - Parameter attachments: the rows; one that is there is replaced.
@@ -185,6 +233,18 @@ struct AttachmentRows: Sendable {
             try hook(connection, added)
             try sql.write(added, on: connection)
             return added
+        }
+    }
+
+    /// Removes all rows.
+    ///
+    /// - Parameter last: called in the transaction, behind that.
+    /// - Returns: what it returns.
+    /// - Throws: what the database throws; whether anything was written is not known then.
+    func clear<Result: Sendable>(_ last: @escaping @Sendable () -> Result) async throws -> Result {
+        try await transaction { [sql] connection, _ in
+            try sql.clear(on: connection)
+            return last()
         }
     }
 

@@ -146,6 +146,16 @@ enum AttachmentRules {
         }
     }
 
+    /// Decides about a row whose file is about to be removed because the cache is full: from then on nobody takes it for here.
+    static func expiring(_ row: Attachment) -> AttachmentChange {
+        row.state == .archived && row.hasPath ? .movedWithoutFile(to: .archived) : .unchanged
+    }
+
+    /// Decides about a row whose file was to be removed, and is where it was.
+    static func kept(_ row: Attachment, at path: String) -> AttachmentChange {
+        row.state == .archived && !row.hasPath ? .repaired(path: path) : .unchanged
+    }
+
     /// Decides about a row whose file was removed because the cache is full.
     ///
     /// A row of the app may refer to it again since then, by way of another process.

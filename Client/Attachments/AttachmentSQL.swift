@@ -180,6 +180,23 @@ struct AttachmentSQL: Sendable {
         ) { try $0.getString(index: 0) }
     }
 
+    /// Whether a row says where its file is.
+    func hasPaths(on connection: any ConnectionContext) throws -> Bool {
+        try connection.getOptional(
+            sql: "SELECT 1 FROM \(table) WHERE local_uri <> '' LIMIT 1", parameters: []
+        ) { _ in true } != nil
+    }
+
+    /// Whether another row than that of an id has a path of which a closure is true.
+    func hasPath(
+        besides id: String, where isMeant: @escaping @Sendable (String) -> Bool,
+        on connection: any ConnectionContext
+    ) throws -> Bool {
+        try connection.getAll(
+            sql: "SELECT local_uri FROM \(table) WHERE local_uri <> '' AND id <> ?", parameters: [id]
+        ) { isMeant(try $0.getString(index: 0)) }.contains(true)
+    }
+
     // MARK: Writing
 
     /// Returns the time of what is saved now: that of the clock, or a moment behind the newest row if that is later.
@@ -217,6 +234,11 @@ struct AttachmentSQL: Sendable {
     /// Removes a row.
     func delete(_ id: String, on connection: any ConnectionContext) throws {
         try connection.execute(sql: "DELETE FROM \(table) WHERE id = ?", parameters: [id])
+    }
+
+    /// Removes all rows.
+    func clear(on connection: any ConnectionContext) throws {
+        try connection.execute(sql: "DELETE FROM \(table)", parameters: [])
     }
 
     /// Writes what becomes of a row; its time is that of before unless it gets another state.

@@ -65,6 +65,8 @@ extension AttachmentWriter {
     /// ``PowerSyncAttachmentError/fileNotFound(_:)``.
     private func finish(_ saved: Attachment, _ written: Written, _ context: AttachmentContext) async throws {
         do {
+            // Or a power failure could take the row, and with it all that knows of the file.
+            try context.rows.sync()
             try written.finish()
         } catch {
             guard AttachmentFiles.saysGone(error) else {

@@ -11,6 +11,10 @@ extension FileTransfer {
     /// Brings a file, which gets its name once it is known that its row wants it.
     func download(_ attachment: Attachment) async throws -> Done {
         let path = try await parts.local.checkedPath(of: attachment.filename)
+        if try await parts.local.isTaken(path, besides: id, parts.service.withContext({ $0.rows })) {
+            throw PowerSyncAttachmentError.invalidPath(
+                "the filename of an attachment, which leads to the file of another one here")
+        }
         guard let files = parts.local.files else {
             let data = try await parts.remote.downloadFile(attachment: attachment)
             // What comes too late leaves no file.

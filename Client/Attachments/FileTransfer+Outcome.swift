@@ -30,7 +30,8 @@ extension FileTransfer {
                 // What the next run finds of it, it need not fetch.
                 if tasks.isOver { return }
                 guard AttachmentRules.awaits(row, as: attachment.filename),
-                    try await !rows.isShared(attachment.filename, besides: id)
+                    try await !rows.isShared(attachment.filename, besides: id),
+                    try await !parts.local.isTaken(file.path, besides: id, rows)
                 else { return file.drop() }
                 do {
                     bytes = try await file.publish()

@@ -165,6 +165,13 @@ struct FileIdentity: Sendable, Hashable {
     private let seconds: Int64
     private let nanoseconds: Int64
 
+    /// Looks at what has a path, a symbolic link itself; nil where that cannot be looked at.
+    init?(of path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
     /// Takes it out of what the system knows of a file.
     init(_ status: stat) {
         device = UInt64(truncatingIfNeeded: status.st_dev)

@@ -112,6 +112,26 @@ struct LocalFiles: Sendable {
         }
     }
 
+    /// Whether a path leads to the file of another row: many file systems take names for one that differ in the case of
+    /// letters, for example.
+    ///
+    /// - Parameters:
+    ///   - path: where the file of a row should be that does not say where it is.
+    ///   - id: the id of that row.
+    ///   - rows: the rows of the table.
+    /// - Returns: whether it does, or would once that file has its name.
+    /// - Throws: what the database throws.
+    func isTaken(_ path: String, besides id: String, _ rows: AttachmentRows) async throws -> Bool {
+        guard let files else { return false }
+        let found = Set([path, files.newPath(of: path)].compactMap { FileIdentity(of: $0) })
+        guard !found.isEmpty else { return false }
+        return try await rows.hasPath(besides: id) { other in
+            [other, files.newPath(of: other)].contains { place in
+                FileIdentity(of: place).map { found.contains($0) } ?? false
+            }
+        }
+    }
+
     // MARK: What goes
 
     /// Removes the file of a row that goes, and what there is of its download; not one that another row needs, too.
@@ -132,7 +152,11 @@ struct LocalFiles: Sendable {
             expected = nil
         }
         if try await rows.needsFile(attachment.filename, besides: attachment.id, and: gone) { return }
-        if let expected, try await exists(expected) { try await storage.deleteFile(filePath: expected) }
+        if let expected {
+            var isOurs = attachment.localUri == expected
+            if !isOurs { isOurs = try await !isTaken(expected, besides: attachment.id, rows) }
+            if isOurs, try await exists(expected) { try await storage.deleteFile(filePath: expected) }
+        }
         if let known = attachment.localUri, attachment.hasPath, known != expected {
             try await removeStale(known, of: attachment.filename)
         }

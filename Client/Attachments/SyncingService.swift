@@ -43,6 +43,7 @@ public actor SyncingService: SyncingServiceProtocol {
     private let starts = AsyncValue(0)
     /// How many runs are about to end.
     private let ends = AsyncValue(0)
+    /// The transfers that have not ended, where those of others are not known: of a database of another making.
     private let underWay = TransfersUnderWay()
     private var isClosed = false
 
@@ -168,9 +169,6 @@ public actor SyncingService: SyncingServiceProtocol {
         await endRun()
     }
 
-    /// Cancels what is under way, whose rows are gone.
-    func cancelTransfers() { run?.cancelTransfers() }
-
     /// How many wait until all files were tried, or until somebody has begun or ended a run.
     var waiterCount: Int { (run?.waiterCount ?? 0) + starts.waiterCount + ends.waiterCount }
 
@@ -216,12 +214,14 @@ public actor SyncingService: SyncingServiceProtocol {
         _ rows: AttachmentRows, period: Duration, isLasting: Bool
     ) -> (run: TransferRun, pass: Int) {
         let environment = parts.environment ?? rows.environment
+        let group = (rows.db as? LocalDatabase)?.group
         let run = TransferRun(
             TransferParts(
                 remote: parts.remote, local: parts.local, service: parts.service,
                 errorHandler: parts.errorHandler, logger: parts.logger,
                 progress: parts.progress ?? AttachmentProgress(environment), environment: environment),
-            right: TransferRight(of: rows.db, table: rows.sql.name), underWay: underWay,
+            right: TransferRight(of: rows.db, table: rows.sql.name),
+            underWay: group?.tablesUnderWay.transfers(of: SQLText.folded(rows.sql.name)) ?? underWay,
             mostAtOnce: mostAtOnce, throttle: throttle)
         self.run = run
         self.isLasting = isLasting

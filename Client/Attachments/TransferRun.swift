@@ -6,7 +6,7 @@ final class TransferRun: Sendable {
         var plan: TransferPlan
         /// The tasks of the transfers, by the ids of the attachments.
         var transfers: [String: UInt64] = [:]
-        /// The rows that an earlier run has left under way.
+        /// The rows that earlier runs have left under way.
         var left: Set<String> = []
         /// Whether another one had the right when that was noted last.
         var wasElsewhere = false
@@ -37,7 +37,7 @@ final class TransferRun: Sendable {
     /// - Parameters:
     ///   - parts: what it works with.
     ///   - right: the right to transfer the files of the table.
-    ///   - underWay: the transfers of all runs of the service.
+    ///   - underWay: the transfers of all runs of the table.
     ///   - mostAtOnce: how many files of a lane are transferred at once.
     ///   - throttle: the least time between the beginnings of two passes.
     init(
@@ -50,6 +50,8 @@ final class TransferRun: Sendable {
         state = Lock(State(plan: TransferPlan(mostAtOnce: mostAtOnce, throttle: throttle)))
     }
 
+    deinit { underWay.leave(ObjectIdentifier(self)) }
+
     var environment: SyncEnvironment { parts.environment }
 
     // MARK: Calls
@@ -61,8 +63,8 @@ final class TransferRun: Sendable {
     func begin(period: Duration) -> Int {
         // Under the lock, so that an end that is told at once finds what it belongs to.
         state.withLock { state in
-            state.left = underWay.follow { [weak self] in self?.endedElsewhere($0) }
-            state.plan.leave(state.left)
+            underWay.follow(ObjectIdentifier(self)) { [weak self] in self?.endedElsewhere($0) }
+            leave(in: &state)
         }
         let first = askForPass()
         tasks.begin { [self] in
@@ -91,8 +93,8 @@ final class TransferRun: Sendable {
         return passes.over >= number || passes.areElsewhere == true
     }
 
-    /// Cancels what is under way; its rows may be gone.
-    func cancelTransfers() {
+    /// Cancels what is under way.
+    private func cancelTransfers() {
         let transfers = state.withLock { Array($0.transfers.values) }
         for transfer in transfers { tasks.cancel(transfer) }
     }
@@ -136,6 +138,8 @@ final class TransferRun: Sendable {
             let isOurs = right.isOurs
             let wasElsewhere = state.wasElsewhere
             state.wasElsewhere = !isOurs
+            // Whoever had it may have left transfers that hang.
+            if isOurs { leave(in: &state) }
             state.plan.setMayTransfer(isOurs)
             passes.change { $0.areElsewhere = !isOurs }
             return (isOurs, wasElsewhere)
@@ -274,6 +278,13 @@ final class TransferRun: Sendable {
         }
         // The run is over.
         if task == nil { underWay.end(row.id) }
+    }
+
+    /// Leaves the rows alone that others have left under way.
+    private func leave(in state: inout State) {
+        let others = underWay.ids.subtracting(state.plan.underWay)
+        state.left.formUnion(others)
+        state.plan.leave(others)
     }
 
     /// Takes the end of a transfer that an earlier run has left.

@@ -9,6 +9,8 @@ final class DatabaseGroup: Sendable {
     let files: DatabaseFiles?
     /// Who transfers the files of its tables of attachments, if nobody knows its own.
     let transferTurns = TransferTurns()
+    /// The transfers of its tables of attachments that have not ended.
+    let tablesUnderWay = TablesUnderWay()
     let streams = StreamRegistry()
     let status = SharedStatus()
     /// The right to sync the file; nil for a database that is ours alone.

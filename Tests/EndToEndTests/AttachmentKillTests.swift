@@ -55,6 +55,8 @@ private struct KillRun {
         case archiving
         /// It learns that files are to be deleted that were never uploaded.
         case deletedBeforeUpload
+        /// It removes all data and all files.
+        case clearing
     }
 
     /// How many files that no row names the client may keep.
@@ -191,6 +193,7 @@ private struct KillRun {
                 try await client.delete(id)
             }
             try await client.ask("connect")
+        case .clearing: try client.send("clear")
         }
         try await killSoon(.microseconds(random.below(Int(Self.delay / .microseconds(1)))))
         for (number, command) in asked {

@@ -443,6 +443,65 @@ struct AttachmentQueueTests {
         try await bench.close()
     }
 
+    /// By way of another process, between reading what is to expire and the end of the file, which is nowhere else.
+    @Test(arguments: [true, false])
+    func whatIsReferredToBeforeItExpiresKeepsItsFile(_ isOfARun: Bool) async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.queue.waitForInit()
+        for id in ["p1", "p2"] {
+            try bench.write([1], to: "\(id).jpg")
+            try await bench.put(
+                Attachment(
+                    id: id, filename: "\(id).jpg", state: .archived, hasSynced: false,
+                    localUri: bench.path("\(id).jpg")))
+        }
+        let reads = Lock(0)
+        let database = ForeignDatabase(base: bench.database) {
+            let number = reads.withLock { reads in
+                reads += 1
+                return reads
+            }
+            guard number == 1 else { return }
+            try await bench.queue.withAttachmentContext {
+                _ = try await $0.rows.change("p1") { AttachmentRules.watched($0) }
+            }
+        }
+        let context = AttachmentContext(
+            db: database, tableName: "attachments", logger: bench.database.logger, maxArchivedCount: 0)
+        if isOfARun {
+            let local = LocalFiles(
+                storage: FileManagerStorageAdapter(), subdirectories: [], path: { bench.path($0) })
+            #expect(try await context.expire(local).failed == 0)
+        } else {
+            _ = try await context.deleteArchivedAttachments { rows in
+                for row in rows {
+                    try FileManager.default.removeItem(atPath: try #require(row.localUri))
+                }
+            }
+        }
+        #expect(try await bench.rows().map(\.id) == ["p1"])
+        let row = try #require(try await bench.row("p1"))
+        #expect(row.state == .queuedUpload && row.localUri == bench.path("p1.jpg"))
+        #expect(bench.bytes("p1.jpg") == [1] && bench.bytes("p2.jpg") == nil)
+        try await bench.close()
+    }
+
+    @Test func whatTheAppDoesNotRemoveKeepsItsPath() async throws {
+        let bench = try AttachmentBench(.init(cacheLimit: 0))
+        try await bench.queue.waitForInit()
+        try await bench.put(
+            Attachment(
+                id: "p1", filename: "p1.jpg", state: .archived, hasSynced: true,
+                localUri: bench.path("p1.jpg")))
+        await #expect(throws: TestError(text: "no")) {
+            _ = try await bench.queue.withAttachmentContext { context in
+                try await context.deleteArchivedAttachments { _ in throw TestError(text: "no") }
+            }
+        }
+        #expect(try await bench.row("p1")?.localUri == bench.path("p1.jpg"))
+        try await bench.close()
+    }
+
     // MARK: What crashes leave
 
     @Test func whatACrashHasLeftIsSettledOrRemoved() async throws {

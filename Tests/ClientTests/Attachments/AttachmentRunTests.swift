@@ -121,6 +121,36 @@ struct AttachmentRunTests {
         try await bench.close()
     }
 
+    /// As where somebody signs out and another one signs in; in memory the other queue waits for its turn before.
+    @Test(arguments: ["test.db", ":memory:"])
+    func whatTheUploadOfAClosedQueueBringsIsDeletedBehindIt(_ name: String) async throws {
+        let clock = SteppedClock()
+        let bench = try AttachmentBench(
+            Self.watchingNothing(), name: name, environment: clock.environment)
+        let other = AttachmentBench.queue(
+            Self.watchingNothing(), of: bench.database, in: bench.folder, bench.storage)
+        let gate = bench.storage.hold(.upload("p1"))
+        try await bench.save(id: "p1")
+        try await bench.queue.startSync()
+        try await wait(for: "the upload") { gate.arrivals == 1 }
+        if name == ":memory:" { try await other.startSync() }
+        _ = try await bench.stop(clock)
+        try await bench.queue.close()
+        try await other.deleteFile(attachmentId: "p1") { _, _ in }
+        if name != ":memory:" { try await other.startSync() }
+        // It comes behind.
+        try await put("x1", .queuedDelete, at: nil, in: bench)
+        try await bench.wait(forEndOf: "x1")
+        #expect(bench.storage.count(.delete("p1")) == 0)
+        #expect(try await bench.row("p1")?.state == .queuedDelete)
+        gate.open()
+        try await bench.wait(forEndOf: "p1")
+        #expect(bench.storage.calls == [.upload("p1"), .delete("x1"), .delete("p1")])
+        #expect(bench.storage.files.isEmpty && bench.bytes("p1.jpg") == nil)
+        try await other.close()
+        try await bench.close()
+    }
+
     @Test func nobodyIsAskedAboutADownloadThatIsNotWantedAnyMore() async throws {
         let handler = ScriptedHandler(triesAgain: false)
         let bench = try AttachmentBench(.init(handler: handler))

@@ -227,6 +227,55 @@ struct AttachmentSavingTests {
         try await bench.close()
     }
 
+    /// Gives a file a name that a file system may take for that of another file: where it does not, by a link.
+    private func fold(_ name: String, _ other: String, _ bench: AttachmentBench) throws {
+        if FileManager.default.fileExists(atPath: bench.path(other)) { return }
+        try FileManager.default.linkItem(atPath: bench.path(name), toPath: bench.path(other))
+    }
+
+    @Test func aDownloadTakesNoFileWhoseNameIsTakenForItsOwn() async throws {
+        let handler = ScriptedHandler(triesAgain: true)
+        let bench = try AttachmentBench(
+            .init(handler: handler, cacheLimit: 0, watch: { AttachmentBench.watchingNothing() }))
+        bench.storage.failEach { call in
+            if case .upload = call { TestError(text: "no network") } else { nil }
+        }
+        bench.storage.put("z", [9])
+        try await bench.save([1, 2, 3], id: "a")
+        try fold("a.jpg", "A.jpg", bench)
+        let other = WatchedAttachmentItem(id: "z", filename: "A.jpg")
+        try await bench.queue.processWatchedAttachments(items: [other])
+        try await bench.queue.startSync()
+        try await wait(for: "the handler") { handler.asked.contains(.download("z")) }
+        #expect(bench.storage.count(.download("z")) == 0)
+        #expect(bench.bytes("a.jpg") == [1, 2, 3] && bench.bytes("A.jpg") == [1, 2, 3])
+        try await bench.queue.processWatchedAttachments(items: [])
+        try await bench.wait(forEndOf: "z")
+        #expect(bench.bytes("a.jpg") == [1, 2, 3] && bench.bytes("A.jpg") == [1, 2, 3])
+        #expect(try await bench.row("a")?.state == .queuedUpload)
+        try await bench.close()
+    }
+
+    @Test func aSaveTakesNoFileWhoseNameIsTakenForItsOwn() async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.queue.waitForInit()
+        // As after a crash between the row and the name of the file.
+        let staged = try AttachmentFiles().stage(bench.path("a.jpg"))
+        try staged.write([5])
+        staged.close()
+        try await bench.put(
+            Attachment(
+                id: "a", filename: "a.jpg", state: .queuedUpload, hasSynced: false,
+                localUri: bench.path("a.jpg")))
+        try fold(".powersync-new/a.jpg", ".powersync-new/A.jpg", bench)
+        await #expect(throws: PowerSyncAttachmentError.self) { try await bench.save([2], id: "A") }
+        #expect(try await bench.row("A") == nil)
+        #expect(bench.bytes(".powersync-new/A.jpg") == [5])
+        try await bench.queue.verifyAttachments()
+        #expect(bench.bytes("a.jpg") == [5])
+        try await bench.close()
+    }
+
     // MARK: Clearing
 
     /// The file is written, and its row is not there: it is cleared, or it is saved, but nothing between.

@@ -4,6 +4,8 @@ import PowerSync
 /// A database of another making, which is what its protocol says and no more.
 struct ForeignDatabase: PowerSyncDatabaseProtocol {
     let base: any PowerSyncDatabaseProtocol
+    /// Called behind each read, before its result is told.
+    var afterRead: @Sendable () async throws -> Void = {}
 
     var currentStatus: any SyncStatus { base.currentStatus }
     var logger: any LoggerProtocol { base.logger }
@@ -17,7 +19,9 @@ struct ForeignDatabase: PowerSyncDatabaseProtocol {
     }
 
     func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        try await base.readLock(callback: callback)
+        let result = try await base.readLock(callback: callback)
+        try await afterRead()
+        return result
     }
 
     func waitForFirstSync() async throws { try await base.waitForFirstSync() }
