@@ -96,6 +96,40 @@ struct AttachmentRunTests {
         try await bench.close()
     }
 
+    /// Otherwise it would say that all were tried.
+    @Test func aSyncOfTheStorageThatCannotReadItsRowsFails() async throws {
+        struct Access: AttachmentServiceProtocol {
+            let context: AttachmentContext
+            let isOver = Lock(false)
+
+            func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
+                AsyncThrowingStream(unfolding: { nil })
+            }
+
+            /// Once, before there is a run.
+            func withContext<R: Sendable>(
+                callback: @Sendable @escaping (AttachmentContext) async throws -> R
+            ) async throws -> R {
+                let isRefused = isOver.withLock { isOver in
+                    defer { isOver = true }
+                    return isOver
+                }
+                if isRefused { throw TestError(text: "the disk is gone") }
+                return try await callback(context)
+            }
+        }
+        let bench = try AttachmentBench(Self.watchingNothing())
+        let context = AttachmentContext(
+            db: bench.database, tableName: "attachments", logger: bench.database.logger, maxArchivedCount: 0)
+        let service = SyncingService(
+            remoteStorage: bench.storage, localStorage: FileManagerStorageAdapter(),
+            attachmentsService: Access(context: context), logger: bench.database.logger,
+            getLocalUri: { [folder = bench.folder] in folder.file("photos/\($0)") }, syncThrottle: 0)
+        await #expect(throws: TestError(text: "the disk is gone")) { try await service.syncOnce() }
+        try await service.close()
+        try await bench.close()
+    }
+
     // MARK: Transfers that outlive their run
 
     /// Otherwise the upload that hangs would bring the bytes behind the delete.
