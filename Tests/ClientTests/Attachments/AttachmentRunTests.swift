@@ -269,6 +269,30 @@ struct AttachmentRunTests {
         try await bench.close()
     }
 
+    /// Another process has committed its row, and has yet to take the other name away.
+    @Test func aFileThatIsBeingTakenInIsUploadedLater() async throws {
+        let handler = ScriptedHandler(triesAgain: false)
+        let bench = try AttachmentBench(Self.watchingNothing(.init(handler: handler)))
+        try await bench.queue.waitForInit()
+        let (source, path) = (bench.folder.file("recording"), bench.path("p1.jpg"))
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: source))
+        let taking = try #require(try AttachmentFiles().link(source, as: path))
+        try await put("p1", .queuedUpload, at: path, hasSynced: false, in: bench)
+        try await bench.queue.syncStorage()
+        #expect(try await bench.row("p1")?.state == .queuedUpload)
+        #expect(bench.storage.calls == [] && handler.asked == [] && bench.bytes("p1.jpg") == nil)
+        // It ended before.
+        taking.close()
+        try await bench.queue.syncStorage()
+        #expect(try await bench.row("p1")?.state == .synced)
+        #expect(handler.asked == [] && bench.bytes("p1.jpg") == [1, 2, 3])
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: source))
+        try handle.write(contentsOf: Data([9, 9, 9]))
+        try handle.close()
+        #expect(bench.bytes("p1.jpg") == [1, 2, 3])
+        try await bench.close()
+    }
+
     @Test func aFolderOfOursThatIsNoneLosesNoUpload() async throws {
         let bench = try AttachmentBench(Self.watchingNothing())
         try await bench.queue.waitForInit()

@@ -74,6 +74,7 @@ struct AttachmentSavingTests {
     /// As a crash leaves it before the row is there, and right behind that.
     @Test func aCrashWhileAFileIsTakenInLosesNothing() async throws {
         let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.queue.waitForInit()
         for id in ["lost", "saved"] {
             let source = bench.folder.file(id)
             try write([1, 2, 3], to: source)
