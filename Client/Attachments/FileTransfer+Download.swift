@@ -49,7 +49,7 @@ extension FileTransfer {
                 attachment: attachment.at(path), localUri: files.partPath(of: path), progress: progress)
             try checkStop()
             let part = try files.part(of: path)
-            try await work.run(bytes: part.size) { _ in try part.sync() }
+            try await work.run(bytes: part.size) { _ in try part.syncBytes() }
             return part
         }
         let data = try await parts.remote.downloadFile(attachment: attachment)
@@ -63,7 +63,7 @@ extension FileTransfer {
                     try part.write([UInt8](rest.prefix(LocalFile.pieceSize)))
                     rest = rest.dropFirst(LocalFile.pieceSize)
                 }
-                try part.sync()
+                try part.syncBytes()
             }
         } catch {
             // Nobody goes on with it, and the disk may be full of it.

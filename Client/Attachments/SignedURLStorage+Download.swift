@@ -57,7 +57,6 @@ extension SignedURLStorage {
         guard isWhole else {
             throw AttachmentStorageError(.damaged, "The file that was downloaded has another SHA-256")
         }
-        try await part.sync(work)
     }
 
     /// Fetches what is missing of a file.
