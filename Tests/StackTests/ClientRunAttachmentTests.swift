@@ -293,11 +293,14 @@ struct ClientRunAttachmentTests {
         for name in ["killed", "killed.lock", "moved.lock", "lonely", "running"] {
             #expect(FileManager.default.createFile(atPath: "\(incoming)/\(name)", contents: Data([1])))
         }
+        // Nothing of ours, and in nobody's way.
+        try FileManager.default.createDirectory(
+            atPath: "\(incoming)/folder", withIntermediateDirectories: false)
         let lock = try StagedFile(path: incoming + "/running.lock", resuming: false)
         try await with { _ in }
-        #expect(try waiting() == ["running", "running.lock"])
+        #expect(try waiting() == ["folder", "running", "running.lock"])
         lock.discard()
         try await with { _ in }
-        #expect(try waiting() == [])
+        #expect(try waiting() == ["folder"])
     }
 }
