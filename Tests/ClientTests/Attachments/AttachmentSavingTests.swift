@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -225,6 +226,35 @@ struct AttachmentSavingTests {
         try await wait(for: "the handler") { handler.asked.contains(.download("z")) }
         #expect(bench.storage.count(.download("z")) == 0)
         #expect(bench.bytes("a.jpg") == [1, 2, 3])
+        try await bench.close()
+    }
+
+    /// One row of somebody else is enough for them: no change of the app's rows may have to wait for the writer by that.
+    @Test func namesThatAreRefusedAreSaidOnceAndWriteNothing() async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.save(id: "a")
+        let service = try await bench.service()
+        let local = LocalFiles(
+            storage: FileManagerStorageAdapter(), subdirectories: [],
+            path: { [folder = bench.folder] in folder.file("photos/\($0)") })
+        let watched = WatchedAttachments(
+            service: service, downloads: true, subdirectories: [],
+            verification: AttachmentVerification(service: service, local: local),
+            filename: { WatchedAttachments.standardName($0, $1) }, logger: bench.database.logger)
+        let items = [
+            WatchedAttachmentItem(id: "a", fileExtension: "jpg"),
+            WatchedAttachmentItem(id: "z", filename: "a.jpg"),
+            WatchedAttachmentItem(id: "bad", filename: "../a"),
+        ]
+        let writer = try SQLiteConnection(path: bench.folder.file("test.db"))
+        try writer.execute("BEGIN IMMEDIATE")
+        for _ in 0..<3 { try await watched.process(items) }
+        writer.close()
+        #expect(bench.log.warnings(containing: "2 attachments are left out for their names") == 1)
+        // Others than before.
+        try await watched.process(Array(items.prefix(2)))
+        #expect(bench.log.warnings(containing: "left out for their names") == 2)
+        #expect(try await bench.rows().map(\.id) == ["a"])
         try await bench.close()
     }
 
