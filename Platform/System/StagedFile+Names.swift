@@ -50,8 +50,7 @@ extension StagedFile {
             }
             try SystemError.check(descriptor, .file, "cannot open \(path)")
             defer { powersync_lock_close(descriptor) }
-            let status = try SystemError.check(
-                powersync_lock_try(descriptor, path), .file, "cannot lock \(path)")
+            let status = try tryLock(descriptor, path)
             if status == Int32(POWERSYNC_LOCK_REFUSED) { return false }
             if status == Int32(POWERSYNC_LOCK_TAKEN) {
                 if isKept() { return false }

@@ -1,3 +1,4 @@
+import CPowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
@@ -240,6 +241,22 @@ struct StagedFileTests {
         #expect(access(temporary, F_OK) != 0 && text(elsewhere) == "elsewhere")
         #expect(mkdir(temporary, 0o700) == 0)
         #expect(throws: SystemError.self) { try StagedFile.removeUnheld(temporary) }
+    }
+
+    /// As SMB and some file systems of users know none: it is as if nobody else had the file.
+    @Test(arguments: [ENOLCK, ENOTSUP, ENOSYS, EINVAL])
+    func whereThereAreNoLocksEverybodyHasTheFile(number: Int32) throws {
+        let file = try stage("x")
+        defer { file.close() }
+        let descriptor = try #require(file.descriptor)
+        let (taken, replaced) = (Int32(POWERSYNC_LOCK_TAKEN), Int32(POWERSYNC_LOCK_REPLACED))
+        #expect(try StagedFile.tryLock(descriptor, temporary) { _, _ in -number } == taken)
+        #expect(try StagedFile.tryLock(descriptor, path) { _, _ in -number } == replaced)
+        let error = #expect(throws: SystemError.self) {
+            try StagedFile.tryLock(descriptor, temporary) { _, _ in -EIO }
+        }
+        #expect(error?.errno == EIO)
+        #expect(try StagedFile.tryLock(descriptor, temporary) == taken)
     }
 
     #if os(Linux)
