@@ -71,7 +71,8 @@ extension StagedFile {
 
     /// Takes the lock of an open file, as `powersync_lock_try` does, and tells what became of that.
     ///
-    /// On a file system that knows no locks everybody has it: files can be written there, and nobody is kept from removing them.
+    /// On a file system that knows no locks everybody has it: files can be written there, and nobody is kept from
+    /// removing them.
     ///
     /// - Parameters:
     ///   - descriptor: The file.

@@ -14,7 +14,7 @@ import Testing
 @Suite(.enabled(if: TestOptions.hasDatabase), .namesSeed)
 struct AttachmentKillTests {
     private static let kills = TestOptions.number("POWERSYNC_ATTACHMENT_KILLS", standard: 10)
-    /// How many follow at most. About every second one meets a file that is being saved: that none of these does is no chance.
+    /// How many follow at most. Many a one meets a file that is being saved: that none of these does is no chance.
     private static let moreKills = 50
 
     @Test(.patient(minutes: 60))
@@ -24,7 +24,7 @@ struct AttachmentKillTests {
             let folder = try TemporaryDirectory(prefix: "powersync-kills-")
             defer { folder.remove() }
             var run = try await KillRun(world, in: folder.path)
-            // Kills that all meet an idle client prove nothing: more follow, among saves, until one has met a file half written.
+            // Kills that all meet an idle client prove nothing: more follow, among saves, until one has met a file.
             var kills = 0
             while kills < Self.kills || run.interrupted == 0 && kills < Self.kills + Self.moreKills {
                 kills += 1
