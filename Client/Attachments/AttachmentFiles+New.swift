@@ -53,6 +53,12 @@ extension AttachmentFiles {
         return (cause as? SystemError)?.errno == EEXIST
     }
 
+    /// Whether an error says that somebody is at work on the file.
+    static func saysHeld(_ error: any Error) -> Bool {
+        guard case PowerSyncAttachmentError.ioError(let cause) = error else { return false }
+        return (cause as? SystemError)?.errno == EWOULDBLOCK
+    }
+
     /// Whether an error says that the file is gone, or its folder.
     static func saysGone(_ error: any Error) -> Bool { (error as? SystemError)?.errno == ENOENT }
 
@@ -76,12 +82,15 @@ extension AttachmentFiles {
     /// work still, and finds it done. Where a crash has left the name, too, by which the app knew the file, it is copied:
     /// nobody else may have its bytes.
     ///
-    /// - Parameter path: the path that it shall have.
+    /// - Parameters:
+    ///   - path: the path that it shall have.
+    ///   - isWanted: whether to go on with a copy; one that is not wanted any more leaves everything as it was.
     /// - Returns: whether there is a file now.
-    /// - Throws: `PowerSyncAttachmentError`.
-    func settleNew(of path: String) throws -> Bool {
+    /// - Throws: `PowerSyncAttachmentError`, also while whoever saves it has not taken the other name away (`saysHeld`);
+    ///   `CancellationError` where it is not wanted.
+    func settleNew(of path: String, while isWanted: () -> Bool = { true }) throws -> Bool {
         let new = try checkedNewPath(of: path)
-        try separate(new, from: path)
+        try separate(new, from: path, isWanted)
         try Self.naming { () throws(SystemError) -> Void in
             do throws(SystemError) {
                 try StagedFile.publish(new, as: path, replacing: false)
@@ -107,8 +116,8 @@ extension AttachmentFiles {
         return new
     }
 
-    /// Puts a copy in the place of a new file that has another name, unless that is its own or somebody saves it.
-    private func separate(_ new: String, from path: String) throws {
+    /// Puts a copy in the place of a new file that has another name, unless that is its own.
+    private func separate(_ new: String, from path: String, _ isWanted: () -> Bool) throws {
         var status = stat()
         guard lstat(new, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1,
             !LocalFile.exists(path)
@@ -117,22 +126,27 @@ extension AttachmentFiles {
         do throws(SystemError) {
             file = try StagedFile(existing: new)
         } catch {
-            // Whoever saves it is about to take the other name away.
-            if error.errno == EWOULDBLOCK || error.errno == ENOENT { return }
+            if error.errno == ENOENT { return }
+            // Also of whoever saves it: that may end before it has taken the other name away.
             throw PowerSyncAttachmentError.ioError(error)
         }
         defer { file.close() }
         let copy = try temporary(for: new)
-        do throws(SystemError) {
+        do {
             while copy.size < file.size {
+                guard isWanted() else { throw CancellationError() }
                 let piece = try file.read(at: copy.size, count: LocalFile.pieceSize)
                 guard !piece.isEmpty else { throw SystemError(.file, "\(new) became shorter") }
                 try copy.write(piece)
             }
+            guard isWanted() else { throw CancellationError() }
             try copy.commit(to: new, replacing: true)
-        } catch {
+        } catch let error as SystemError {
             copy.discard()
             throw PowerSyncAttachmentError.ioError(error)
+        } catch {
+            copy.discard()
+            throw error
         }
     }
 }

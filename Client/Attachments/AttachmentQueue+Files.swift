@@ -80,6 +80,9 @@ extension AttachmentQueue {
 
     /// Runs a callback while nobody else of the queue changes rows; files go up and down meanwhile.
     ///
+    /// A call inside the callback runs at once, but for what waits for others of the queue: ``syncStorage()`` and
+    /// ``AttachmentQueue/waitForInit()`` would never return there.
+    ///
     /// - Parameter callback: reads and changes rows.
     /// - Returns: what the callback returns.
     /// - Throws: what the callback throws; `CancellationError` before it has begun.

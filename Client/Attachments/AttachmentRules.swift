@@ -187,6 +187,7 @@ enum AttachmentRules {
             default: return .open
             }
         }
+        if AttachmentFiles.saysHeld(error) { return .early }
         switch (error as? PowerSyncAttachmentError, lane) {
         case (.notFound?, .delete), (.fileNotFound?, .delete): return .done
         case (.fileNotFound?, .upload) where !hasHandler: return .fileIsGone

@@ -7,7 +7,8 @@ public protocol AttachmentServiceProtocol: Sendable {
 
     /// Runs a callback while nobody else of the queue changes rows; one after the other, in the order of the calls.
     ///
-    /// Files go up and down meanwhile. A call inside the callback runs at once.
+    /// Files go up and down meanwhile. A call inside the callback runs at once, but for what waits for others of the queue:
+    /// ``AttachmentQueue/syncStorage()`` and ``AttachmentQueue/waitForInit()`` would never return there.
     func withContext<R: Sendable>(
         callback: @Sendable @escaping (AttachmentContext) async throws -> R
     ) async throws -> R

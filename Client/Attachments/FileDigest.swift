@@ -4,7 +4,7 @@ import PowerSyncWire
 /// What a backend is told of a file before its bytes go, found by reading it once.
 struct FileDigest: Sendable, Hashable {
     /// Where the file is, no symbolic link.
-    let path: String
+    var path: String
     /// Which file it is.
     let identity: FileIdentity
     /// The number of its bytes.

@@ -210,7 +210,7 @@ public actor FileManagerStorageAdapter: MovingStorageAdapter {
             let written = Unnamed(try files.temporary(for: path))
             try body(written.file, isWanted)
             guard isWanted() else { throw CancellationError() }
-            try written.file.sync()
+            try written.file.syncBytes()
             return written
         }
         // Not on the thread, which goes on where somebody has given up.

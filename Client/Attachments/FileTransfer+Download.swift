@@ -53,7 +53,7 @@ extension FileTransfer {
                 attachment: attachment.at(path), localUri: files.partPath(of: path), progress: progress)
             try checkStop()
             let part = try files.part(of: path)
-            try await work.run(bytes: part.size) { _ in try part.sync() }
+            try await work.run(bytes: part.size) { _ in try part.syncBytes() }
             return part
         }
         let data = try await parts.remote.downloadFile(attachment: attachment)
@@ -67,13 +67,22 @@ extension FileTransfer {
                     try part.write([UInt8](rest.prefix(LocalFile.pieceSize)))
                     rest = rest.dropFirst(LocalFile.pieceSize)
                 }
-                try part.sync()
+                try part.syncBytes()
             }
         } catch {
-            // Nobody goes on with it, and the disk may be full of it.
-            part.discard()
+            await drop(part, of: Int64(data.count), work)
             throw error
         }
         return part
+    }
+
+    /// Drops a file with which nobody goes on, and of which the disk may be full, also where the task is cancelled.
+    private func drop(_ part: StagedFile, of size: Int64, _ work: FileWork) async {
+        do {
+            // On a thread, too: that which writes may be waiting for the disk still.
+            try await Task { try await work.run(bytes: size) { _ in part.discard() } }.value
+        } catch {
+            report("Removing what there is of a file failed", error, isFirst: true)
+        }
     }
 }

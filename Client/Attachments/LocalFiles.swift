@@ -90,8 +90,8 @@ struct LocalFiles: Sendable {
         case .here: break
         }
         do {
-            let isHere = try await work.run(bytes: try LocalFile.size(of: new)) { _ in
-                try files.settleNew(of: path)
+            let isHere = try await work.run(bytes: try LocalFile.size(of: new)) { isWanted in
+                try files.settleNew(of: path, while: isWanted)
             }
             return isHere ? .here : .missing
         } catch {

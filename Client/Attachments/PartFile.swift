@@ -60,15 +60,6 @@ final class PartFile {
     /// Returns the SHA-256 of all bytes; none can be added before it is begun anew.
     func finish() -> String { digest.finish() }
 
-    /// Brings the bytes to the disk, so that whoever gives the file its name has little to wait for.
-    ///
-    /// - Parameter work: where that is waited for.
-    /// - Throws: `PowerSyncAttachmentError`, `CancellationError`.
-    func sync(_ work: FileWork) async throws {
-        let file = file
-        try await work.run(bytes: size) { _ in try file.sync() }
-    }
-
     /// Closes the file and leaves it, to be gone on with.
     func close() { file.close() }
 

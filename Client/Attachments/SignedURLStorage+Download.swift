@@ -57,7 +57,6 @@ extension SignedURLStorage {
         guard isWhole else {
             throw AttachmentStorageError(.damaged, "The file that was downloaded has another SHA-256")
         }
-        try await part.sync(work)
     }
 
     /// Fetches what is missing of a file.
@@ -66,6 +65,7 @@ extension SignedURLStorage {
     ) async throws {
         var ticket = first
         var isRenewed = false
+        var isAnew = false
         while part.size < ticket.size {
             let start = part.size
             let (answer, stream) = try await storage.fetch(ticket.url, from: start)
@@ -85,7 +85,9 @@ extension SignedURLStorage {
                         .damaged, "The backend tells of other bytes than a moment before")
                 }
                 ticket = renewed
-            case .badRange where start > 0:
+            case .badRange where start > 0 && !isAnew:
+                // Once: a storage that knows no ranges, and ends too early without a word, would be asked for ever.
+                isAnew = true
                 try part.beginAnew()
                 meter.advance(to: 0)
             default: throw answer.error

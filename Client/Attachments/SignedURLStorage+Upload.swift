@@ -45,7 +45,12 @@ extension SignedURLStorage {
 
     /// Returns what the backend is told of a file: what is known, or what is found by reading it.
     private func digest(of path: String, _ id: String) async throws -> FileDigest {
-        if let known = digests.digest(of: try LocalFile(path).identity) { return known }
+        let file = try LocalFile(path)
+        if var known = digests.digest(of: file.identity) {
+            // The folder may have been moved since it was read.
+            known.path = file.path
+            return known
+        }
         // Without a connection each file that waits would be read with each try of all of them.
         if digests.isUnreachable {
             try await backend.reach(id)

@@ -80,6 +80,9 @@ struct TransferPlan: Sendable {
     /// The ids of the rows that are under way.
     var underWay: Set<String> { Set(transfers.keys) }
 
+    /// The last pass that was asked for when a lane began its own.
+    func pass(of lane: TransferLane) -> Int { lanes[lane]?.pass ?? 0 }
+
     /// Whether a row waits for the upload queue to be empty.
     var waitsForQueue: Bool { lanes.values.contains { $0.waits } }
 

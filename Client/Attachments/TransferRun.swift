@@ -20,6 +20,8 @@ final class TransferRun: Sendable {
         /// Whether another process, or another queue, transfers the files; nil while that is not known.
         var areElsewhere: Bool?
         var areStopped = false
+        /// The last pass in which the rows of a lane could not be read, and why.
+        var failure: (pass: Int, error: any Error)?
     }
 
     let parts: TransferParts
@@ -85,11 +87,12 @@ final class TransferRun: Sendable {
     /// Waits for the end of a full pass; also for that of the run, or until another process transfers.
     ///
     /// - Returns: whether it did not end with the run.
-    /// - Throws: `CancellationError`.
+    /// - Throws: what the database has thrown where rows were to be read in the pass; `CancellationError`.
     func wait(forPass number: Int) async throws -> Bool {
         let passes = try await passes.wait {
             $0.over >= number || $0.areElsewhere == true || $0.areStopped
         }
+        if passes.over >= number, let failure = passes.failure, failure.pass >= number { throw failure.error }
         return passes.over >= number || passes.areElsewhere == true
     }
 
@@ -235,6 +238,8 @@ final class TransferRun: Sendable {
             }
         } catch {
             report("Reading the rows of attachments failed", error)
+            let pass = state.withLock { $0.plan.pass(of: lane) }
+            passes.change { $0.failure = (pass, error) }
         }
         change { $0.didRead(rows, of: lane, last: last) }
     }

@@ -1,3 +1,4 @@
+import PowerSyncSystem
 import PowerSyncWire
 
 /// Brings the table of attachments in step with the files that rows of the app refer to (client-api 4.5).
@@ -15,6 +16,8 @@ struct WatchedAttachments: Sendable {
     /// Makes a filename of an id and what it ends with.
     let filename: @Sendable (String, String?) async -> String
     let logger: any LoggerProtocol
+    /// The ids of those that were left out for their names when that was said last: it is said once of the same ones.
+    let warned = Lock<Set<ExactText>>([])
 
     /// A row that gets another state.
     private struct Changed: Sendable {
@@ -30,6 +33,14 @@ struct WatchedAttachments: Sendable {
         var changed: [Changed] = []
         /// Files that have no row.
         var new: [Attachment] = []
+        var refused = Refused()
+    }
+
+    /// Files that are left out for their names.
+    private struct Refused: Sendable {
+        var ids: Set<ExactText> = []
+        /// Why one of them is.
+        var reason = "other attachments have them"
     }
 
     /// Returns the filename of an attachment, unless the app has another idea.
@@ -44,8 +55,11 @@ struct WatchedAttachments: Sendable {
     func process(_ items: [WatchedAttachmentItem]) async throws {
         try await service.withContext { context in
             let differences = try await differences(items, context)
-            guard !differences.changed.isEmpty || !differences.new.isEmpty else { return }
-            try await write(differences, context.rows)
+            var refused = differences.refused
+            if !differences.changed.isEmpty || !differences.new.isEmpty {
+                refused.ids.formUnion(try await write(differences, context.rows))
+            }
+            warn(refused)
         }
     }
 
@@ -71,14 +85,17 @@ struct WatchedAttachments: Sendable {
             guard page.count == Self.pageSize else { break }
             last = page.last?.id
         }
-        if downloads { differences.new = await rows(for: unknown.values.sorted().map { items[$0] }) }
+        if downloads {
+            try await add(unknown.values.sorted().map { items[$0] }, to: &differences, context.rows)
+        }
         return differences
     }
 
-    /// Makes rows for files that have none; those whose names are not allowed are left out.
-    private func rows(for items: [WatchedAttachmentItem]) async -> [Attachment] {
+    /// Makes rows for files that have none; those whose names are not allowed, or are those of other rows, are left out.
+    private func add(
+        _ items: [WatchedAttachmentItem], to differences: inout Differences, _ table: AttachmentRows
+    ) async throws {
         var rows: [Attachment] = []
-        var refused: PowerSyncAttachmentError?
         for item in items {
             let name: String
             if let chosen = item.filename {
@@ -93,20 +110,34 @@ struct WatchedAttachments: Sendable {
                         id: item.id, filename: name, state: .queuedDownload, hasSynced: false,
                         mediaType: item.mediaType, metaData: item.metaData))
             } catch {
-                refused = error
+                differences.refused.ids.insert(ExactText(item.id))
+                differences.refused.reason = String(describing: error)
             }
         }
-        if let refused {
-            logger.warning(
-                "\(items.count - rows.count) attachments are left out for their names: \(refused)",
-                tag: LogTag.attachmentQueue)
+        guard !rows.isEmpty else { return }
+        let shared = try await table.db.readLock { [rows, sql = table.sql] connection -> Set<ExactText> in
+            let shared = try rows.filter { try sql.isShared($0.filename, besides: $0.id, on: connection) }
+            return Set(shared.map { ExactText($0.id) })
         }
-        return rows
+        differences.new = rows.filter { !shared.contains(ExactText($0.id)) }
+        differences.refused.ids.formUnion(shared)
     }
 
-    /// Writes in one transaction what is still so; a file whose name another row has is left out.
-    private func write(_ differences: Differences, _ rows: AttachmentRows) async throws {
-        let refused = try await rows.transaction { [sql = rows.sql] connection, now in
+    /// Says how many are left out, unless that was said of the same ones.
+    private func warn(_ refused: Refused) {
+        let isNew = warned.withLock { warned in
+            defer { warned = refused.ids }
+            return warned != refused.ids
+        }
+        guard isNew, !refused.ids.isEmpty else { return }
+        logger.warning(
+            "\(refused.ids.count) attachments are left out for their names: \(refused.reason)",
+            tag: LogTag.attachmentQueue)
+    }
+
+    /// Writes in one transaction what is still so; returns the ids of files that are left out, whose names other rows have.
+    private func write(_ differences: Differences, _ rows: AttachmentRows) async throws -> Set<ExactText> {
+        try await rows.transaction { [sql = rows.sql] connection, now -> Set<ExactText> in
             for changed in differences.changed {
                 guard var row = try sql.row(changed.id, on: connection) else { continue }
                 if let finding = changed.finding, finding.isOf(row) {
@@ -115,24 +146,19 @@ struct WatchedAttachments: Sendable {
                 let change = Self.change(row, changed.isWatched)
                 _ = try sql.apply(change, to: row, at: now, on: connection)
             }
-            guard !differences.new.isEmpty else { return 0 }
+            guard !differences.new.isEmpty else { return [] }
             var stamp = try sql.stamp(at: now, on: connection)
-            var refused = 0
+            var refused: Set<ExactText> = []
             for row in differences.new {
                 guard try sql.row(row.id, on: connection) == nil else { continue }
                 guard try !sql.isShared(row.filename, besides: row.id, on: connection) else {
-                    refused += 1
+                    refused.insert(ExactText(row.id))
                     continue
                 }
                 try sql.write(row.saved(at: stamp), on: connection)
                 stamp = AttachmentSQL.stamp(behind: stamp)
             }
             return refused
-        }
-        if refused > 0 {
-            logger.warning(
-                "\(refused) attachments are left out for their names: other attachments have them",
-                tag: LogTag.attachmentQueue)
         }
     }
 

@@ -23,7 +23,9 @@ extension StagedFile {
         let descriptor = try SystemError.check(
             powersync_staged_open(temporary, false, 0), .file, "cannot open \(temporary)")
         defer { powersync_lock_close(descriptor) }
-        try publish(descriptor, temporary, as: path, replacing: replacing, Calls())
+        let calls = Calls()
+        try SystemError.check(calls.sync(descriptor), .file, "cannot bring \(temporary) to the disk")
+        try publish(descriptor, temporary, as: path, replacing: replacing, calls)
     }
 
     /// Removes a file that was written under this name unless somebody has it open.
@@ -48,8 +50,7 @@ extension StagedFile {
             }
             try SystemError.check(descriptor, .file, "cannot open \(path)")
             defer { powersync_lock_close(descriptor) }
-            let status = try SystemError.check(
-                powersync_lock_try(descriptor, path), .file, "cannot lock \(path)")
+            let status = try tryLock(descriptor, path)
             if status == Int32(POWERSYNC_LOCK_REFUSED) { return false }
             if status == Int32(POWERSYNC_LOCK_TAKEN) {
                 if isKept() { return false }
@@ -62,11 +63,10 @@ extension StagedFile {
 
     // MARK: Steps
 
-    /// Does the steps: the bytes are on the disk before the name is there, and the name is before this returns.
+    /// Does the steps for a file whose bytes are on the disk: its name is, too, before this returns.
     static func publish(
         _ descriptor: Int32, _ temporary: String, as path: String, replacing: Bool, _ calls: Calls
     ) throws(SystemError) {
-        try SystemError.check(calls.sync(descriptor), .file, "cannot bring \(temporary) to the disk")
         // Somebody else may have been quicker, or may have removed it.
         if powersync_leads_to(temporary, descriptor) {
             let status = replacing ? calls.replace(temporary, path) : calls.add(temporary, path)

@@ -57,8 +57,7 @@ extension StagedFile {
     static func lock(
         _ descriptor: Int32, _ path: String
     ) throws(SystemError) -> (size: Int64, links: Int)? {
-        let status = try SystemError.check(
-            powersync_lock_try(descriptor, path), .file, "cannot lock \(path)")
+        let status = try tryLock(descriptor, path)
         if status == Int32(POWERSYNC_LOCK_REFUSED) {
             throw SystemError(.file, "somebody else writes \(path)", errno: EWOULDBLOCK)
         }
@@ -68,5 +67,29 @@ extension StagedFile {
             throw SystemError(.file, "cannot tell the size of \(path)", errno: errno)
         }
         return (Int64(known.st_size), Int(known.st_nlink))
+    }
+
+    /// Takes the lock of an open file, as `powersync_lock_try` does, and tells what became of that.
+    ///
+    /// On a file system that knows no locks everybody has it: files can be written there, and nobody is kept from
+    /// removing them.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The file.
+    ///   - path: Its name.
+    ///   - call: Takes the lock; a negative result is an error number.
+    /// - Returns: `POWERSYNC_LOCK_TAKEN`, `POWERSYNC_LOCK_REFUSED` or `POWERSYNC_LOCK_REPLACED`.
+    /// - Throws: `SystemError` with `file`.
+    static func tryLock(
+        _ descriptor: Int32, _ path: String,
+        _ call: (_ descriptor: Int32, _ path: String) -> Int32 = { powersync_lock_try($0, $1) }
+    ) throws(SystemError) -> Int32 {
+        let status = call(descriptor, path)
+        switch -status {
+        case ENOLCK, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL:
+            let isThere = powersync_leads_to(path, descriptor)
+            return isThere ? Int32(POWERSYNC_LOCK_TAKEN) : Int32(POWERSYNC_LOCK_REPLACED)
+        default: return try SystemError.check(status, .file, "cannot lock \(path)")
+        }
     }
 }

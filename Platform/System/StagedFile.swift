@@ -37,6 +37,8 @@ package final class StagedFile: Sendable {
         /// Nil once it is closed.
         var descriptor: Int32?
         var size: Int64
+        /// Whether all that was written is on the disk.
+        var isSynced = false
     }
 
     /// The name under which it is written.
@@ -159,6 +161,7 @@ package final class StagedFile: Sendable {
         try state.withLock { state throws(SystemError) in
             let descriptor = try open(state)
             var left = bytes[...]
+            if !left.isEmpty { state.isSynced = false }
             while !left.isEmpty {
                 let count = left.withUnsafeBytes {
                     pwrite(descriptor, $0.baseAddress, $0.count, off_t(state.size))
@@ -193,6 +196,7 @@ package final class StagedFile: Sendable {
     /// - Throws: `SystemError` with `file`.
     package func truncate(to size: Int64) throws(SystemError) {
         try state.withLock { state throws(SystemError) in
+            state.isSynced = false
             guard ftruncate(try open(state), off_t(size)) == 0 else {
                 throw SystemError(.file, "cannot shorten \(path)", errno: errno)
             }
@@ -208,9 +212,16 @@ package final class StagedFile: Sendable {
     /// - Throws: `SystemError` with `file`.
     package func sync() throws(SystemError) {
         try state.withLock { state throws(SystemError) in
-            try SystemError.check(calls.sync(try open(state)), .file, "cannot bring \(path) to the disk")
+            try syncBytes(&state)
             try Self.syncFolder(of: path, calls)
         }
+    }
+
+    /// Returns when what was written is on the disk, so that ``commit(to:replacing:)`` need not wait for it.
+    ///
+    /// - Throws: `SystemError` with `file`.
+    package func syncBytes() throws(SystemError) {
+        try state.withLock { state throws(SystemError) in try syncBytes(&state) }
     }
 
     /// Gives the file its own name, once it is on the disk as a whole, and closes it; returns when the name is, too.
@@ -225,6 +236,7 @@ package final class StagedFile: Sendable {
     package func commit(to path: String, replacing: Bool) throws(SystemError) {
         try state.withLock { state throws(SystemError) in
             let descriptor = try open(state)
+            try syncBytes(&state)
             try Self.publish(descriptor, self.path, as: path, replacing: replacing, calls)
             powersync_lock_close(descriptor)
             state.descriptor = nil
@@ -249,6 +261,14 @@ package final class StagedFile: Sendable {
             if let descriptor = state.descriptor { powersync_lock_close(descriptor) }
             state.descriptor = nil
         }
+    }
+
+    /// Brings what was written to the disk, unless it is there.
+    private func syncBytes(_ state: inout State) throws(SystemError) {
+        let descriptor = try open(state)
+        if state.isSynced { return }
+        try SystemError.check(calls.sync(descriptor), .file, "cannot bring \(path) to the disk")
+        state.isSynced = true
     }
 
     private func open(_ state: State) throws(SystemError) -> Int32 {

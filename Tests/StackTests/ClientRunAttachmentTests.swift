@@ -260,6 +260,22 @@ struct ClientRunAttachmentTests {
         }
     }
 
+    /// It would lead to a file that the user has not named.
+    @Test func aLinkInPlaceOfAFileIsNotCopiedOut() async throws {
+        let (cat, secret) = (try file("cat.png", [1]), try file("secret", [2]))
+        try await with { client in
+            let id = try #require(
+                try await client.ask(Self.attach(1, cat))["attachment_id"]?.stringValue)
+            let path = "\(database)-attachments/\(id).png"
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: secret)
+            let refused = try await client.ask(
+                #"{"id":2,"op":"export","attachment_id":"\#(id)","file":"\#(folder.path)/copy"}"#)
+            #expect(refused["code"] == .string("fileAccess"))
+            #expect(!FileManager.default.fileExists(atPath: folder.path + "/copy"))
+        }
+    }
+
     @Test(arguments: [
         #""op":"attach","file":"f","tx":[]"#, #""op":"delete-attachment","attachment_id":"x","tx":[]"#,
         #""op":"attachments""#, #""op":"export","attachment_id":"x","file":"f""#,
@@ -293,11 +309,14 @@ struct ClientRunAttachmentTests {
         for name in ["killed", "killed.lock", "moved.lock", "lonely", "running"] {
             #expect(FileManager.default.createFile(atPath: "\(incoming)/\(name)", contents: Data([1])))
         }
+        // Nothing of ours, and in nobody's way.
+        try FileManager.default.createDirectory(
+            atPath: "\(incoming)/folder", withIntermediateDirectories: false)
         let lock = try StagedFile(path: incoming + "/running.lock", resuming: false)
         try await with { _ in }
-        #expect(try waiting() == ["running", "running.lock"])
+        #expect(try waiting() == ["folder", "running", "running.lock"])
         lock.discard()
         try await with { _ in }
-        #expect(try waiting() == [])
+        #expect(try waiting() == ["folder"])
     }
 }

@@ -1,3 +1,4 @@
+import CPowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
@@ -242,6 +243,22 @@ struct StagedFileTests {
         #expect(throws: SystemError.self) { try StagedFile.removeUnheld(temporary) }
     }
 
+    /// As SMB and some file systems of users know none: it is as if nobody else had the file.
+    @Test(arguments: [ENOLCK, ENOTSUP, ENOSYS, EINVAL])
+    func whereThereAreNoLocksEverybodyHasTheFile(number: Int32) throws {
+        let file = try stage("x")
+        defer { file.close() }
+        let descriptor = try #require(file.descriptor)
+        let (taken, replaced) = (Int32(POWERSYNC_LOCK_TAKEN), Int32(POWERSYNC_LOCK_REPLACED))
+        #expect(try StagedFile.tryLock(descriptor, temporary) { _, _ in -number } == taken)
+        #expect(try StagedFile.tryLock(descriptor, path) { _, _ in -number } == replaced)
+        let error = #expect(throws: SystemError.self) {
+            try StagedFile.tryLock(descriptor, temporary) { _, _ in -EIO }
+        }
+        #expect(error?.errno == EIO)
+        #expect(try StagedFile.tryLock(descriptor, temporary) == taken)
+    }
+
     #if os(Linux)
         /// flock(1) has the lock until it is killed.
         @Test func aProcessThatIsKilledHasItNoLonger() async throws {
@@ -404,7 +421,7 @@ struct StagedFileTests {
             unlink(path)
             try file.commit(to: path, replacing: replacing)
             made.withLock { calls in
-                #expect(calls == ["sync"] + steps + ["names ", "names /.new"])
+                #expect(calls == (replacing ? [] : ["sync"]) + steps + ["names ", "names /.new"])
                 calls = []
             }
         }
@@ -412,6 +429,23 @@ struct StagedFileTests {
         let beside = try StagedFile(path: path + ".new", resuming: false, calls: calls(made))
         try beside.commit(to: path, replacing: true)
         #expect(made.withLock { $0 } == ["sync", "replace /file.new /file", "names "])
+    }
+
+    @Test func whatIsOnTheDiskIsNotWaitedForAgain() throws {
+        let made = Lock<[String]>([])
+        let file = try StagedFile(path: temporary, resuming: false, calls: calls(made))
+        try file.write([1])
+        try file.syncBytes()
+        try file.write([])
+        try file.syncBytes()
+        #expect(made.withLock { $0 } == ["sync"])
+        try file.write([2])
+        try file.sync()
+        #expect(made.withLock { $0 } == ["sync", "sync", "names /.new"])
+        try file.truncate(to: 1)
+        try file.commit(to: path, replacing: false)
+        #expect(made.withLock { $0 }.dropFirst(3).first == "sync")
+        #expect(text(path) == "\u{1}")
     }
 
     /// As where a file system can add a name, and cannot exchange one.

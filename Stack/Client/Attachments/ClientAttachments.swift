@@ -25,6 +25,7 @@ final class ClientAttachments: Sendable {
     private let database: any PowerSyncDatabaseProtocol
     private let options: AttachmentOptions
     private let incoming: IncomingFolder
+    private let logger: any LoggerProtocol
     private let blocking = BlockingCalls()
     private let isClosed = Lock(false)
 
@@ -35,13 +36,14 @@ final class ClientAttachments: Sendable {
     ///   - database: an open database with the table of attachments.
     ///   - path: the absolute path of its file.
     ///   - connector: knows the backend and the user.
-    ///   - logger: where the queue logs.
+    ///   - logger: where is logged, also by the queue.
     init(
         _ options: AttachmentOptions, of database: any PowerSyncDatabaseProtocol, at path: String,
         connector: BackendConnector, logger: any LoggerProtocol
     ) {
         self.options = options
         self.database = database
+        self.logger = logger
         incoming = IncomingFolder(path: path + "-attachments.incoming")
         let watched = "SELECT * FROM \(options.subquery) WHERE id IS NOT NULL"
         queue = AttachmentQueue(
@@ -61,7 +63,9 @@ final class ClientAttachments: Sendable {
         } catch let error as PowerSyncError where error.code == .invalidStatement {
             throw ClientError("--attachments: no query with a column id: \(PromptFailure.text(of: error))")
         }
-        try incoming.clear()
+        if let error = incoming.clear() {
+            logger.warning("Removing what killed clients have copied failed: \(error)", tag: "Client")
+        }
         try await queue.waitForInit()
     }
 

@@ -53,19 +53,29 @@ struct IncomingFolder: Sendable {
         }
     }
 
-    /// Removes what was copied by processes that are gone.
+    /// Removes what was copied by processes that are gone; what cannot be removed stays, and keeps nothing else.
     ///
-    /// - Throws: `SystemError`, or what reading the folder throws.
-    func clear() throws {
-        guard FileManager.default.fileExists(atPath: path) else { return }
-        let names = Set(try FileManager.default.contentsOfDirectory(atPath: path))
-        for name in names where !name.hasSuffix(Self.lockSuffix) {
-            let lock = "\(path)/\(name)\(Self.lockSuffix)"
-            if FileManager.default.fileExists(atPath: lock), try !StagedFile.removeUnheld(lock) { continue }
-            _ = try StagedFile.removeUnheld("\(path)/\(name)")
+    /// - Returns: why something stays, the first reason; nil if nothing does.
+    func clear() -> (any Error)? {
+        guard FileManager.default.fileExists(atPath: path) else { return nil }
+        var first: (any Error)?
+        func isGone(_ name: String) -> Bool {
+            do throws(SystemError) {
+                return try StagedFile.removeUnheld("\(path)/\(name)")
+            } catch {
+                first = first ?? error
+                return false
+            }
         }
-        for name in names where name.hasSuffix(Self.lockSuffix) {
-            _ = try StagedFile.removeUnheld("\(path)/\(name)")
+        do {
+            let names = Set(try FileManager.default.contentsOfDirectory(atPath: path))
+            for name in names where !name.hasSuffix(Self.lockSuffix) {
+                if isGone(name + Self.lockSuffix) { _ = isGone(name) }
+            }
+            for name in names where name.hasSuffix(Self.lockSuffix) { _ = isGone(name) }
+        } catch {
+            first = first ?? error
         }
+        return first
     }
 }

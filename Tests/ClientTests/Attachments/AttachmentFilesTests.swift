@@ -134,18 +134,31 @@ import Testing
         let source = folder.file("source")
         try write("taken", to: source)
         let file = try #require(try files.link(source, as: path))
-        #expect(try files.settleNew(of: path), "whoever saves it is about to take its name away")
-        #expect(text(path) == "taken")
-        file.discard()
-        let other = folder.file("b.jpg")
-        try #require(try files.link(source, as: other)).close()
-        #expect(try files.settleNew(of: other))
+        // Whoever saves it may end before it has taken its name away.
+        let error = #expect(throws: PowerSyncAttachmentError.self) { try files.settleNew(of: path) }
+        #expect(error.map { AttachmentFiles.saysHeld($0) } == true)
+        #expect(text(path) == nil)
+        file.close()
+        #expect(try files.settleNew(of: path))
         let handle = try FileHandle(forWritingTo: URL(filePath: source))
         try handle.write(contentsOf: Data("OTHER".utf8))
         try handle.close()
-        #expect(text(source) == "OTHER" && text(other) == "taken")
+        #expect(text(source) == "OTHER" && text(path) == "taken")
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.file(".powersync-new"))
         #expect(left == [])
+    }
+
+    /// Otherwise a thread that nobody waits for would bring the file back when its row is gone.
+    @Test func aCopyThatIsNotWantedAnyMoreIsNotMade() throws {
+        let source = folder.file("source")
+        try write("taken", to: source)
+        try #require(try files.link(source, as: path)).close()
+        #expect(throws: CancellationError.self) { try files.settleNew(of: path) { false } }
+        #expect(text(path) == nil && text(files.newPath(of: path)) == "taken")
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.file(".powersync-new"))
+        #expect(left == ["a.jpg"])
+        #expect(try files.settleNew(of: path))
+        #expect(text(path) == "taken")
     }
 
     // MARK: Downloads

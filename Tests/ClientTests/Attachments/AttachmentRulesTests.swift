@@ -1,3 +1,5 @@
+import Foundation
+import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
@@ -182,6 +184,10 @@ struct AttachmentRulesTests {
         var testDescription: String { "\(error), \(lane), \(isQueueEmpty), \(hasHandler): \(meaning)" }
     }
 
+    private static func failed(with errno: Int32) -> PowerSyncAttachmentError {
+        .ioError(SystemError(.file, "cannot open a file", errno: errno))
+    }
+
     static let failures: [Failure] =
         TransferLane.allCases.flatMap { lane -> [Failure] in
             let unknown = AttachmentStorageError(.unknown, "unknown")
@@ -213,6 +219,8 @@ struct AttachmentRulesTests {
                     error: PowerSyncAttachmentError.notFound("a"), lane: lane,
                     meaning: lane == .delete ? .done : .open),
                 Failure(error: TestError(text: "no"), lane: lane, meaning: .open),
+                Failure(error: failed(with: EWOULDBLOCK), lane: lane, meaning: .early),
+                Failure(error: failed(with: EACCES), lane: lane, meaning: .open),
             ]
         }
 

@@ -96,6 +96,40 @@ struct AttachmentRunTests {
         try await bench.close()
     }
 
+    /// Otherwise it would say that all were tried.
+    @Test func aSyncOfTheStorageThatCannotReadItsRowsFails() async throws {
+        struct Access: AttachmentServiceProtocol {
+            let context: AttachmentContext
+            let isOver = Lock(false)
+
+            func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
+                AsyncThrowingStream(unfolding: { nil })
+            }
+
+            /// Once, before there is a run.
+            func withContext<R: Sendable>(
+                callback: @Sendable @escaping (AttachmentContext) async throws -> R
+            ) async throws -> R {
+                let isRefused = isOver.withLock { isOver in
+                    defer { isOver = true }
+                    return isOver
+                }
+                if isRefused { throw TestError(text: "the disk is gone") }
+                return try await callback(context)
+            }
+        }
+        let bench = try AttachmentBench(Self.watchingNothing())
+        let context = AttachmentContext(
+            db: bench.database, tableName: "attachments", logger: bench.database.logger, maxArchivedCount: 0)
+        let service = SyncingService(
+            remoteStorage: bench.storage, localStorage: FileManagerStorageAdapter(),
+            attachmentsService: Access(context: context), logger: bench.database.logger,
+            getLocalUri: { [folder = bench.folder] in folder.file("photos/\($0)") }, syncThrottle: 0)
+        await #expect(throws: TestError(text: "the disk is gone")) { try await service.syncOnce() }
+        try await service.close()
+        try await bench.close()
+    }
+
     // MARK: Transfers that outlive their run
 
     /// Otherwise the upload that hangs would bring the bytes behind the delete.
@@ -289,6 +323,30 @@ struct AttachmentRunTests {
         #expect(bench.log.warnings(containing: "Clearing up the folder of the attachments failed") == 1)
         try await bench.save(id: "p1")
         try await bench.wait(for: "p1", toBe: .synced)
+        try await bench.close()
+    }
+
+    /// Another process has committed its row, and has yet to take the other name away.
+    @Test func aFileThatIsBeingTakenInIsUploadedLater() async throws {
+        let handler = ScriptedHandler(triesAgain: false)
+        let bench = try AttachmentBench(Self.watchingNothing(.init(handler: handler)))
+        try await bench.queue.waitForInit()
+        let (source, path) = (bench.folder.file("recording"), bench.path("p1.jpg"))
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: source))
+        let taking = try #require(try AttachmentFiles().link(source, as: path))
+        try await put("p1", .queuedUpload, at: path, hasSynced: false, in: bench)
+        try await bench.queue.syncStorage()
+        #expect(try await bench.row("p1")?.state == .queuedUpload)
+        #expect(bench.storage.calls == [] && handler.asked == [] && bench.bytes("p1.jpg") == nil)
+        // It ended before.
+        taking.close()
+        try await bench.queue.syncStorage()
+        #expect(try await bench.row("p1")?.state == .synced)
+        #expect(handler.asked == [] && bench.bytes("p1.jpg") == [1, 2, 3])
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: source))
+        try handle.write(contentsOf: Data([9, 9, 9]))
+        try handle.close()
+        #expect(bench.bytes("p1.jpg") == [1, 2, 3])
         try await bench.close()
     }
 

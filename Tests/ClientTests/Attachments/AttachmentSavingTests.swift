@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -74,6 +75,7 @@ struct AttachmentSavingTests {
     /// As a crash leaves it before the row is there, and right behind that.
     @Test func aCrashWhileAFileIsTakenInLosesNothing() async throws {
         let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.queue.waitForInit()
         for id in ["lost", "saved"] {
             let source = bench.folder.file(id)
             try write([1, 2, 3], to: source)
@@ -273,6 +275,35 @@ struct AttachmentSavingTests {
         #expect(bench.bytes(".powersync-new/A.jpg") == [5])
         try await bench.queue.verifyAttachments()
         #expect(bench.bytes("a.jpg") == [5])
+        try await bench.close()
+    }
+
+    /// One row of somebody else is enough for them: no change of the app's rows may have to wait for the writer by that.
+    @Test func namesThatAreRefusedAreSaidOnceAndWriteNothing() async throws {
+        let bench = try AttachmentBench(.init(watch: { AttachmentBench.watchingNothing() }))
+        try await bench.save(id: "a")
+        let service = try await bench.service()
+        let local = LocalFiles(
+            storage: FileManagerStorageAdapter(), subdirectories: [],
+            path: { [folder = bench.folder] in folder.file("photos/\($0)") })
+        let watched = WatchedAttachments(
+            service: service, downloads: true, subdirectories: [],
+            verification: AttachmentVerification(service: service, local: local),
+            filename: { WatchedAttachments.standardName($0, $1) }, logger: bench.database.logger)
+        let items = [
+            WatchedAttachmentItem(id: "a", fileExtension: "jpg"),
+            WatchedAttachmentItem(id: "z", filename: "a.jpg"),
+            WatchedAttachmentItem(id: "bad", filename: "../a"),
+        ]
+        let writer = try SQLiteConnection(path: bench.folder.file("test.db"))
+        try writer.execute("BEGIN IMMEDIATE")
+        for _ in 0..<3 { try await watched.process(items) }
+        writer.close()
+        #expect(bench.log.warnings(containing: "2 attachments are left out for their names") == 1)
+        // Others than before.
+        try await watched.process(Array(items.prefix(2)))
+        #expect(bench.log.warnings(containing: "left out for their names") == 2)
+        #expect(try await bench.rows().map(\.id) == ["a"])
         try await bench.close()
     }
 

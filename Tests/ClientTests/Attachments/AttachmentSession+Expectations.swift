@@ -55,10 +55,7 @@ extension AttachmentSession {
                 try await bench.queue.syncStorage()
                 return try await bench.rows()
             },
-            until: { rows in
-                rows.allSatisfy { TransferLane($0.state) == nil }
-                    && Set(rows.filter { $0.state == .synced }.map(\.id)) == referred
-            })
+            until: { Self.isDone($0, referred) })
         // A start clears up what stops have left of downloads.
         try await bench.queue.stopSyncing()
         try await bench.queue.startSync()
@@ -66,6 +63,13 @@ extension AttachmentSession {
         try await bench.queue.expireCache()
         try await judge(bench, referred)
         for bench in benches { try await bench.close() }
+    }
+
+    /// Whether nothing waits, and what is referred to is here.
+    private static func isDone(_ rows: [Attachment], _ referred: Set<String>) -> Bool {
+        let waiting = rows.filter { TransferLane($0.state) != nil }
+        let synced = rows.filter { $0.state == .synced }
+        return waiting.isEmpty && Set(synced.map(\.id)) == referred
     }
 
     private func judge(_ bench: AttachmentBench, _ referred: Set<String>) async throws {

@@ -166,6 +166,25 @@ import Testing
         }
     }
 
+    /// A storage that ends too early without a word, and knows no ranges: asked again and again it would bring the same.
+    @Test func aDownloadBeginsAnewOnce() async throws {
+        try await StorageRig.run { rig in
+            rig.store(Self.file, as: "a")
+            rig.script { exchange, number in
+                guard exchange.isStorage else { return nil }
+                // Somebody has to end it.
+                if number > 20 { return HTTPResponse(status: 500) }
+                if exchange.start != nil { return HTTPResponse(status: 416) }
+                return HTTPResponse(
+                    status: 200, body: .stream { try await $0.write(Array(Self.file.prefix(40_000))) })
+            }
+            let failure = await Self.failure(rig)
+            #expect(failure?.code == .storage && failure?.status == 416)
+            #expect(rig.stored.map(\.start) == [nil, 40_000, nil, 40_000])
+            #expect(Self.down(rig) == Array(Self.file.prefix(40_000)))
+        }
+    }
+
     /// An answer that is no shorter than it says, and shorter than the file.
     @Test func anAnswerThatEndsEarlyIsGoneOnWith() async throws {
         try await StorageRig.run { rig in

@@ -374,6 +374,23 @@ import Testing
         }
     }
 
+    /// What was read of it is good still: it is the same file.
+    @Test func aFileThatWasMovedGoesFromWhereItIsWithoutBeingReadAgain() async throws {
+        try await StorageRig.run { rig in
+            rig.script { exchange, number in
+                exchange.isStorage && number == 1 ? HTTPResponse(status: 500) : nil
+            }
+            let path = try rig.write(Self.small)
+            let client = rig.client()
+            #expect(await client.uploadFailure("a", path)?.status == 500)
+            let moved = rig.folder.file("moved")
+            try FileManager.default.moveItem(atPath: path, toPath: moved)
+            #expect(await client.uploadFailure("a", moved) == nil)
+            #expect(rig.file("a") == Self.small)
+            #expect(rig.pieces == [Self.small.count])
+        }
+    }
+
     @Test func aFileThatBecomesShorterIsAnError() async throws {
         try await StorageRig.run { rig in
             let path = try rig.write(Self.small)
