@@ -153,7 +153,7 @@ struct AttachmentWriter: Sendable {
             defer { left.close() }
             // Looked at once nobody else has it: whoever had it has committed its row before.
             try await checkFree(names)
-            if try await local.isTaken(path, besides: names.id, service.withContext({ $0.rows })) {
+            if try await local.isTaken(path, besides: names.id, service.withContext(callback: { $0.rows })) {
                 throw PowerSyncAttachmentError.generalError(
                     "The file of another attachment has the name \(names.filename) here.")
             }
