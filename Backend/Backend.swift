@@ -116,6 +116,10 @@ package final class Backend: Sendable {
                 try await OpenedStore.requireRights(
                     calls(of: opened), name: environment.uniqueName(), until: .now + configuration.startTimeout)
             }
+            if let opened {
+                try await StoreBinding(pool: pool, store: calls(of: opened)).requireAtStart(
+                    until: .now + configuration.startTimeout)
+            }
             try serve(pool, catalog, keys, opened, port)
         } catch {
             await pool.close()

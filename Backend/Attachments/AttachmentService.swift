@@ -114,6 +114,7 @@ package struct AttachmentService: Sendable {
 
     /// Tells the store that bytes go, and notes that it was told.
     func remove(_ removal: AttachmentRemoval, until deadline: ContinuousClock.Instant) async throws {
+        try await requireStore(deadline)
         try await store.call(until: deadline) { store in
             // First the parts: whoever completes them meanwhile makes an object, or finds nothing.
             if let upload = removal.upload {
@@ -214,7 +215,13 @@ package struct AttachmentService: Sendable {
         }
     }
 
+    /// Refuses to conclude anything from what is not there, where the store is not that of the records.
+    func requireStore(_ deadline: ContinuousClock.Instant) async throws {
+        try await StoreBinding(pool: transactions.pool, store: store).require(until: deadline)
+    }
+
     func forgetUpload(of record: AttachmentRecord, _ deadline: ContinuousClock.Instant) async throws {
+        try await requireStore(deadline)
         _ = try await transactions.alone(until: deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
         }

@@ -163,6 +163,7 @@ package struct AttachmentSweep: Sendable {
             if try await service.settle(record, deadline) == .ready { outcome.finished += 1 }
             return
         }
+        try await service.requireStore(deadline)
         let isGone = try await service.transactions.alone(until: deadline) {
             try await AttachmentTable.forget(record, notSignedSince: limit, on: $0, until: deadline)
         }

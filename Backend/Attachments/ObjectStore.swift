@@ -105,6 +105,19 @@ package protocol ObjectStore: Sendable {
     /// - Parameter key: the object.
     /// - Throws: `ObjectStoreError`, `CancellationError`.
     func delete(key: String) async throws
+
+    /// Whether the store was given a name, see `StoreBinding`.
+    ///
+    /// - Parameter name: what could be a key.
+    /// - Returns: whether it has the name, beside others that it may have.
+    /// - Throws: `ObjectStoreError`, `CancellationError`.
+    func isNamed(_ name: String) async throws -> Bool
+
+    /// Gives the store a name, beside those that it has; one that it has counts as done.
+    ///
+    /// - Parameter name: what could be a key.
+    /// - Throws: `ObjectStoreError`, `CancellationError`.
+    func takeName(_ name: String) async throws
 }
 
 /// A part that a store has.

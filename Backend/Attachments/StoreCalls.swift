@@ -56,7 +56,8 @@ struct StoreCalls: Sendable {
         }
     }
 
-    private func answer(to error: ObjectStoreError) -> any Error {
+    /// What a request is answered where the store fails; the log is told.
+    func answer(to error: ObjectStoreError) -> any Error {
         let code: String
         switch error.kind {
         case .conflict: return error

@@ -1,5 +1,6 @@
 extension BackendSchema {
-    /// What is known of attachments, and the keys of which a store is still to be told that they go (backend 10.3).
+    /// What is known of attachments, the keys of which a store is still to be told that they go (backend 10.3), and by which
+    /// name the store knows the database (`StoreBinding`).
     ///
     /// An id is its uploader's; one that is shared is also that of all rows of its table, which has no owner. No time is the
     /// database's: all are those of the backends, which have the rules.
@@ -22,5 +23,6 @@ extension BackendSchema {
             last_at timestamptz NOT NULL);
         CREATE INDEX attachment_removals_owner ON psb.attachment_removals (owner);
         CREATE INDEX attachment_removals_due_at ON psb.attachment_removals (due_at);
+        CREATE TABLE psb.attachment_store (place integer PRIMARY KEY DEFAULT 1 CHECK (place = 1), name text NOT NULL);
         """
 }

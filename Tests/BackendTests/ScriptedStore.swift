@@ -30,6 +30,8 @@ final class ScriptedStore: ObjectStore {
         /// What is looked at with each call.
         var onCall: (@Sendable (Call) async -> Void)?
         var lastUpload = 0
+        /// Whether it is another store than that of the database.
+        var isOther = false
     }
 
     let state = Lock(State())
@@ -145,4 +147,8 @@ final class ScriptedStore: ObjectStore {
         try await come(.delete, key)
         state.withLock { $0.objects[key] = nil }
     }
+
+    func isNamed(_ name: String) async throws -> Bool { state.withLock { !$0.isOther } }
+
+    func takeName(_ name: String) async throws {}
 }

@@ -17,7 +17,8 @@ import PowerSyncSystem
 /// The folder of a disk store, and where in it things are.
 ///
 /// `objects/xx/KEY` are objects, `parts/UPLOAD/NUMBER` parts of an upload, beside `key`, the object that they are for, and
-/// `incoming` is what is being written or joined, under names that mean nothing. All is for this user alone. Its calls block.
+/// `incoming` is what is being written or joined, under names that mean nothing, and `name.NAME` are what the store is called.
+/// All is for this user alone. Its calls block.
 struct DiskFolder: Sendable {
     /// A part is not as it was listed.
     struct PartChanged: Error {}
@@ -93,6 +94,25 @@ struct DiskFolder: Sendable {
             throw SystemError(.file, "\(file) does not hold the 32 bytes of a key: remove it, and URLs end")
         }
         return key
+    }
+
+    /// Whether the store has a name.
+    func isNamed(_ name: String) throws(SystemError) -> Bool { try BlobFile(path: file(ofName: name)) != nil }
+
+    /// Gives the store a name.
+    func takeName(_ name: String) throws(SystemError) {
+        let file = try StagedFile(path: newName(), resuming: false)
+        do throws(SystemError) {
+            try file.commit(to: self.file(ofName: name), replacing: true)
+        } catch {
+            file.discard()
+            throw error
+        }
+    }
+
+    private func file(ofName name: String) -> String {
+        precondition(ObjectKey.isValid(name), "a name is checked before it is part of a path")
+        return "\(path)/name.\(name.replacing("/", with: "."))"
     }
 
     /// Removes what was being written when a process ended, and nobody holds, and uploads of which nothing can come: those

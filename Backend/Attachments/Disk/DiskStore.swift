@@ -194,6 +194,18 @@ package final class DiskStore: ObjectStore {
         try await onDisk { [folder] in try folder.removeObject(key) }
     }
 
+    // MARK: The name of the store
+
+    package func isNamed(_ name: String) async throws -> Bool {
+        try ObjectKey.check(name)
+        return try await onDisk { [folder] in try folder.isNamed(name) }
+    }
+
+    package func takeName(_ name: String) async throws {
+        try ObjectKey.check(name)
+        try await onDisk { [folder] in try folder.takeName(name) }
+    }
+
     /// Does work on a thread that may block.
     private func onDisk<Value: Sendable>(
         _ threads: FileWork? = nil, _ body: @escaping @Sendable () throws -> Value
