@@ -270,7 +270,8 @@ package final class Backend: Sendable {
         if let givenStore { return OpenedStore(givenStore) }
         guard let attachments = configuration.attachments else { return nil }
         return try OpenedStore(
-            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port)
+            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port,
+            log: log)
     }
 
     private func calls(of opened: OpenedStore) -> StoreCalls {
