@@ -30,6 +30,8 @@ final class ScriptedStore: ObjectStore {
         /// What is looked at with each call.
         var onCall: (@Sendable (Call) async -> Void)?
         var lastUpload = 0
+        /// Whether it goes on although nobody waits any more.
+        var isDeaf = false
         /// Whether it is another store than that of the database.
         var isOther = false
     }
@@ -74,6 +76,7 @@ final class ScriptedStore: ObjectStore {
         }
         await look?(call)
         await gate?.pass()
+        if state.withLock({ !$0.isDeaf }) { try Task.checkCancellation() }
         if let failure = state.withLock({ $0.failures[call] }) { throw failure }
         if state.withLock({ $0.broken.contains(key) }) { throw ObjectStoreError(.unavailable, "broken") }
     }
