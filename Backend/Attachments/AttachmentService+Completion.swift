@@ -45,7 +45,7 @@ extension AttachmentService {
             // Something is stored, which is looked at next, or the upload has ended otherwise.
         }
         // A store may have written for longer than the request has time: what it has done is recorded all the same.
-        let end = max(deadline, .now + Self.patience)
+        let end = max(deadline, ContinuousClock.now + Self.patience)
         guard try await isStored(record, end) else { throw try await absence(of: record, end) }
         try await finish(record, end)
     }

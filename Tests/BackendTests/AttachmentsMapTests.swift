@@ -202,6 +202,23 @@ struct AttachmentsStartTests {
         #expect(owned == nil, "\(owned?.message ?? "")")
     }
 
+    /// Of one such table nobody sees all rows, so the unnamed files of all tables stay.
+    @Test func aTableThatHidesRowsIsTold() async throws {
+        let schema = AttachmentsFixture.schema + "CREATE VIEW my_notes AS SELECT * FROM notes;"
+        for (table, isTold) in [("my_notes", true), ("notes", false)] {
+            let map = """
+                tables:
+                  \(table): { ops: [PATCH], owner: owner_id, attachments: [photo_id] }
+                  walls: { attachments: [picture_id] }
+                """
+            try await TestBackend.with(schema: schema, map: map, store: ScriptedStore()) { backend in
+                let told = backend.lines.withLock { lines in lines.filter { $0.contains("are never removed") } }
+                #expect(told.count == (isTold ? 1 : 0), "\(told)")
+                #expect(told.allSatisfy { $0.contains("WARNING") && $0.contains("=public.my_notes") }, "\(told)")
+            }
+        }
+    }
+
     @Test func aColumnThatIsNotThereEndsTheStart() async throws {
         let error = try await refusal(map: "tables:\n  notes: { attachments: [photo] }\n")
         #expect(error?.code == .tableMap)
