@@ -20,7 +20,7 @@ extension BackendSchema {
         CREATE INDEX attachments_deleted ON psb.attachments (deleted_at) WHERE state = 'deleted';
         CREATE TABLE psb.attachment_removals (
             key text PRIMARY KEY, upload text, owner text COLLATE "C", size bigint NOT NULL, due_at timestamptz NOT NULL,
-            last_at timestamptz NOT NULL);
+            last_at timestamptz NOT NULL, is_told boolean NOT NULL DEFAULT false);
         CREATE INDEX attachment_removals_owner ON psb.attachment_removals (owner);
         CREATE INDEX attachment_removals_due_at ON psb.attachment_removals (due_at);
         CREATE TABLE psb.attachment_store (place integer PRIMARY KEY DEFAULT 1 CHECK (place = 1), name text NOT NULL);

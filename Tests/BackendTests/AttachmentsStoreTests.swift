@@ -310,7 +310,32 @@ struct AttachmentsStoreTests {
             fixture.pass(AttachmentRules.settled - 1)
             #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded")
             fixture.pass(1)
+            #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded", "nobody has looked")
+            #expect(try await fixture.sweep().removed == 1)
             #expect(try await fixture.upload("b", six).status == 200)
+        }
+    }
+
+    /// A key without the right to delete is found out by nobody else.
+    @Test func whatAStoreKeepsCounts() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 5 }) { fixture, store in
+            for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
+            try await fixture.keep("a", in: store)
+            fixture.pass(AttachmentRules.settled)
+            store.fail([.delete], with: ObjectStoreError(.refused, "no rights"))
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'a'")
+            #expect(try await fixture.delete("a").status == 204)
+            #expect(try await fixture.upload("b").verdict == "429 quota-exceeded")
+            for _ in 0..<3 {
+                fixture.pass(86_400)
+                await #expect(throws: Problem.self) { try await fixture.sweep() }
+            }
+            #expect(try await fixture.upload("b").verdict == "429 quota-exceeded")
+            store.fail(with: nil)
+            fixture.pass(AttachmentRules.pause)
+            #expect(try await fixture.sweep().removed == 1)
+            #expect(store.keys.isEmpty)
+            #expect(try await fixture.upload("b").status == 200)
         }
     }
 
