@@ -46,14 +46,17 @@ package final class DiskStore: ObjectStore {
         }
     }
 
-    /// The same with another way to write.
+    /// The same with another way to write, and to give a file one more name.
     init(
-        folder path: String, publicURL: @escaping @Sendable () -> String, write: @escaping BlobSink.Write
+        folder path: String, publicURL: @escaping @Sendable () -> String, write: @escaping BlobSink.Write,
+        link: DiskFolder.Link? = nil
     ) throws(BackendError) {
-        let place = DiskFolder(path: path)
+        var place = DiskFolder(path: path)
+        if let link { place.link = link }
         let key: [UInt8]
         do {
             try place.prepare()
+            try place.requireLinks()
             key = try place.signingKey()
             try place.sweep()
         } catch {
