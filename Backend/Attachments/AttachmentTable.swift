@@ -155,8 +155,7 @@ package enum AttachmentTable {
     ) async throws -> Bool {
         try await connection.query(
             """
-            UPDATE psb.attachments SET state = 'ready', upload = NULL, completed_at = to_timestamp($2::float8),
-                looked_at = to_timestamp($2::float8)
+            UPDATE psb.attachments SET state = 'ready', upload = NULL, looked_at = to_timestamp($2::float8)
             WHERE key = $1::text AND state = 'pending'
             """, [record.key, String(now)], until: deadline
         ).affectedRows == 1
@@ -169,7 +168,7 @@ package enum AttachmentTable {
     ) async throws {
         try await connection.query(
             """
-            UPDATE psb.attachments SET state = 'pending', completed_at = NULL, signed_at = to_timestamp($2::float8)
+            UPDATE psb.attachments SET state = 'pending', signed_at = to_timestamp($2::float8)
             WHERE key = $1::text AND state = 'ready'
             """, [record.key, String(now)], until: deadline)
     }

@@ -11,8 +11,8 @@ extension BackendSchema {
             filename text NOT NULL, content_type text NOT NULL, size bigint NOT NULL CHECK (size >= 0),
             sha256 bytea NOT NULL, upload text,
             state text NOT NULL CHECK (state IN ('pending', 'ready', 'deleted')),
-            created_at timestamptz NOT NULL, signed_at timestamptz NOT NULL, completed_at timestamptz,
-            deleted_at timestamptz, looked_at timestamptz NOT NULL, unnamed_since timestamptz, UNIQUE (id, owner));
+            created_at timestamptz NOT NULL, signed_at timestamptz NOT NULL, deleted_at timestamptz,
+            looked_at timestamptz NOT NULL, unnamed_since timestamptz, UNIQUE (id, owner));
         CREATE UNIQUE INDEX attachments_shared ON psb.attachments (id, table_schema, table_name) WHERE is_shared;
         CREATE INDEX attachments_owner ON psb.attachments (owner, state) INCLUDE (size);
         CREATE INDEX attachments_pending ON psb.attachments (signed_at) WHERE state = 'pending';

@@ -41,9 +41,9 @@ package final class DiskStore: ObjectStore {
     package convenience init(
         folder: String, publicURL: @escaping @Sendable () -> String
     ) throws(BackendError) {
-        try self.init(folder: folder, publicURL: publicURL) { file, bytes throws(SystemError) in
-            try file.write(bytes)
-        }
+        try self.init(
+            folder: folder, publicURL: publicURL,
+            write: { file, bytes throws(SystemError) in try file.write(bytes) })
     }
 
     /// The same with another way to write, and to give a file one more name.
