@@ -252,11 +252,12 @@ package struct AttachmentSweep: Sendable {
         var named: Set<Int> = []
         for table in transaction.access.tables {
             do {
-                named.formUnion(places(try await transaction.ask(transaction.access.named(records, in: [table]))))
+                let question = transaction.access.named(records, in: [table])
+                named.formUnion(places(try await transaction.ask(question)))
             } catch let error as PostgresError {
                 let name = table.source.name
                 log.warning(
-                    "no attachment is taken for unnamed: a table cannot be looked through",
+                    "no attachment is taken for unnamed now: a table cannot be looked through",
                     ["backend.table": "\(name.schema).\(name.table)", "error": "\(error)"])
                 throw error
             }

@@ -88,7 +88,8 @@ struct AttachmentsStoreTests {
             let before = store.state.withLock { state in
                 defer {
                     state.isOther = true
-                    (state.objects, state.uploads) = ([:], [:])
+                    state.objects = [:]
+                    state.uploads = [:]
                 }
                 return (objects: state.objects, uploads: state.uploads)
             }
@@ -111,7 +112,8 @@ struct AttachmentsStoreTests {
 
             store.state.withLock { state in
                 state.isOther = false
-                (state.objects, state.uploads) = (before.objects, before.uploads)
+                state.objects = before.objects
+                state.uploads = before.uploads
             }
             fixture.pass(AttachmentRules.pause)
             #expect(try await fixture.sweep().unfinished == 2)
