@@ -116,6 +116,10 @@ package final class Backend: Sendable {
                 try await OpenedStore.requireRights(
                     calls(of: opened), name: environment.uniqueName(), until: .now + configuration.startTimeout)
             }
+            if let opened {
+                try await StoreBinding(pool: pool, store: calls(of: opened)).requireAtStart(
+                    until: .now + configuration.startTimeout)
+            }
             try serve(pool, catalog, keys, opened, port)
         } catch {
             await pool.close()
@@ -243,10 +247,16 @@ package final class Backend: Sendable {
     ) async throws {
         guard case .map(let map, let name) = source else { return }
         let tables = try await catalog.knowledge().tables
-        try await pool.withConnection { [settings = configuration.settings] in
-            try await HiddenRows.check(map, source: name, tables, on: $0)
-            try await ReadCheck.run(map, source: name, tables, settings, on: $0)
+        let hiding = try await pool.withConnection {
+            [settings = configuration.settings] connection -> Set<Catalog.Name> in
+            try await HiddenRows.check(map, source: name, tables, on: connection)
+            try await ReadCheck.run(map, source: name, tables, settings, on: connection)
+            return try await HiddenRows.among(tables.attachmentTables, on: connection)
         }
+        guard !hiding.isEmpty, givenStore != nil || configuration.attachments != nil else { return }
+        log.warning(
+            "attachments that no row names are never removed: the database may hide rows of tables that name some",
+            ["backend.tables": hiding.map { "\($0.schema).\($0.table)" }.sorted().joined(separator: " ")])
     }
 
     private func applier(_ pool: PostgresPool, _ catalog: CatalogWatch, isolates: Bool) -> UploadApplier {
@@ -266,7 +276,8 @@ package final class Backend: Sendable {
         if let givenStore { return OpenedStore(givenStore) }
         guard let attachments = configuration.attachments else { return nil }
         return try OpenedStore(
-            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port)
+            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port,
+            log: log)
     }
 
     private func calls(of opened: OpenedStore) -> StoreCalls {

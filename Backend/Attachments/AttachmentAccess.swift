@@ -178,12 +178,14 @@ package struct AttachmentAccess: Sendable {
 
     /// Asks which attachments any row names, whosever it is.
     ///
-    /// - Parameter records: the attachments.
+    /// - Parameters:
+    ///   - records: the attachments.
+    ///   - some: the tables whose rows are looked at; nil for all.
     /// - Returns: a statement with the places of those in `records`, from 0.
-    package func named(_ records: [AttachmentRecord]) -> PostgresStatement? {
+    package func named(_ records: [AttachmentRecord], in some: [UploadTable]? = nil) -> PostgresStatement? {
         var question = Question()
         var branches: [String] = []
-        for table in tables {
+        for table in some ?? tables {
             for column in table.attachments {
                 if let branch = question.named(records, table, column) { branches.append(branch) }
             }

@@ -4,7 +4,8 @@ import PowerSyncWire
 package struct AttachmentPolicy: Sendable, Hashable {
     /// The most bytes of one file.
     package var fileBytes: Int64 = 5 << 30
-    /// The most bytes of all files of a user that are not deleted, and of those that are as long as a URL may still bring them.
+    /// The most bytes of all files of a user that are not deleted, and of those that are as long as a URL may still bring them,
+    /// or the store has them.
     package var userBytes: Int64 = 10 << 30
     /// The most files of a user that are not deleted, and the most that are and whose ids are kept.
     package var userFiles = 100_000

@@ -44,8 +44,10 @@ extension AttachmentService {
         } catch let error as ObjectStoreError where error.kind == .conflict {
             // Something is stored, which is looked at next, or the upload has ended otherwise.
         }
-        guard try await isStored(record, deadline) else { throw try await absence(of: record, caller, deadline) }
-        try await finish(record, caller, deadline)
+        // A store may have written for longer than the request has time: what it has done is recorded all the same.
+        let end = max(deadline, ContinuousClock.now + Self.patience)
+        guard try await isStored(record, end) else { throw try await absence(of: record, caller, end) }
+        try await finish(record, caller, end)
     }
 
     /// Why the store does not have the bytes of an upload: they have not come, or somebody has deleted it meanwhile.

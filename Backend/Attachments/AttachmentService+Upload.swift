@@ -29,6 +29,7 @@ extension AttachmentService {
                 guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
                     return AttachmentUploadTicket(id: request.id, isUploaded: true)
                 }
+                try await requireStore(deadline)
                 log.error("the store has lost the bytes of an attachment: they are uploaded again")
                 let now = environment.now()
                 try await alone(caller, deadline) {

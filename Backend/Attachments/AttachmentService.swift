@@ -153,6 +153,7 @@ package struct AttachmentService: Sendable {
     func remove(
         _ removal: AttachmentRemoval, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws {
+        try await requireStore(deadline)
         try await store.call(until: deadline) { store in
             // First the parts: whoever completes them meanwhile makes an object, or finds nothing.
             if let upload = removal.upload {
@@ -267,9 +268,15 @@ package struct AttachmentService: Sendable {
         }
     }
 
+    /// Refuses to conclude anything from what is not there, where the store is not that of the records.
+    func requireStore(_ deadline: ContinuousClock.Instant) async throws {
+        try await StoreBinding(pool: transactions.pool, store: store).require(until: deadline)
+    }
+
     func forgetUpload(
         of record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws {
+        try await requireStore(deadline)
         _ = try await alone(caller, deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
         }

@@ -163,6 +163,7 @@ package struct AttachmentSweep: Sendable {
             if try await service.settle(record, by: .nobody, deadline) == .ready { outcome.finished += 1 }
             return
         }
+        try await service.requireStore(deadline)
         let now = service.environment.now()
         let isGone = try await service.transactions.alone(until: deadline) {
             try await AttachmentTable.forget(record, notSignedSince: limit, at: now, on: $0, until: deadline)
@@ -224,7 +225,7 @@ package struct AttachmentSweep: Sendable {
                 try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
             }
             guard !known.isEmpty else { return Batch(seen: unseen.count) }
-            let named = try await places(transaction.ask(access.named(known.map(\.record))))
+            let named = try await self.named(known.map(\.record), transaction)
             let looks = known.enumerated().map { place, unseen in
                 AttachmentTable.Look(unseen, isNamed: named.contains(place))
             }
@@ -267,6 +268,26 @@ package struct AttachmentSweep: Sendable {
         guard hiding?.rowCount ?? 0 > 0 else { return false }
         log.debug("the database may hide rows that name attachments: none is taken for unnamed")
         return true
+    }
+
+    /// The places of those that any row names. A table that cannot be looked through keeps the files of all: it is told which.
+    private func named(
+        _ records: [AttachmentRecord], _ transaction: AttachmentTransactions.Transaction
+    ) async throws -> Set<Int> {
+        var named: Set<Int> = []
+        for table in transaction.access.tables {
+            do {
+                let question = transaction.access.named(records, in: [table])
+                named.formUnion(places(try await transaction.ask(question)))
+            } catch let error as PostgresError {
+                let name = table.source.name
+                log.warning(
+                    "no attachment is taken for unnamed now: a table cannot be looked through",
+                    ["backend.table": "\(name.schema).\(name.table)", "error": "\(error)"])
+                throw error
+            }
+        }
+        return named
     }
 
     private func places(_ result: PostgresResult?) -> Set<Int> {

@@ -149,7 +149,12 @@ extension AttachmentTable {
         until deadline: ContinuousClock.Instant
     ) async throws {
         if let next = AttachmentRules.nextTelling(of: removal, at: now) {
-            try await postpone(removal, to: next, on: connection, until: deadline)
+            // Behind the last URL nothing comes any more, and what had come is gone.
+            try await connection.query(
+                """
+                UPDATE psb.attachment_removals SET due_at = to_timestamp($2::float8), is_told = is_told OR $3::boolean
+                WHERE key = $1::text
+                """, [removal.key, String(next), String(removal.lastAt <= now)], until: deadline)
         } else {
             try await connection.query(
                 "DELETE FROM psb.attachment_removals WHERE key = $1::text", [removal.key], until: deadline)

@@ -66,7 +66,8 @@ package enum AttachmentTable {
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
 
-    /// Returns what the files of a user take; of those that are deleted the bytes as long as a URL may still bring them.
+    /// Returns what the files of a user take; of those that are deleted the bytes as long as a URL may still bring them, and until
+    /// the store was told behind that.
     static func usage(
         of owner: String, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
@@ -75,7 +76,8 @@ package enum AttachmentTable {
             """
             SELECT count(*) FILTER (WHERE state <> 'deleted')::text, count(*) FILTER (WHERE state = 'deleted')::text,
                 (coalesce(sum(size) FILTER (WHERE state <> 'deleted'), 0) + (SELECT coalesce(sum(r.size), 0)
-                    FROM psb.attachment_removals r WHERE r.owner = $1::text AND r.last_at > to_timestamp($2::float8)))::text
+                    FROM psb.attachment_removals r
+                    WHERE r.owner = $1::text AND (r.last_at > to_timestamp($2::float8) OR NOT r.is_told)))::text
             FROM psb.attachments WHERE owner = $1::text
             """, [owner, String(now)], until: deadline)
         guard result.rowCount == 1, let files = result[0, 0].flatMap({ Int($0) }),
@@ -163,8 +165,7 @@ package enum AttachmentTable {
     ) async throws -> Bool {
         try await connection.query(
             """
-            UPDATE psb.attachments SET state = 'ready', upload = NULL, completed_at = to_timestamp($2::float8),
-                looked_at = to_timestamp($2::float8)
+            UPDATE psb.attachments SET state = 'ready', upload = NULL, looked_at = to_timestamp($2::float8)
             WHERE key = $1::text AND state = 'pending'
             """, [record.key, String(now)], until: deadline
         ).affectedRows == 1
@@ -177,7 +178,7 @@ package enum AttachmentTable {
     ) async throws {
         try await connection.query(
             """
-            UPDATE psb.attachments SET state = 'pending', completed_at = NULL, signed_at = to_timestamp($2::float8)
+            UPDATE psb.attachments SET state = 'pending', signed_at = to_timestamp($2::float8)
             WHERE key = $1::text AND state = 'ready'
             """, [record.key, String(now)], until: deadline)
     }

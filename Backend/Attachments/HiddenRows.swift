@@ -4,7 +4,7 @@ import PowerSyncWire
 /// Which tables may hide rows from whoever asks: those with row security for the role of the backend, views, and what is
 /// another database's.
 enum HiddenRows {
-    /// Asks which of some tables do.
+    /// Returns the question which of some tables do.
     ///
     /// - Parameter tables: the tables.
     /// - Returns: a statement whose rows have their places, from 0; nil if there are none.
@@ -16,6 +16,20 @@ enum HiddenRows {
             JOIN pg_catalog.pg_class c ON c.oid = n.name::pg_catalog.regclass
             WHERE c.relkind NOT IN ('r', 'p') OR pg_catalog.row_security_active(c.oid)
             """, [arrayLiteral(tables.map(\.quoted))])
+    }
+
+    /// Asks which of some tables do.
+    ///
+    /// - Parameters:
+    ///   - tables: the tables.
+    ///   - connection: the connection.
+    /// - Returns: their names.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func among(
+        _ tables: [UploadTable], on connection: PostgresConnection
+    ) async throws -> Set<Catalog.Name> {
+        guard let question = question(tables) else { return [] }
+        return names(try await connection.query(question.sql, question.parameters), of: tables)
     }
 
     /// Returns the tables of an answer to `question`.
@@ -38,8 +52,7 @@ enum HiddenRows {
         _ map: TableMap, source: String, _ tables: UploadTables, on connection: PostgresConnection
     ) async throws {
         let everybodys = tables.attachmentTables.filter { $0.owner == nil }
-        guard let question = question(everybodys) else { return }
-        let hiding = names(try await connection.query(question.sql, question.parameters), of: everybodys)
+        let hiding = try await among(everybodys, on: connection)
         for table in everybodys where hiding.contains(table.source.name) {
             let entry = map.tables.first { ExactText($0.name.text) == ExactText(table.name) }
             guard let place = entry?.attachments.first else { continue }

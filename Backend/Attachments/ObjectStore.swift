@@ -105,6 +105,19 @@ package protocol ObjectStore: Sendable {
     /// - Parameter key: the object.
     /// - Throws: `ObjectStoreError`, `CancellationError`.
     func delete(key: String) async throws
+
+    /// Whether the store was given a name, see `StoreBinding`.
+    ///
+    /// - Parameter name: what could be a key.
+    /// - Returns: whether it has the name, beside others that it may have.
+    /// - Throws: `ObjectStoreError`, `CancellationError`.
+    func isNamed(_ name: String) async throws -> Bool
+
+    /// Gives the store a name, beside those that it has; one that it has counts as done.
+    ///
+    /// - Parameter name: what could be a key.
+    /// - Throws: `ObjectStoreError`, `CancellationError`.
+    func takeName(_ name: String) async throws
 }
 
 /// A part that a store has.
@@ -177,33 +190,6 @@ package struct ObjectStoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ObjectStore {
-    /// Allows one PUT of an object to nobody in particular.
-    func signUpload(
-        key: String, contentType: String, size: Int64, sha256: [UInt8], at now: Int64
-    ) throws -> SignedRequest {
-        try signUpload(key: key, contentType: contentType, size: size, sha256: sha256, for: "", at: now)
-    }
-
-    /// Allows nobody in particular to GET an object.
-    func signDownload(
-        key: String, contentType: String, disposition: String, at now: Int64
-    ) throws -> SignedRequest {
-        try signDownload(key: key, contentType: contentType, disposition: disposition, for: "", at: now)
-    }
-
-    /// Allows one PUT of a part to nobody in particular.
-    func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], at now: Int64
-    ) throws -> SignedRequest {
-        try signPart(
-            key: key, upload: upload, number: number, size: size, sha256: sha256, for: "", at: now)
-    }
-
-    /// Makes an object of parts whose SHA-256 nobody knows.
-    func completeMultipart(key: String, upload: String, parts: [StoredPart]) async throws {
-        try await completeMultipart(key: key, upload: upload, parts: parts, sha256: nil)
-    }
-
     /// The field that says the 32 bytes of SHA-256 of a body.
     static func checksumField(_ sha256: [UInt8]) -> (name: String, value: String) {
         precondition(sha256.count == 32, "SHA-256 has 32 bytes")

@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncHTTPClient
 
 /// A store of attachments that can be used, with the routes that serve it where that is the backend's to do.
@@ -23,10 +24,11 @@ struct OpenedStore: Sendable {
     ///   - environment: the time.
     ///   - bytesPerSecond: how fast a client must take what it downloads.
     ///   - port: the port that the backend listens on, once it does.
+    ///   - log: is told what is wrong with a disk.
     /// - Throws: `BackendError` that says what to change.
     init(
         _ configuration: AttachmentConfiguration, environment: BackendEnvironment, bytesPerSecond: Int,
-        port: @escaping @Sendable () -> Int
+        port: @escaping @Sendable () -> Int, log: Log
     ) throws(BackendError) {
         switch configuration.store {
         case .disk(let folder):
@@ -36,7 +38,7 @@ struct OpenedStore: Sendable {
             store = disk
             isService = false
             blobs = BlobRoutes(
-                store: disk, now: { Int64(environment.now()) }, bytesPerSecond: bytesPerSecond)
+                store: disk, now: { Int64(environment.now()) }, bytesPerSecond: bytesPerSecond, log: log)
         case .s3(let bucket):
             do throws(HTTPClientError) {
                 store = S3Store(bucket, client: try HTTPClient())

@@ -16,7 +16,7 @@ struct StoreCalls: Sendable {
     /// Calls the store.
     ///
     /// - Parameters:
-    ///   - deadline: when the call is given up; a store that does not heed that is waited for.
+    ///   - deadline: when the call is given up; a store that does not heed that is waited for, and what it brings counts.
     ///   - body: the call.
     /// - Returns: what it returns.
     /// - Throws: `Problem` 503 where the store is away, is late or refuses; `ObjectStoreError` with `.conflict`,
@@ -33,7 +33,16 @@ struct StoreCalls: Sendable {
                     return .late
                 }
                 defer { group.cancelAll() }
-                guard case .value(let value) = try await group.next() else {
+                var ending = try await group.next()
+                if case .late? = ending {
+                    group.cancelAll()
+                    do {
+                        ending = try await group.next()
+                    } catch is CancellationError {
+                        try Task.checkCancellation()
+                    }
+                }
+                guard case .value(let value)? = ending else {
                     throw ObjectStoreError(.unavailable, "the store has not answered in time")
                 }
                 return value
@@ -56,7 +65,8 @@ struct StoreCalls: Sendable {
         }
     }
 
-    private func answer(to error: ObjectStoreError) -> any Error {
+    /// What a request is answered where the store fails; the log is told.
+    func answer(to error: ObjectStoreError) -> any Error {
         let code: String
         switch error.kind {
         case .conflict: return error

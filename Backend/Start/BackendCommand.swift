@@ -106,7 +106,8 @@ package enum BackendCommand {
             "BODY_TIMEOUT, BODY_BYTES_PER_SECOND",
             help:
                 "How long a body may take to arrive, and how slow its link may be: it has this time and that of its "
-                + "bytes at this pace; 30s and 65536 by default. One that cannot end in time is answered 408 early."
+                + "bytes at this pace; 30s and 65536 by default. One that cannot end in time is answered 408 early. "
+                + "Downloads of a file:// store whose client is slower than this pace are cut, too."
         ),
         Variable(
             "UPLOADS_PER_USER, UPLOADS_WAITING_PER_USER",

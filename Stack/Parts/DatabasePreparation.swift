@@ -23,6 +23,15 @@ enum DatabasePreparation {
         }
     }
 
+    /// Lets a backend that starts take any store for that of the attachments which the database knows.
+    static func untieStore(uri: String, poller: Poller) async throws {
+        try await PostgresConnection.with(uri, poller: poller) { connection in
+            let found = try await connection.query("SELECT to_regclass('psb.attachment_store') IS NOT NULL")
+            guard found[0, 0] == "t" else { return }
+            _ = try await connection.query("DELETE FROM psb.attachment_store")
+        }
+    }
+
     /// Opens a connection as the service opens its own, which only tries again when its role may not.
     private static func checkReplication(_ uri: String, _ poller: Poller) async throws {
         do {

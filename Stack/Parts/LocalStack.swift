@@ -63,6 +63,10 @@ package actor LocalStack {
             warn("no sync configuration given: every published table goes to everyone, by this one:\n\(made)")
             configuration.syncConfig = .text(made)
         }
+        // A folder that begins anew has none of the files of a run before, which the database may know.
+        if !FileManager.default.fileExists(atPath: configuration.folder + "/attachments") {
+            try await DatabasePreparation.untieStore(uri: database.uri, poller: poller)
+        }
         // Addresses of files name the backend, which takes itself for 127.0.0.1 unless it is told otherwise.
         if configuration.backendPort == 0, configuration.urlHost != "127.0.0.1" {
             configuration.backendPort = try FreePort.find(host: configuration.host)

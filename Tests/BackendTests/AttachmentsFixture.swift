@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncBackend
 import PowerSyncCrypto
 import PowerSyncHTTP
@@ -9,10 +10,25 @@ import Testing
 
 /// A backend that keeps attachments: asked for URLs without a socket between, and for bytes over one.
 struct AttachmentsFixture: Sendable {
+    /// Where the bytes are.
+    enum Store: String, Sendable, CaseIterable {
+        /// In a folder; the backend serves its URLs.
+        case disk
+        /// In a bucket of OpenStack Swift, which checks what it is sent.
+        case s3
+
+        /// Those that are there; of a Swift that is not `S3StoreTests` tell.
+        static let all = SwiftPeer.isWanted ? allCases : [.disk]
+    }
+
     let backend: TestBackend
     /// The folder of the store.
     let folder: String
     private let client: HTTPClient
+    /// The store, if it is a bucket.
+    private let bucket: S3Store?
+    /// How many seconds late the clock is of which a bucket knows nothing.
+    private let lateness = Lock(0.0)
 
     /// Rows with an owner and a condition, with a condition alone, and with neither.
     static let schema = """
@@ -33,9 +49,9 @@ struct AttachmentsFixture: Sendable {
             attachments: [picture_id]
         """
 
-    /// Runs a test with the disk store, whose URLs the backend serves.
+    /// Runs a test with a store that is used over a socket.
     static func with(
-        schema: String = schema, map: String? = map,
+        in store: Store = .disk, schema: String = schema, map: String? = map,
         _ change: (inout BackendConfiguration) -> Void = { _ in },
         _ body: (AttachmentsFixture) async throws -> Void
     ) async throws {
@@ -43,15 +59,23 @@ struct AttachmentsFixture: Sendable {
         defer { folder.remove() }
         let client = try HTTPClient()
         defer { client.close() }
+        var place = ObjectStoreConfiguration.disk(folder: folder.path + "/store")
+        var bucket: S3Store?
+        if store == .s3 {
+            let configuration = try await SwiftPeer.configuration()
+            place = .s3(configuration)
+            bucket = S3Store(configuration, client: client)
+        }
+        let (chosen, found) = (place, bucket)
         try await TestBackend.with(
             schema: schema, map: map,
             {
-                $0.attachments = AttachmentConfiguration(store: .disk(folder: folder.path + "/store"))
+                $0.attachments = AttachmentConfiguration(store: chosen)
                 change(&$0)
             }
         ) { backend in
             let fixture = AttachmentsFixture(
-                backend: backend, folder: folder.path + "/store", client: client)
+                backend: backend, folder: folder.path + "/store", client: client, bucket: found)
             try await fixture.waitForFirstSweep()
             try await body(fixture)
         }
@@ -73,7 +97,7 @@ struct AttachmentsFixture: Sendable {
                 change(&$0)
             }
         ) { backend in
-            let fixture = AttachmentsFixture(backend: backend, folder: "", client: client)
+            let fixture = AttachmentsFixture(backend: backend, folder: "", client: client, bucket: nil)
             try await fixture.waitForFirstSweep()
             try await body(fixture, store)
         }
@@ -113,6 +137,16 @@ struct AttachmentsFixture: Sendable {
     /// Lets time pass.
     func pass(_ seconds: Double) { backend.clock.withLock { $0 += seconds } }
 
+    /// Asks as somebody has who did so some seconds before, so that what was signed is as old.
+    func earlier<Value>(_ seconds: Double, _ ask: () async throws -> Value) async throws -> Value {
+        lateness.withLock { $0 = seconds }
+        pass(-seconds)
+        let value = try await ask()
+        lateness.withLock { $0 = 0 }
+        pass(seconds)
+        return value
+    }
+
     func sweep() async throws -> AttachmentSweep.Outcome {
         try #require(try await backend.backend.sweepAttachments())
     }
@@ -124,6 +158,11 @@ struct AttachmentsFixture: Sendable {
     func send(_ method: String, _ path: String, _ body: String? = nil, as user: String? = "alice")
         async throws -> TestBackend.Answer
     {
+        if bucket != nil {
+            // What a service takes for late is not the test's to say.
+            let now = Double(WallClock.microseconds()) / 1_000_000 - lateness.withLock { $0 }
+            backend.clock.withLock { $0 = now }
+        }
         var fields: HTTPFields = [:]
         if let user { fields["authorization"] = "Bearer \(try await backend.token(user))" }
         return try await backend.send(method, Self.base + path, body, fields: fields)
@@ -212,6 +251,22 @@ struct AttachmentsFixture: Sendable {
         try #require(ticket.status == 200, "\(ticket.json.text)")
         store.put(try await key(id), size: Int64(bytes.count))
         try #require(try await complete(id, as: user).status == 204)
+    }
+
+    /// Whether the store has something under a key.
+    func isStored(_ key: String) async throws -> Bool {
+        if let bucket { return try await bucket.head(key: key) != nil }
+        return files().contains { $0.hasSuffix("/\(key)") }
+    }
+
+    /// All files below a folder of the disk store.
+    func files(_ part: String = "objects") -> [String] {
+        let found = FileManager.default.enumerator(atPath: folder + "/" + part)?.allObjects ?? []
+        return found.compactMap { $0 as? String }.filter { path in
+            var isFolder: ObjCBool = false
+            return FileManager.default.fileExists(atPath: "\(folder)/\(part)/\(path)", isDirectory: &isFolder)
+                && !isFolder.boolValue
+        }
     }
 
     func key(_ id: String) async throws -> String { try #require(try await record(id, "key")) }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncBackend
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -132,11 +133,11 @@ struct AttachmentsMapTests {
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct AttachmentsStartTests {
     private func refusal(
-        schema: String = AttachmentsFixture.schema, map: String,
+        schema: String = AttachmentsFixture.schema, uri: String? = nil, map: String,
         _ change: (inout BackendConfiguration) -> Void = { _ in }
     ) async throws -> BackendError? {
         do {
-            let backend = try await TestBackend.start(schema: schema, map: map, change)
+            let backend = try await TestBackend.start(schema: schema, uri: uri, map: map, change)
             await backend.stop()
             return nil
         } catch let error as BackendError {
@@ -201,6 +202,23 @@ struct AttachmentsStartTests {
         #expect(owned == nil, "\(owned?.message ?? "")")
     }
 
+    /// Of one such table nobody sees all rows, so the unnamed files of all tables stay.
+    @Test func aTableThatHidesRowsIsTold() async throws {
+        let schema = AttachmentsFixture.schema + "CREATE VIEW my_notes AS SELECT * FROM notes;"
+        for (table, isTold) in [("my_notes", true), ("notes", false)] {
+            let map = """
+                tables:
+                  \(table): { ops: [PATCH], owner: owner_id, attachments: [photo_id] }
+                  walls: { attachments: [picture_id] }
+                """
+            try await TestBackend.with(schema: schema, map: map, store: ScriptedStore()) { backend in
+                let told = backend.lines.withLock { lines in lines.filter { $0.contains("are never removed") } }
+                #expect(told.count == (isTold ? 1 : 0), "\(told)")
+                #expect(told.allSatisfy { $0.contains("WARNING") && $0.contains("=public.my_notes") }, "\(told)")
+            }
+        }
+    }
+
     @Test func aColumnThatIsNotThereEndsTheStart() async throws {
         let error = try await refusal(map: "tables:\n  notes: { attachments: [photo] }\n")
         #expect(error?.code == .tableMap)
@@ -238,6 +256,59 @@ struct AttachmentsStartTests {
             }
             #expect(error?.code == .configuration)
             #expect(error?.message.contains("ATTACHMENTS_STORE") == true)
+        }
+    }
+
+    /// As where its disk is not mounted: what goes would be told to a store that does not have it, and to nobody again.
+    @Test func aStoreThatIsNotThatOfTheDatabaseEndsTheStart() async throws {
+        let folder = try TemporaryDirectory(prefix: "attachments-")
+        defer { folder.remove() }
+        let (store, away) = (folder.path + "/store", folder.path + "/away")
+        let removal = """
+            INSERT INTO psb.attachment_removals (key, size, due_at, last_at)
+            VALUES ('k', 1, to_timestamp(0), to_timestamp(0))
+            """
+        let removals = "SELECT count(*) FROM psb.attachment_removals"
+        try await TestBackend.with(schema: AttachmentsFixture.schema, map: AttachmentsFixture.map) { other in
+            func start() async throws -> BackendError? {
+                try await refusal(schema: "SELECT 1", uri: other.uri, map: AttachmentsFixture.map) {
+                    $0.attachments = AttachmentConfiguration(store: .disk(folder: store))
+                }
+            }
+            // Of a database that knows no file each is the one.
+            let first = try await start()
+            #expect(first == nil, "\(first?.message ?? "")")
+            try FileManager.default.removeItem(atPath: store)
+            let second = try await start()
+            #expect(second == nil, "\(second?.message ?? "")")
+
+            _ = try await other.query(removal)
+            try FileManager.default.moveItem(atPath: store, toPath: away)
+            let refused = try await start()
+            #expect(refused?.code == .configuration)
+            #expect(refused?.message.hasPrefix("ATTACHMENTS_STORE ") == true, "\(refused?.message ?? "")")
+            #expect(refused?.message.contains("psb.attachment_store") == true, "\(refused?.message ?? "")")
+            let kept = try await other.scalar(removals)
+            #expect(kept == "1", "the store that has it is to be told")
+
+            try FileManager.default.removeItem(atPath: store)
+            try FileManager.default.moveItem(atPath: away, toPath: store)
+            try await TestBackend.with(
+                schema: "SELECT 1", uri: other.uri, map: AttachmentsFixture.map,
+                { $0.attachments = AttachmentConfiguration(store: .disk(folder: store)) }
+            ) { backend in
+                try await wait(
+                    for: "the sweep of the start", read: { try await backend.scalar(removals) }, until: { $0 == "0" })
+            }
+
+            // Whoever has lost the files for good says so.
+            _ = try await other.query(removal)
+            try FileManager.default.removeItem(atPath: store)
+            let again = try await start()
+            #expect(again?.code == .configuration)
+            _ = try await other.query("DELETE FROM psb.attachment_store")
+            let untied = try await start()
+            #expect(untied == nil, "\(untied?.message ?? "")")
         }
     }
 }

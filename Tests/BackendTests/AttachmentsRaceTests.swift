@@ -141,6 +141,31 @@ struct AttachmentsRaceTests {
         }
     }
 
+    /// To make an object of parts may take all bytes to be written once more: one user has not all of that.
+    @Test func oneUploadOfAUserIsCompletedAtATime() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for (id, user) in [("a", "alice"), ("b", "alice"), ("c", "bob")] {
+                try await fixture.note(id, of: user, photo: id)
+                try #require(try await fixture.upload(Self.question(id), as: user).status == 200)
+                let upload = try #require(try await fixture.record(id, "upload"))
+                store.putPart(1, size: AttachmentPart.size, of: upload)
+                store.putPart(2, size: 5, of: upload)
+            }
+            let gate = store.hold(.completeMultipart)
+            async let first = fixture.complete("a")
+            try await arrival(at: gate)
+            let listed = store.count(.parts)
+            async let second = fixture.complete("b")
+            try await wait(for: "the second to know its parts") { store.count(.parts) == listed + 1 }
+            #expect(try await fixture.complete("c", as: "bob").status == 204)
+            #expect(store.count(.completeMultipart) == 2, "the first of hers, and his")
+            gate.open()
+            #expect(try await first.status == 204)
+            #expect(try await second.status == 204)
+            #expect(store.count(.completeMultipart) == 3)
+        }
+    }
+
     @Test func aSweepTakesNothingFromACompletion() async throws {
         try await pendingOne { fixture, store in
             fixture.pass(AttachmentRules.unfinished + 1)

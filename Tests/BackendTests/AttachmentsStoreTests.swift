@@ -76,6 +76,51 @@ struct AttachmentsStoreTests {
         }
     }
 
+    /// Its disk is away, say: nothing that is missing there is lost, and nothing that goes is told to it.
+    @Test func aStoreThatIsNotThatOfTheRecordsIsBelievedNothing() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b", "c", "d"] { try await fixture.note(id, of: "alice", photo: id) }
+            for id in ["a", "b"] { try await fixture.keep(id, in: store) }
+            let large = AttachmentsFixture.question("c", [], size: Self.part + 5)
+            try #require(try await fixture.upload(large).status == 200)
+            try #require(try await fixture.upload("d").status == 200)
+            let upload = try #require(try await fixture.record("c", "upload"))
+            let before = store.state.withLock { state in
+                defer {
+                    state.isOther = true
+                    state.objects = [:]
+                    state.uploads = [:]
+                }
+                return (objects: state.objects, uploads: state.uploads)
+            }
+            expectUnavailable(try await fixture.upload("a"), "STORE_MISCONFIGURED")
+            #expect(try await fixture.record("a", "state") == "ready")
+            expectUnavailable(try await fixture.complete("c"), "STORE_MISCONFIGURED")
+            expectUnavailable(try await fixture.upload(large), "STORE_MISCONFIGURED")
+            #expect(try await fixture.record("c", "upload") == upload)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'b'")
+            #expect(try await fixture.delete("b").status == 204)
+            fixture.pass(2 * 86_400)
+            await #expect(throws: Problem.self) { try await fixture.sweep() }
+            #expect(try await fixture.record("d", "state") == "pending")
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachment_removals") == "1")
+            #expect(store.count(.delete) == 0 && store.count(.abortMultipart) == 0)
+            #expect(
+                fixture.backend.lines.withLock {
+                    $0.contains { $0.contains("ERROR") && $0.contains("psb.attachment_store") }
+                })
+
+            store.state.withLock { state in
+                state.isOther = false
+                state.objects = before.objects
+                state.uploads = before.uploads
+            }
+            fixture.pass(AttachmentRules.pause)
+            #expect(try await fixture.sweep().unfinished == 2)
+            #expect(store.keys == [try await fixture.key("a")])
+        }
+    }
+
     @Test func aStoreThatRefusesIsTheOperatorsToSetRight() async throws {
         try await with { fixture, store in
             try #require(try await fixture.upload("a").status == 200)
@@ -267,7 +312,32 @@ struct AttachmentsStoreTests {
             fixture.pass(AttachmentRules.settled - 1)
             #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded")
             fixture.pass(1)
+            #expect(try await fixture.upload("b", six).verdict == "429 quota-exceeded", "nobody has looked")
+            #expect(try await fixture.sweep().removed == 1)
             #expect(try await fixture.upload("b", six).status == 200)
+        }
+    }
+
+    /// A key without the right to delete is found out by nobody else.
+    @Test func whatAStoreKeepsCounts() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 5 }) { fixture, store in
+            for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
+            try await fixture.keep("a", in: store)
+            fixture.pass(AttachmentRules.settled)
+            store.fail([.delete], with: ObjectStoreError(.refused, "no rights"))
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'a'")
+            #expect(try await fixture.delete("a").status == 204)
+            #expect(try await fixture.upload("b").verdict == "429 quota-exceeded")
+            for _ in 0..<3 {
+                fixture.pass(86_400)
+                await #expect(throws: Problem.self) { try await fixture.sweep() }
+            }
+            #expect(try await fixture.upload("b").verdict == "429 quota-exceeded")
+            store.fail(with: nil)
+            fixture.pass(AttachmentRules.pause)
+            #expect(try await fixture.sweep().removed == 1)
+            #expect(store.keys.isEmpty)
+            #expect(try await fixture.upload("b").status == 200)
         }
     }
 

@@ -257,6 +257,35 @@ struct AttachmentsSweepTests {
         }
     }
 
+    /// Nothing is cleared up before somebody has seen to it, so he must know where.
+    @Test func aTableThatCannotBeLookedThroughIsTold() async throws {
+        let tables = """
+            CREATE TABLE notes (id text PRIMARY KEY, photo_id text, owner_id text);
+            CREATE TABLE walls (id text PRIMARY KEY, picture_id text);
+            INSERT INTO notes VALUES ('n', 'a', 'alice');
+            """
+        let map = """
+            tables:
+              notes: { owner: owner_id, attachments: [photo_id] }
+              walls: { attachments: [picture_id] }
+            """
+        try await TwoRoles.with(tables: tables) { two in
+            try await two.migrate { $0.roles = [two.backendRole] }
+            try await AttachmentsFixture.withScripted(schema: "SELECT 1", map: map, uri: two.backend) {
+                fixture, store in
+                try await fixture.keep("a", in: store)
+                try await two.asOwner("REVOKE SELECT ON walls FROM \(two.backendRole)")
+                fixture.pass(Self.day)
+                await #expect(throws: PostgresError.self) { try await fixture.sweep() }
+                let told = fixture.backend.lines.withLock { lines in
+                    lines.filter { $0.contains("cannot be looked through") }
+                }
+                #expect(told.count == 1 && told[0].contains("WARNING"), "\(told)")
+                #expect(told.last?.contains("public.walls") == true && told.last?.contains("notes") == false)
+            }
+        }
+    }
+
     /// Whoever looks through large tables holds up nobody, and decides nothing that has changed meanwhile.
     @Test func lookingAtRowsLocksNoRecord() async throws {
         try await AttachmentsFixture.withScripted { fixture, store in

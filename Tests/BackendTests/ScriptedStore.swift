@@ -30,6 +30,10 @@ final class ScriptedStore: ObjectStore {
         /// What is looked at with each call.
         var onCall: (@Sendable (Call) async -> Void)?
         var lastUpload = 0
+        /// Whether it goes on although nobody waits any more.
+        var isDeaf = false
+        /// Whether it is another store than that of the database.
+        var isOther = false
     }
 
     let state = Lock(State())
@@ -72,6 +76,7 @@ final class ScriptedStore: ObjectStore {
         }
         await look?(call)
         await gate?.pass()
+        if state.withLock({ !$0.isDeaf }) { try Task.checkCancellation() }
         if let failure = state.withLock({ $0.failures[call] }) { throw failure }
         if state.withLock({ $0.broken.contains(key) }) { throw ObjectStoreError(.unavailable, "broken") }
     }
@@ -145,4 +150,8 @@ final class ScriptedStore: ObjectStore {
         try await come(.delete, key)
         state.withLock { $0.objects[key] = nil }
     }
+
+    func isNamed(_ name: String) async throws -> Bool { state.withLock { !$0.isOther } }
+
+    func takeName(_ name: String) async throws {}
 }

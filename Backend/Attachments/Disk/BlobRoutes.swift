@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncSystem
@@ -19,6 +20,7 @@ package struct BlobRoutes: Sendable {
     /// The bytes a second that a client must take of what it waits for.
     private let bytesPerSecond: Double
     private let clock: @Sendable () -> ContinuousClock.Instant
+    private let log: Log
 
     /// The most transfers at a time.
     package static let mostTransfers = 512
@@ -37,12 +39,13 @@ package struct BlobRoutes: Sendable {
     ///   - perUser: how many of one user.
     ///   - bytesPerSecond: how fast a client must take an answer that it is waited for.
     ///   - clock: tells how long it is waited for.
+    ///   - log: is told what is wrong with the disk; never keys.
     package init(
         store: DiskStore, now: @escaping @Sendable () -> Int64,
         uniqueName: @escaping @Sendable () -> String = BackendEnvironment().uniqueName,
         transfers: Int = BlobRoutes.mostTransfers, perUser: Int = BlobRoutes.transfersPerUser,
         bytesPerSecond: Int = 64 << 10,
-        clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        clock: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, log: Log
     ) {
         self.store = store
         self.now = now
@@ -50,6 +53,7 @@ package struct BlobRoutes: Sendable {
         self.transfers = TransferSlots(limit: transfers, perUser: perUser)
         self.bytesPerSecond = Double(bytesPerSecond)
         self.clock = clock
+        self.log = log
     }
 
     /// How many transfers there are, for tests.
@@ -66,12 +70,20 @@ package struct BlobRoutes: Sendable {
         do {
             response = try await perform(request, body)
         } catch {
+            Self.tell(error, log)
             response = Problem.blob(error).response(
                 requestID: request.fields["x-request-id"] ?? uniqueName())
             if let range = (error as? UnsatisfiableRange)?.field { response.fields["content-range"] = range }
         }
         response.fields["x-content-type-options"] = "nosniff"
         return response
+    }
+
+    /// Tells what is the operator's to set right; the message of an error may have a key.
+    private static func tell(_ error: any Error, _ log: Log) {
+        guard let error = error as? SystemError else { return }
+        let reason = error.errno == 0 ? "what is stored is not as it was" : SystemError.text(of: error.errno)
+        log.error("the disk of the store of attachments fails", ["error": reason])
     }
 
     private func perform(_ request: HTTPRequest, _ body: any HTTPRequestBody) async throws -> HTTPResponse {
@@ -153,14 +165,21 @@ package struct BlobRoutes: Sendable {
     /// A client that is waited for longer than its bytes take at `bytesPerSecond` ends it: else one could have a place for
     /// weeks. The time that the disk takes is none of the client's.
     private func body(_ range: Range<Int64>, of file: BlobFile) -> HTTPResponseBody {
-        .sized(Int64(range.count)) { [work = store.work, bytesPerSecond, clock] writer in
+        .sized(Int64(range.count)) { [work = store.work, bytesPerSecond, clock, log] writer in
             var offset = range.lowerBound
             var waited = Duration.zero
             while offset < range.upperBound {
                 let begin = offset
                 let count = Int(min(Int64(BlobUpload.piece), range.upperBound - offset))
-                let bytes = try await work.run { try file.read(at: begin, count: count) }
-                if bytes.isEmpty { throw SystemError(.file, "an object is shorter than it was") }
+                let bytes: [UInt8]
+                do {
+                    bytes = try await work.run { try file.read(at: begin, count: count) }
+                    if bytes.isEmpty { throw SystemError(.file, "an object is shorter than it was") }
+                } catch {
+                    // The status is sent already: nobody else tells.
+                    Self.tell(error, log)
+                    throw error
+                }
                 let start = clock()
                 try await writer.write(bytes)
                 waited += clock() - start

@@ -17,7 +17,8 @@ import PowerSyncSystem
 /// The folder of a disk store, and where in it things are.
 ///
 /// `objects/xx/KEY` are objects, `parts/UPLOAD/NUMBER` parts of an upload, beside `key`, the object that they are for, and
-/// `incoming` is what is being written or joined, under names that mean nothing. All is for this user alone. Its calls block.
+/// `incoming` is what is being written or joined, under names that mean nothing, and `name.NAME` are what the store is called.
+/// All is for this user alone. Its calls block.
 struct DiskFolder: Sendable {
     /// A part is not as it was listed.
     struct PartChanged: Error {}
@@ -25,8 +26,13 @@ struct DiskFolder: Sendable {
     /// The whole of the parts is not what was announced.
     struct OtherBytes: Error {}
 
+    /// Gives a file one more name; a negative result is an error number.
+    typealias Link = @Sendable (_ file: String, _ name: String) -> Int32
+
     /// The folder.
     let path: String
+    /// How a file gets one more name.
+    var link: Link = { linkat(AT_FDCWD, $0, AT_FDCWD, $1, 0) == 0 ? 0 : -errno }
 
     /// The folder of what is being written.
     var incoming: String { "\(path)/incoming" }
@@ -74,6 +80,19 @@ struct DiskFolder: Sendable {
         for folder in ["\(path)/objects", uploads, incoming] { try Self.make(folder) }
     }
 
+    /// Refuses a file system on which a file has one name: no upload in parts could be completed there.
+    func requireLinks() throws(SystemError) {
+        let file = try StagedFile(path: newName(), resuming: false)
+        defer { file.discard() }
+        let name = newName()
+        let result = link(file.path, name)
+        guard result == 0 else {
+            throw SystemError(.file, "the file system of \(path) has no hard links", errno: -result)
+        }
+        // What stays is removed by the next start.
+        unlink(name)
+    }
+
     /// Returns the 32 bytes that sign, which are made at the first start.
     func signingKey() throws -> [UInt8] {
         let file = "\(path)/signing-key"
@@ -95,8 +114,28 @@ struct DiskFolder: Sendable {
         return key
     }
 
+    /// Whether the store has a name.
+    func isNamed(_ name: String) throws(SystemError) -> Bool { try BlobFile(path: file(ofName: name)) != nil }
+
+    /// Gives the store a name.
+    func takeName(_ name: String) throws(SystemError) {
+        let file = try StagedFile(path: newName(), resuming: false)
+        do throws(SystemError) {
+            try file.commit(to: self.file(ofName: name), replacing: true)
+        } catch {
+            file.discard()
+            throw error
+        }
+    }
+
+    private func file(ofName name: String) -> String {
+        precondition(ObjectKey.isValid(name), "a name is checked before it is part of a path")
+        return "\(path)/name.\(name.replacing("/", with: "."))"
+    }
+
     /// Removes what was being written when a process ended, and nobody holds, and uploads of which nothing can come: those
-    /// whose object is there, and those that are for none.
+    /// whose object is there, those that are for none, and those that are without a part a day after they began, of which nobody
+    /// may know.
     func sweep() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: incoming) {
             let remains = "\(incoming)/\(name)"
@@ -107,9 +146,27 @@ struct DiskFolder: Sendable {
             }
         }
         for upload in try FileManager.default.contentsOfDirectory(atPath: uploads) where Self.isUpload(upload) {
-            if let key = try self.key(of: upload), try BlobFile(path: object(key)) == nil { continue }
+            if let key = try self.key(of: upload), try BlobFile(path: object(key)) == nil,
+                !isAbandoned(upload)
+            {
+                continue
+            }
             try removeUpload(upload)
         }
+    }
+
+    /// For how many seconds an upload without a part is kept.
+    private static let abandoned = 86_400.0
+
+    /// Whether an upload began long ago, and has no part.
+    private func isAbandoned(_ upload: String) -> Bool {
+        let folder = folder(ofUpload: upload)
+        // What cannot be looked at stays.
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder), names == ["key"],
+            let attributes = try? FileManager.default.attributesOfItem(atPath: "\(folder)/key"),
+            let begun = attributes[.modificationDate] as? Date
+        else { return false }
+        return begun.timeIntervalSinceNow < -Self.abandoned
     }
 
     // MARK: Objects
@@ -220,9 +277,10 @@ struct DiskFolder: Sendable {
     /// Gives a part one more name, if it is the one that was listed.
     private func hold(_ part: StoredPart, of upload: String, in folder: String) throws {
         let name = "\(folder)/\(part.number)"
-        guard linkat(AT_FDCWD, self.part(part.number, of: upload), AT_FDCWD, name, 0) == 0 else {
-            if errno == ENOENT { throw PartChanged() }
-            throw SystemError(.file, "cannot hold a part of an upload", errno: errno)
+        let result = link(self.part(part.number, of: upload), name)
+        guard result == 0 else {
+            if result == -ENOENT { throw PartChanged() }
+            throw SystemError(.file, "cannot hold a part of an upload", errno: -result)
         }
         guard let file = try BlobFile(path: name), file.size == part.size, file.tag == part.tag else {
             throw PartChanged()

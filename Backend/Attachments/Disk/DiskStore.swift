@@ -41,19 +41,22 @@ package final class DiskStore: ObjectStore {
     package convenience init(
         folder: String, publicURL: @escaping @Sendable () -> String
     ) throws(BackendError) {
-        try self.init(folder: folder, publicURL: publicURL) { file, bytes throws(SystemError) in
-            try file.write(bytes)
-        }
+        try self.init(
+            folder: folder, publicURL: publicURL,
+            write: { file, bytes throws(SystemError) in try file.write(bytes) })
     }
 
-    /// The same with another way to write.
+    /// The same with another way to write, and to give a file one more name.
     init(
-        folder path: String, publicURL: @escaping @Sendable () -> String, write: @escaping BlobSink.Write
+        folder path: String, publicURL: @escaping @Sendable () -> String, write: @escaping BlobSink.Write,
+        link: DiskFolder.Link? = nil
     ) throws(BackendError) {
-        let place = DiskFolder(path: path)
+        var place = DiskFolder(path: path)
+        if let link { place.link = link }
         let key: [UInt8]
         do {
             try place.prepare()
+            try place.requireLinks()
             key = try place.signingKey()
             try place.sweep()
         } catch {
@@ -192,6 +195,18 @@ package final class DiskStore: ObjectStore {
     package func delete(key: String) async throws {
         try ObjectKey.check(key)
         try await onDisk { [folder] in try folder.removeObject(key) }
+    }
+
+    // MARK: The name of the store
+
+    package func isNamed(_ name: String) async throws -> Bool {
+        try ObjectKey.check(name)
+        return try await onDisk { [folder] in try folder.isNamed(name) }
+    }
+
+    package func takeName(_ name: String) async throws {
+        try ObjectKey.check(name)
+        try await onDisk { [folder] in try folder.takeName(name) }
     }
 
     /// Does work on a thread that may block.

@@ -38,8 +38,10 @@ struct S3Answer: Sendable {
         return text
     }
 
-    /// Whether there is no such object or upload; a bucket that is not there is something else.
-    var isMissing: Bool { status == 404 && code != "NoSuchBucket" }
+    /// Whether the service itself says that there is no such object or upload.
+    ///
+    /// A status alone may be that of a proxy, or of a bucket that is not there.
+    var isMissing: Bool { status == 404 && (code == "NoSuchKey" || code == "NoSuchUpload") }
 
     /// What it means that this is no success.
     ///
@@ -62,6 +64,8 @@ struct S3Answer: Sendable {
         case 412: return .conflict
         // A status of success whose body says nothing: nobody knows whether it is done.
         case 200..<300 where code == nil: return .unavailable
+        // As a proxy answers while its routes are changed.
+        case 404 where code == nil: return .unavailable
         case 408, 409, 425, 429, 500, 502...599: return .unavailable
         default: return .refused
         }

@@ -194,6 +194,24 @@ package final class S3Store: ObjectStore {
         guard answer.isSuccess || answer.isMissing else { throw answer.failure(what) }
     }
 
+    // MARK: The name of the store
+
+    package func isNamed(_ name: String) async throws -> Bool {
+        try await head(key: Self.nameFolder + name) != nil
+    }
+
+    package func takeName(_ name: String) async throws {
+        let key = Self.nameFolder + name
+        try ObjectKey.check(key)
+        let what = "take a name"
+        let (answer, _) = try await ask(
+            what, "PUT", key, fields: [(name: "content-type", value: "text/plain")], body: Array(name.utf8))
+        guard answer.isSuccess else { throw answer.failure(what) }
+    }
+
+    /// What the keys of names begin with; no attachment has a key with a slash.
+    private static let nameFolder = "store-name/"
+
     /// Sends a request of the backend.
     ///
     /// - Parameters:

@@ -37,6 +37,16 @@ struct BlobRoutesTests {
         try await with(try DiskStoreFixture(), body)
     }
 
+    /// Holds that the operator was told once, and nothing of what is stored.
+    private func expectTold(
+        _ reason: String, _ fixture: DiskStoreFixture, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let lines = fixture.lines.withLock { $0 }
+        #expect(lines.count == 1 && lines[0].contains("ERROR"), "\(lines)", sourceLocation: sourceLocation)
+        #expect(lines.last?.contains(reason) == true, "\(lines)", sourceLocation: sourceLocation)
+        #expect(lines.last?.contains(fixture.folder) == false, "\(lines)", sourceLocation: sourceLocation)
+    }
+
     // MARK: Storing
 
     @Test func aBodyInPiecesIsStoredUnderItsNameAlone() async throws {
@@ -104,6 +114,7 @@ struct BlobRoutesTests {
                 #expect(answer.status == status)
             }
             #expect(try fixture.files("objects").isEmpty)
+            #expect(fixture.lines.withLock { $0 } == [], "it is nobody's to set right")
         }
     }
 
@@ -145,6 +156,7 @@ struct BlobRoutesTests {
             let body = Body([bytes], length: 1_000_000)
             let answer = try await fixture.send(try fixture.upload(bytes, as: "k"), body: body)
             #expect(answer.status == 507 && answer.problem == "disk-full")
+            expectTold(SystemError.text(of: number), fixture)
             #expect(try fixture.files("objects").isEmpty)
         }
     }
@@ -157,6 +169,7 @@ struct BlobRoutesTests {
             let answer = try await fixture.send(
                 try fixture.upload([1], as: "k"), body: Body([[1]], length: 1))
             #expect(answer.status == 503 && answer.fields["retry-after"] != nil)
+            expectTold(SystemError.text(of: EIO), fixture)
         }
     }
 
@@ -195,10 +208,11 @@ struct BlobRoutesTests {
 
     /// Else it could have its place for weeks.
     @Test func whoTakesTooFewBytesIsCut() async throws {
-        for (pause, isCut) in [(Duration.seconds(10), true), (.seconds(3), false)] {
+        // The second is waited for longer than the grace lasts, and takes its bytes fast enough.
+        for (pause, pieces, isCut) in [(Duration.seconds(10), 8, true), (.seconds(3), 16, false)] {
             let waits = Lock(ContinuousClock.now)
             try await with(try DiskStoreFixture(waits: waits)) { fixture in
-                try await fixture.put(randomBytes(8 * BlobUpload.piece), as: "k")
+                try await fixture.put(randomBytes(pieces * BlobUpload.piece), as: "k")
                 let signed = try fixture.download("k")
                 let target = String(signed.url.dropFirst("http://127.0.0.1:0".count))
                 let response = await fixture.routes.answer(
@@ -431,6 +445,7 @@ struct BlobRoutesTests {
             }
             #expect(truncate(file, 300_000) == 0)
             await #expect(throws: SystemError.self) { try await write(Sink()) }
+            expectTold("not as it was", fixture)
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncHTTPClient
@@ -16,6 +17,8 @@ struct DiskStoreFixture: Sendable {
     let store: DiskStore
     let routes: BlobRoutes
     let clock: Lock<Int64>
+    /// What the log was told.
+    let lines: Lock<[String]>
     /// Where the server listens; 0 without one.
     let port: Lock<Int>
 
@@ -27,15 +30,17 @@ struct DiskStoreFixture: Sendable {
         write: @escaping BlobSink.Write = { file, bytes throws(SystemError) in try file.write(bytes) }
     ) throws {
         temporary = try TemporaryDirectory(prefix: "disk-store-")
-        let (clock, port) = (Lock<Int64>(1_800_000_000), Lock(0))
+        let (clock, port, lines) = (Lock<Int64>(1_800_000_000), Lock(0), Lock<[String]>([]))
         self.clock = clock
         self.port = port
+        self.lines = lines
         store = try DiskStore(
             folder: temporary.path + "/store",
             publicURL: { "http://127.0.0.1:\(port.withLock { $0 })/" }, write: write)
         routes = BlobRoutes(
             store: store, now: { clock.withLock { $0 } }, uniqueName: { "request" }, transfers: transfers,
-            perUser: perUser, clock: { waits?.withLock { $0 } ?? .now })
+            perUser: perUser, clock: { waits?.withLock { $0 } ?? .now },
+            log: Log(label: "test") { line in lines.withLock { $0.append(line) } })
     }
 
     /// Another store in the same folder, as after a restart.

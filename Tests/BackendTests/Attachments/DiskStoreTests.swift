@@ -123,6 +123,21 @@ struct DiskStoreTests {
         #expect(!FileManager.default.fileExists(atPath: temporary.path + "/missing"))
     }
 
+    /// No upload from 8 MiB on could be completed, and nobody would know before the first one.
+    @Test func aFileSystemWithoutLinksEndsTheStart() throws {
+        let temporary = try TemporaryDirectory(prefix: "disk-stores-")
+        defer { temporary.remove() }
+        let error = #expect(throws: BackendError.self) {
+            try DiskStore(
+                folder: temporary.path + "/store", publicURL: { "" },
+                write: { file, bytes throws(SystemError) in try file.write(bytes) }, link: { _, _ in -EPERM })
+        }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.contains("has no hard links") == true, "\(error?.message ?? "")")
+        let left = try FileManager.default.contentsOfDirectory(atPath: temporary.path + "/store/incoming")
+        #expect(left.isEmpty)
+    }
+
     @Test func theFolderMayBeALinkToWhereThereIsRoom() throws {
         let temporary = try TemporaryDirectory(prefix: "disk-stores-")
         defer { temporary.remove() }
@@ -293,6 +308,26 @@ struct DiskStoreTests {
         #expect(left == [open])
         #expect(try await later.parts(key: "l", upload: open)?.map(\.number) == [1])
         #expect(try await later.head(key: "k")?.size == 1)
+    }
+
+    /// A backend that ended before it could record an upload has told nobody of it, so it has no part.
+    @Test func anUploadOfWhichNobodyKnowsIsRemovedAtAStartADayLater() async throws {
+        let fixture = try DiskStoreFixture()
+        defer { fixture.temporary.remove() }
+        var uploads: [String] = []
+        for _ in 0..<3 {
+            uploads.append(try await fixture.store.createMultipart(key: "k", contentType: "image/png"))
+        }
+        let begun = try await store([[1]], of: uploads[1], for: "k", fixture)
+        for upload in uploads[..<2] {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -2 * 86_400)],
+                ofItemAtPath: "\(fixture.folder)/parts/\(upload)/key")
+        }
+        let later = try fixture.restarted()
+        #expect(try await later.parts(key: "k", upload: uploads[0]) == nil)
+        #expect(try await later.parts(key: "k", upload: uploads[1]) == begun, "it may be gone on with")
+        #expect(try await later.parts(key: "k", upload: uploads[2]) == [], "it has just begun")
     }
 
     @Test func aJoinOnAFullDiskLeavesThePartsAndNothingElse() async throws {

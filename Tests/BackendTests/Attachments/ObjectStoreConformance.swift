@@ -25,6 +25,7 @@ struct ObjectStoreConformance: Sendable {
         case nothingIsCompletedOverWhatIsStored
         case anUploadThatWasEndedIsGone
         case whatIsDeletedIsGoneAndMayBeDeletedAgain
+        case aStoreHasTheNamesThatItWasGiven
 
         var testDescription: String { rawValue }
     }
@@ -51,7 +52,21 @@ struct ObjectStoreConformance: Sendable {
         case .nothingIsCompletedOverWhatIsStored: try await completesOverNothing()
         case .anUploadThatWasEndedIsGone: try await endsAnUpload()
         case .whatIsDeletedIsGoneAndMayBeDeletedAgain: try await deletes()
+        case .aStoreHasTheNamesThatItWasGiven: try await takesNames()
         }
+    }
+
+    /// Of several databases, and of one again and again.
+    private func takesNames() async throws {
+        let names = [newKey(), newKey()]
+        #expect(try await !store.isNamed(names[0]))
+        for _ in 0..<2 { try await store.takeName(names[0]) }
+        #expect(try await store.isNamed(names[0]))
+        #expect(try await !store.isNamed(names[1]))
+        try await store.takeName(names[1])
+        #expect(try await store.isNamed(names[0]))
+        #expect(try await store.isNamed(names[1]))
+        #expect(try await store.head(key: names[0]) == nil, "it is no object of an attachment")
     }
 
     // MARK: Objects

@@ -115,14 +115,16 @@ struct S3StoreScriptTests {
     }
 
     @Test func noSuchUploadIsNone() async throws {
-        let answers = ["NoSuchUpload", "NoSuchBucket"].map { (404, Self.error($0)) }
-        _ = try await with(answers) { store in
+        let others: [(Int, String)] = [(404, Self.error("NoSuchBucket")), (404, ""), (404, "<html/>")]
+        _ = try await with([(404, Self.error("NoSuchUpload"))] + others) { store in
             let parts = try await store.parts(key: "k", upload: "u")
             #expect(parts == nil)
-            let error = await #expect(throws: ObjectStoreError.self) {
-                _ = try await store.parts(key: "k", upload: "u")
+            for kind in [ObjectStoreError.Kind.refused, .unavailable, .unavailable] {
+                let error = await #expect(throws: ObjectStoreError.self) {
+                    _ = try await store.parts(key: "k", upload: "u")
+                }
+                #expect(error?.kind == kind)
             }
-            #expect(error?.kind == .refused)
         }
     }
 
@@ -186,6 +188,17 @@ struct S3StoreScriptTests {
                 #expect(error?.kind == kind)
             }
         }
+        // A proxy that does not know the way is not the service.
+        for body in ["", "<html/>"] {
+            _ = try await with([(404, body), (404, body)]) { store in
+                let kept = await #expect(throws: ObjectStoreError.self) { try await store.delete(key: "k") }
+                #expect(kept?.kind == .unavailable)
+                let open = await #expect(throws: ObjectStoreError.self) {
+                    try await store.abortMultipart(key: "k", upload: "u")
+                }
+                #expect(open?.kind == .unavailable)
+            }
+        }
     }
 
     @Test func theSizeAndTheDigestOfAnObjectAreRead() async throws {
@@ -221,7 +234,7 @@ struct S3StoreScriptTests {
         #expect(requests.map { $0.split(separator: " ")[0] } == ["HEAD", "GET"])
         #expect(requests.last?.contains("\r\nrange: bytes=0-0\r\n") == true)
         for (status, body, kind) in [
-            (404, Self.error("NoSuchBucket"), .refused), (404, "", .refused), (403, Self.error("AccessDenied"), .refused),
+            (404, Self.error("NoSuchBucket"), .refused), (404, "", .unavailable), (403, Self.error("AccessDenied"), .refused),
             (503, "", .unavailable), (206, "x", .unavailable),
         ] as [(Int, String, ObjectStoreError.Kind)] {
             _ = try await with([(404, ""), (status, body)]) { store in
