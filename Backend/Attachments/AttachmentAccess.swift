@@ -33,7 +33,9 @@ package struct AttachmentAccess: Sendable {
 
         /// Whether it names this file, of those that have the id: that of its owner, or the one that its table shares.
         package func names(_ record: AttachmentRecord) -> Bool {
-            guard let column = table.owner else { return record.isShared && record.table == table.source.name }
+            guard let column = table.owner else {
+                return record.isShared && record.table == table.source.name
+            }
             // Who cannot own a row owns none, whatever stands there.
             return owner.map { ExactText($0) == ExactText(record.owner) } == true
                 && ValueConversion.ownerText(record.owner, as: column.kind) != nil
@@ -84,7 +86,8 @@ package struct AttachmentAccess: Sendable {
             let columns = attempt.columns(number, table, preferring: row)
             question = attempt
             branches.append(
-                "(SELECT \(columns) FROM \(table.quoted) WHERE \(names) AND \(isTheirs) ORDER BY 4 DESC LIMIT 1)")
+                "(SELECT \(columns) FROM \(table.quoted) WHERE \(names) AND \(isTheirs) ORDER BY 4 DESC LIMIT 1)"
+            )
         }
         return question.statement(branches.joined(separator: " UNION ALL "))
     }

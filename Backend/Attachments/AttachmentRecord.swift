@@ -49,7 +49,8 @@ package struct AttachmentRecord: Sendable, Hashable {
     ///   - row: the row that names it, with its table.
     ///   - isShared: whether that row is everybody's.
     package init(
-        _ request: AttachmentUploadRequest, key: String, owner: String, row: (table: Catalog.Name, id: String?),
+        _ request: AttachmentUploadRequest, key: String, owner: String,
+        row: (table: Catalog.Name, id: String?),
         isShared: Bool = false
     ) {
         id = request.id
@@ -59,7 +60,8 @@ package struct AttachmentRecord: Sendable, Hashable {
         table = row.table
         rowID = row.id
         // The one character that no text of Postgres has.
-        filename = request.filename.utf8.contains(0)
+        filename =
+            request.filename.utf8.contains(0)
             ? String(decoding: request.filename.utf8.filter { $0 != 0 }, as: UTF8.self) : request.filename
         contentType = request.contentType
         size = request.size

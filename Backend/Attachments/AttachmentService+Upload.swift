@@ -43,7 +43,9 @@ extension AttachmentService {
         _ record: AttachmentRecord, _ isNew: Bool, _ caller: AttachmentCaller,
         _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+        if !isNew, try await isStored(record, deadline) {
+            return try await uploaded(record, caller, deadline)
+        }
         guard !AttachmentRules.isInParts(record.size) else {
             return try await inParts(record, caller, deadline)
         }
@@ -167,7 +169,9 @@ extension AttachmentService {
             access.readable(request.id, by: subject, preferring: preferred, areEverybodys: true),
         ] {
             let rows = access.rows(try await transaction.ask(question))
-            if let row = rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil }) ?? rows.first {
+            if let row = rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil })
+                ?? rows.first
+            {
                 return row
             }
         }
@@ -213,7 +217,9 @@ extension AttachmentService {
                     return ticket(record, uploaded: usable.map(\.number))
                 }
                 // Completed by somebody who has not said so yet, or given up by the store.
-                if try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+                if try await isStored(record, deadline) {
+                    return try await uploaded(record, caller, deadline)
+                }
                 try await forgetUpload(of: record, by: caller, deadline)
             } else if try await beginUpload(of: record, caller, deadline) {
                 return ticket(record, uploaded: [])

@@ -35,11 +35,14 @@ package struct AttachmentService: Sendable {
     /// - Returns: where the bytes are.
     /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
     func download(
-        _ id: String, of row: AttachmentAccess.RowName?, inline wantsInline: Bool, by caller: AttachmentCaller,
+        _ id: String, of row: AttachmentAccess.RowName?, inline wantsInline: Bool,
+        by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentDownloadTicket {
         let record = try await transaction(caller, deadline) { transaction in
-            guard let record = try await readable(id, of: row, transaction) else { throw unknown(transaction) }
+            guard let record = try await readable(id, of: row, transaction) else {
+                throw unknown(transaction)
+            }
             try await AttachmentTable.isNamed(record, on: transaction.connection, until: deadline)
             return record
         }
@@ -216,7 +219,8 @@ package struct AttachmentService: Sendable {
     private func changing(_ transaction: Transaction) -> Problem {
         if !transaction.tables.isMissingAttachments {
             log.error(
-                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map")
+                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map"
+            )
         }
         return .unavailable(
             "database-unavailable", "Database unavailable", code: "SCHEMA_MISMATCH",

@@ -5,7 +5,9 @@ package enum AttachmentTable {
     // MARK: One attachment
 
     /// Lets one question for an upload of a user be answered at a time, until the end of the transaction.
-    static func lock(_ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant)
+    static func lock(
+        _ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+    )
         async throws
     {
         // The length keeps the locks of users apart from all others that are taken by names.
@@ -236,7 +238,8 @@ package enum AttachmentTable {
 
     /// Forgets an upload that has not been finished, if nobody has asked a URL for it since; whether it was.
     static func forget(
-        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double, on connection: PostgresConnection,
+        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double,
+        on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(

@@ -59,7 +59,8 @@ package protocol ObjectStore: Sendable {
     /// - Returns: the request, with the fields that must be sent.
     /// - Throws: `ObjectStoreError` for what can be neither a key nor a part.
     func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String,
+        at now: Int64
     ) throws -> SignedRequest
 
     /// Looks at what is there of an upload.

@@ -28,7 +28,8 @@ struct StoreBinding: Sendable {
             return
         }
         throw BackendError(
-            .configuration, "\(ObjectStoreConfiguration.variable) names a store that cannot be used: \(Self.mistake)")
+            .configuration,
+            "\(ObjectStoreConfiguration.variable) names a store that cannot be used: \(Self.mistake)")
     }
 
     /// Refuses to conclude anything from what a store does not have that is not that of the database.

@@ -41,8 +41,7 @@ package enum SchemaRights {
         Right(
             kind: "TABLE", object: "psb.attachment_removals",
             privileges: ["SELECT", "INSERT", "UPDATE", "DELETE"]),
-        Right(
-            kind: "TABLE", object: "psb.attachment_store", privileges: ["SELECT", "INSERT", "DELETE"]),
+        Right(kind: "TABLE", object: "psb.attachment_store", privileges: ["SELECT", "INSERT"]),
         // What earlier backends left behind, for `erase`.
         Right(kind: "TABLE", object: "psb.upload_ledger", privileges: ["SELECT", "DELETE"]),
         Right(

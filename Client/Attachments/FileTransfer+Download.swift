@@ -11,7 +11,8 @@ extension FileTransfer {
     /// Brings a file, which gets its name once it is known that its row wants it.
     func download(_ attachment: Attachment) async throws -> Done {
         let path = try await parts.local.checkedPath(of: attachment.filename)
-        if try await parts.local.isTaken(path, besides: id, parts.service.withContext(callback: { $0.rows })) {
+        if try await parts.local.isTaken(path, besides: id, parts.service.withContext(callback: { $0.rows }))
+        {
             throw PowerSyncAttachmentError.invalidPath(
                 "the filename of an attachment, which leads to the file of another one here")
         }

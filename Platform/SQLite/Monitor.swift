@@ -10,25 +10,32 @@
 ///
 /// Safe because the state is touched only between lock and unlock.
 final class Monitor<State>: @unchecked Sendable {
-    /// Who looks at the state again after a change.
+    /// Who looks at the state again after a change; one is who has begun to wait last.
     enum Waking {
         case nobody, one, everybody
     }
 
+    private typealias Condition = UnsafeMutablePointer<pthread_cond_t>
+
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var state: State
+    /// Of the threads that wait, one each, the last one to wait at the end.
+    private var waiting: [Condition] = []
+    /// Those that nobody uses.
+    private var spare: [Condition] = []
 
     init(_ state: sending State) {
         self.state = state
-        let made = (pthread_mutex_init(mutex, nil), pthread_cond_init(condition, nil))
-        precondition(made == (0, 0), "no mutex or condition left")
+        let made = pthread_mutex_init(mutex, nil)
+        precondition(made == 0, "no mutex left")
     }
 
     deinit {
-        pthread_cond_destroy(condition)
+        for condition in spare {
+            pthread_cond_destroy(condition)
+            condition.deallocate()
+        }
         pthread_mutex_destroy(mutex)
-        condition.deallocate()
         mutex.deallocate()
     }
 
@@ -44,8 +51,10 @@ final class Monitor<State>: @unchecked Sendable {
         let result = body(&state)
         switch waking {
         case .nobody: break
-        case .one: pthread_cond_signal(condition)
-        case .everybody: pthread_cond_broadcast(condition)
+        case .one: if let last = waiting.popLast() { pthread_cond_signal(last) }
+        case .everybody:
+            for condition in waiting { pthread_cond_signal(condition) }
+            waiting = []
         }
         return result
     }
@@ -54,9 +63,22 @@ final class Monitor<State>: @unchecked Sendable {
     func wait<R>(_ body: (inout State) -> R?) -> R {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
+        if let result = body(&state) { return result }
+        let condition = spare.popLast() ?? Self.makeCondition()
+        defer { spare.append(condition) }
         while true {
-            if let result = body(&state) { return result }
+            waiting.append(condition)
             pthread_cond_wait(condition, mutex)
+            // The system may wake a thread that nobody has woken.
+            waiting.removeAll { $0 == condition }
+            if let result = body(&state) { return result }
         }
+    }
+
+    private static func makeCondition() -> Condition {
+        let condition = Condition.allocate(capacity: 1)
+        let made = pthread_cond_init(condition, nil)
+        precondition(made == 0, "no condition left")
+        return condition
     }
 }

@@ -88,12 +88,16 @@ struct AttachmentsAccessTests {
             try await fixture.keep("a", in: store)
             try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
             #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
-            #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown", "she has a row of her own")
+            #expect(
+                try await fixture.download("a", as: "bob").verdict == "404 unknown",
+                "she has a row of her own")
             try await fixture.execute("UPDATE notes SET photo_id = NULL")
             #expect(try await fixture.upload("a", [9]).verdict == "409 conflict")
             #expect(try await fixture.download("a", as: "bob").verdict == "404 unknown")
             #expect(try await fixture.upload("a").json["alreadyUploaded"] == .bool(true))
-            for user in ["alice", "bob"] { #expect(try await fixture.download("a", as: user).status == 200, "\(user)") }
+            for user in ["alice", "bob"] {
+                #expect(try await fixture.download("a", as: user).status == 200, "\(user)")
+            }
             #expect(try await fixture.upload("a", as: "bob").json["alreadyUploaded"] == .bool(true))
             #expect(try await fixture.delete("a").verdict == "409 still-referenced")
             // It is still hers.
@@ -119,7 +123,8 @@ struct AttachmentsAccessTests {
             let key = try await fixture.key("a")
             try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
             let fromWall = AttachmentsFixture.question("a", [9], row: ("walls", "w"))
-            try #require(try await fixture.upload(fromWall, as: "bob").json["alreadyUploaded"] == .bool(false))
+            try #require(
+                try await fixture.upload(fromWall, as: "bob").json["alreadyUploaded"] == .bool(false))
             let ticket = try await fixture.upload("a")
             #expect(ticket.json["uploadUrl"]?.stringValue?.contains(key) == true)
             store.put(key, size: 3)
@@ -247,7 +252,8 @@ struct AttachmentsAccessTests {
             try await fixture.note("m", of: "alice", photo: "b")
             try await fixture.keep("a", in: store)
             for id in ["a", "b"] {
-                #expect(try await fixture.download(id, as: "bob").verdict == "503 database-unavailable", "\(id)")
+                #expect(
+                    try await fixture.download(id, as: "bob").verdict == "503 database-unavailable", "\(id)")
             }
             #expect(try await fixture.download("c", as: "bob").verdict == "404 unknown")
             #expect(try await fixture.download("a").status == 200)
@@ -316,7 +322,8 @@ struct AttachmentsAccessTests {
             fixture.pass(1)
             let hers = try await fixture.upload("a", [1, 2, 3])
             #expect(hers.status == 200 && hers.json["alreadyUploaded"] == .bool(false))
-            let key = try await fixture.backend.scalar("SELECT key FROM psb.attachments WHERE owner = 'alice'")
+            let key = try await fixture.backend.scalar(
+                "SELECT key FROM psb.attachments WHERE owner = 'alice'")
             store.put(try #require(key), size: 3)
             #expect(try await fixture.complete("a").status == 204)
             // Each has his own; who has none gets what the row names that he may read.
@@ -333,7 +340,9 @@ struct AttachmentsAccessTests {
             #expect(unsaid.json["detail"]?.stringValue?.contains("several owners") == true)
             #expect(
                 fixture.backend.lines.withLock {
-                    $0.contains { $0.contains("WARNING") && $0.contains("several owners") && $0.contains("notes") }
+                    $0.contains {
+                        $0.contains("WARNING") && $0.contains("several owners") && $0.contains("notes")
+                    }
                 })
             for (row, size) in [("n", 3), ("m", 1)] {
                 let said = try await fixture.download("a", as: "carol", "?table=notes&rowId=\(row)")
@@ -439,7 +448,8 @@ struct AttachmentsAccessTests {
             }
             #expect(try await fixture.delete("a", as: "bob").verdict == "404 unknown")
             // Whoever hands the row over may hand over the file.
-            try await fixture.execute("UPDATE psb.attachments SET owner = 'bob' WHERE id = 'a' AND owner = 'alice'")
+            try await fixture.execute(
+                "UPDATE psb.attachments SET owner = 'bob' WHERE id = 'a' AND owner = 'alice'")
             #expect(try await fixture.download("a", as: "bob").status == 200)
             #expect(try await fixture.delete("a").verdict == "404 unknown")
             #expect(try await fixture.delete("a", as: "bob").verdict == "409 still-referenced")
@@ -625,7 +635,8 @@ struct AttachmentsAccessTests {
     @Test func whatRowSecurityHidesIsNotDeletedByAnother() async throws {
         try await TwoRoles.with(tables: Self.guarded) { two in
             try await two.migrate { $0.roles = [two.backendRole] }
-            try await two.asOwner("INSERT INTO notes VALUES ('n', 'a', 'alice', NULL), ('m', 'a', 'bob', NULL)")
+            try await two.asOwner(
+                "INSERT INTO notes VALUES ('n', 'a', 'alice', NULL), ('m', 'a', 'bob', NULL)")
             let map = "tables: { notes: { owner: owner, attachments: [photo_id] } }"
             try await AttachmentsFixture.withScripted(schema: "SELECT 1", map: map, uri: two.backend) {
                 fixture, store in
@@ -666,13 +677,17 @@ struct AttachmentsAccessTests {
                 }
                 #expect(try await fixture.record("a", "state") == "ready" && store.keys.count == 1)
                 #expect(
-                    fixture.backend.lines.withLock { $0.contains { $0.contains("ERROR") && $0.contains("owner") } })
+                    fixture.backend.lines.withLock {
+                        $0.contains { $0.contains("ERROR") && $0.contains("owner") }
+                    })
             }
             let error = await #expect(throws: BackendError.self) {
                 try await TestBackend.with(schema: "SELECT 1", uri: two.backend, map: map) { _ in }
             }
             #expect(error?.code == .tableMap)
-            #expect(error?.message.contains("line 3, column 19: the database may hide rows of public.notes") == true)
+            #expect(
+                error?.message.contains("line 3, column 19: the database may hide rows of public.notes")
+                    == true)
         }
     }
 }

@@ -230,10 +230,13 @@ struct AttachmentsContractTests {
         "156: over quota, over max size: 413 and 429 problem before any byte is stored",
         arguments: AttachmentsFixture.Store.all)
     func moreThanAllowedIsRefusedFirst(_ store: AttachmentsFixture.Store) async throws {
-        try await AttachmentsFixture.with(in: store, {
-            $0.attachments?.policy.fileBytes = 100
-            $0.attachments?.policy.userBytes = 150
-        }) { fixture in
+        try await AttachmentsFixture.with(
+            in: store,
+            {
+                $0.attachments?.policy.fileBytes = 100
+                $0.attachments?.policy.userBytes = 150
+            }
+        ) { fixture in
             for id in ["a", "b", "c"] { try await fixture.note(id, of: "alice", photo: id) }
             let large = try await fixture.upload(AttachmentsFixture.question("a", [], size: 101))
             #expect(large.verdict == "413 too-large" && large.json["limit"] == .integer(100))

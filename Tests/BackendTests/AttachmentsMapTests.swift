@@ -212,9 +212,11 @@ struct AttachmentsStartTests {
                   walls: { attachments: [picture_id] }
                 """
             try await TestBackend.with(schema: schema, map: map, store: ScriptedStore()) { backend in
-                let told = backend.lines.withLock { lines in lines.filter { $0.contains("are never removed") } }
+                let told = backend.lines.withLock { lines in lines.filter { $0.contains("are never removed") }
+                }
                 #expect(told.count == (isTold ? 1 : 0), "\(told)")
-                #expect(told.allSatisfy { $0.contains("WARNING") && $0.contains("=public.my_notes") }, "\(told)")
+                #expect(
+                    told.allSatisfy { $0.contains("WARNING") && $0.contains("=public.my_notes") }, "\(told)")
             }
         }
     }
@@ -298,7 +300,8 @@ struct AttachmentsStartTests {
                 { $0.attachments = AttachmentConfiguration(store: .disk(folder: store)) }
             ) { backend in
                 try await wait(
-                    for: "the sweep of the start", read: { try await backend.scalar(removals) }, until: { $0 == "0" })
+                    for: "the sweep of the start", read: { try await backend.scalar(removals) },
+                    until: { $0 == "0" })
             }
 
             // Whoever has lost the files for good says so.

@@ -217,7 +217,9 @@ struct AttachmentsRaceTests {
         try await AttachmentsFixture.withScripted { fixture, store in
             try await fixture.note("n", of: "alice", photo: "a")
             try #require(try await fixture.upload(Self.question("a")).status == 200)
-            let (key, upload) = (try await fixture.key("a"), try #require(try await fixture.record("a", "upload")))
+            let (key, upload) = (
+                try await fixture.key("a"), try #require(try await fixture.record("a", "upload"))
+            )
             store.putPart(1, size: AttachmentPart.size, of: upload)
             store.putPart(2, size: 5, of: upload)
             fixture.pass(3 * 86_400)
@@ -261,7 +263,8 @@ struct AttachmentsRaceTests {
         try await AttachmentsFixture.withScripted { fixture, _ in
             for number in 0..<8 { try await fixture.note("n\(number)", of: "alice", photo: "a\(number)") }
             try await fixture.note("m", of: "bob", photo: "b")
-            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
             try await holder.script(
                 """
                 BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(concat('attachments ', length('alice'), ' alice'), 0))
@@ -289,7 +292,8 @@ struct AttachmentsRaceTests {
                     await gate.pass()
                 }
             }
-            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
             try await holder.script("BEGIN; SELECT 1 FROM psb.attachments WHERE id = 'a' FOR UPDATE")
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<8 { group.addTask { try await fixture.complete("a").status } }

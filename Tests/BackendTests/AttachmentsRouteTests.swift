@@ -192,7 +192,8 @@ struct AttachmentsRouteTests {
                 .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("inline"))]),
                 .string("b"), .string("x"), .number("7"),
                 .object([JSONMember("id", .string("a")), JSONMember("disposition", .string("x"))]),
-                row("a", "notes", "a"), row("a", "notes", "b"), row("a", "notes", nil), row("a", "notes", "\0"),
+                row("a", "notes", "a"), row("a", "notes", "b"), row("a", "notes", nil),
+                row("a", "notes", "\0"),
             ]
             let body = JSON.object([
                 JSONMember("upload", .array(uploads)), JSONMember("download", .array(downloads)),

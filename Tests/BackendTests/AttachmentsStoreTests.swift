@@ -320,7 +320,8 @@ struct AttachmentsStoreTests {
 
     /// A key without the right to delete is found out by nobody else.
     @Test func whatAStoreKeepsCounts() async throws {
-        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 5 }) { fixture, store in
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 5 }) {
+            fixture, store in
             for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
             try await fixture.keep("a", in: store)
             fixture.pass(AttachmentRules.settled)

@@ -229,7 +229,8 @@ struct AttachmentsSweepTests {
         try await TwoRoles.with(tables: tables) { two in
             try await two.migrate { $0.roles = [two.backendRole] }
             try await AttachmentsFixture.withScripted(
-                schema: "SELECT 1", map: "tables: { notes: { owner: reader, attachments: [photo_id] } }", uri: two.backend
+                schema: "SELECT 1", map: "tables: { notes: { owner: reader, attachments: [photo_id] } }",
+                uri: two.backend
             ) { fixture, store in
                 try await fixture.keep("a", in: store)
                 for _ in 0..<32 {
@@ -243,7 +244,8 @@ struct AttachmentsSweepTests {
 
     /// And so may a view, whose owner no policy is for.
     @Test func rowsThatAViewHidesAreNotTakenForGone() async throws {
-        let schema = AttachmentsFixture.schema
+        let schema =
+            AttachmentsFixture.schema
             + "CREATE VIEW my_notes AS SELECT * FROM notes WHERE owner_id = current_setting('app.user_id', true);"
         let map = "tables: { my_notes: { ops: [PATCH], owner: owner_id, attachments: [photo_id] } }"
         try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, store in
@@ -296,7 +298,8 @@ struct AttachmentsSweepTests {
             _ = try await fixture.sweep()
             #expect(try await fixture.record("a", "unnamed_since IS NULL") == "false")
             fixture.pass(31 * Self.day)
-            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
             try await holder.script("BEGIN; LOCK TABLE notes IN ACCESS EXCLUSIVE MODE")
             async let sweep = fixture.sweep()
             try await fixture.backend.waitForLocked(1)
@@ -308,7 +311,9 @@ struct AttachmentsSweepTests {
             try await holder.script("COMMIT")
             let outcome = try await sweep
             #expect(outcome.unnamed == 0)
-            #expect(try await fixture.record("a", "unnamed_since IS NULL") == "true", "what was seen before is old")
+            #expect(
+                try await fixture.record("a", "unnamed_since IS NULL") == "true",
+                "what was seen before is old")
             await holder.close()
         }
     }
@@ -323,7 +328,8 @@ struct AttachmentsSweepTests {
             _ = try await fixture.sweep()
             #expect(try await fixture.record("a", "unnamed_since IS NULL") == "false")
             fixture.pass(31 * Self.day)
-            let holder = try await PostgresConnection.connect(fixture.backend.uri, poller: fixture.backend.poller)
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
             try await holder.script("BEGIN; SELECT 1 FROM psb.attachments WHERE id = 'a' FOR UPDATE")
             async let sweep = fixture.sweep()
             // It has looked, and wants to note what it has seen.

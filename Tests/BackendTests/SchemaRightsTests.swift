@@ -27,7 +27,8 @@ struct SchemaRightsTests {
                 schema: "SELECT 1", uri: two.backend, map: TwoRoles.map, store: ScriptedStore(),
                 { $0.hasCustomCheckpoints = true }
             ) { backend in
-                try await body(two, Work(backend: backend, desk: OperatorDesk(uri: two.backend, map: map)))
+                let desk = OperatorDesk(uri: two.backend, map: map)
+                try await body(two, Work(backend: backend, desk: desk, owner: two.owner))
             }
         }
     }
@@ -86,6 +87,8 @@ struct SchemaRightsTests {
 private struct Work: Sendable {
     let backend: TestBackend
     let desk: OperatorDesk
+    /// Where the owner of the schema is met.
+    let owner: String
 
     /// Does everything once, for a user of whom nobody has heard, and tells what failed first.
     func failure(of user: String) async throws -> String? {
@@ -204,6 +207,10 @@ private struct Work: Sendable {
     private func clearUp() async throws -> Bool {
         let now = backend.clock.withLock { $0 }
         defer { backend.clock.withLock { $0 = now } }
+        // As before the first start: who clears up gives database and store a name in common.
+        let connection = try await PostgresConnection.connect(owner, poller: backend.poller)
+        _ = try await connection.query("DELETE FROM psb.attachment_store")
+        await connection.close()
         _ = try await backend.backend.sweepAttachments()
         backend.clock.withLock { $0 += 86_400 }
         let first = try await backend.backend.sweepAttachments()

@@ -96,7 +96,8 @@ final class ScriptedStore: ObjectStore {
     }
 
     func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String,
+        at now: Int64
     ) throws -> SignedRequest {
         signed("PUT", "\(key)/\(upload)/\(number)/\(size)", [])
     }

@@ -45,4 +45,26 @@ struct MonitorTests {
         monitor.change(waking: .everybody) { $0 = true }
         try await wait(for: "all to end", read: { ended.withLock { $0 } }, until: { $0 == 4 })
     }
+
+    @Test func whoHasBegunToWaitLastIsWokenFirst() async throws {
+        let (waiting, order) = (Lock(0), Lock<[Int]>([]))
+        let monitor = Monitor(0)
+        for number in 0..<3 {
+            try DetachedThread.start {
+                monitor.wait { work -> Void? in
+                    waiting.withLock { $0 += 1 }
+                    guard work > 0 else { return nil }
+                    work -= 1
+                    return ()
+                }
+                order.withLock { $0.append(number) }
+            }
+            try await wait(for: "it to look", read: { waiting.withLock { $0 } }, until: { $0 == number + 1 })
+        }
+        for count in 1...3 {
+            monitor.change(waking: .one) { $0 += 1 }
+            try await wait(for: "one to end", read: { order.withLock { $0.count } }, until: { $0 == count })
+        }
+        #expect(order.withLock { $0 } == [2, 1, 0])
+    }
 }

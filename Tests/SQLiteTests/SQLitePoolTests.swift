@@ -40,6 +40,20 @@ struct SQLitePoolTests {
         await pool.close()
     }
 
+    /// Its cache has what the others would have to read, and keep, too.
+    @Test func readsOneAfterTheOtherHaveTheSameConnection() async throws {
+        let used = Lock<[ObjectIdentifier: Int]>([:])
+        for _ in 0..<100 {
+            try await pool.read { connection in
+                used.withLock { $0[ObjectIdentifier(connection), default: 0] += 1 }
+            }
+        }
+        // Another one has the turn if a read comes before the thread of the last one waits again.
+        let most = used.withLock { $0.values.max() ?? 0 }
+        #expect(most > 45, "\(used.withLock { $0.values.sorted() })")
+        await pool.close()
+    }
+
     /// Whoever copies or moves the file after closing has everything.
     @Test(arguments: [true, false]) func aClosedFileIsWhole(_ isClosed: Bool) async throws {
         let other = try TemporaryDatabase()

@@ -145,7 +145,8 @@ struct DiskFolder: Sendable {
                 _ = try StagedFile.removeUnheld(remains)
             }
         }
-        for upload in try FileManager.default.contentsOfDirectory(atPath: uploads) where Self.isUpload(upload) {
+        for upload in try FileManager.default.contentsOfDirectory(atPath: uploads) where Self.isUpload(upload)
+        {
             if let key = try self.key(of: upload), try BlobFile(path: object(key)) == nil,
                 !isAbandoned(upload)
             {
@@ -250,7 +251,8 @@ struct DiskFolder: Sendable {
     /// - Returns: whether that is the object now; false if something was stored, or the upload is not there.
     /// - Throws: `SystemError` with `.file`, `PartChanged`, `OtherBytes`.
     func join(
-        _ parts: [StoredPart], of upload: String, as key: String, sha256: [UInt8]?, _ write: @escaping BlobSink.Write
+        _ parts: [StoredPart], of upload: String, as key: String, sha256: [UInt8]?,
+        _ write: @escaping BlobSink.Write
     ) throws -> Bool {
         guard try has(upload, for: key), try BlobFile(path: object(key)) == nil else { return false }
         let held = newName()

@@ -98,7 +98,8 @@ package final class DiskStore: ObjectStore {
     }
 
     package func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String,
+        at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         try ObjectKey.check(part: number, size: size)

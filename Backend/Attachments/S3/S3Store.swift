@@ -58,7 +58,8 @@ package final class S3Store: ObjectStore {
     }
 
     package func signPart(
-        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String, at now: Int64
+        key: String, upload: String, number: Int, size: Int64, sha256: [UInt8], for user: String,
+        at now: Int64
     ) throws -> SignedRequest {
         try ObjectKey.check(key)
         try ObjectKey.check(part: number, size: size)
@@ -174,7 +175,8 @@ package final class S3Store: ObjectStore {
             // Without a body nobody can tell an object that is not there from a bucket.
             let (reason, _) = try await ask(what, "GET", key, fields: [(name: "range", value: "bytes=0-0")])
             if reason.isSuccess {
-                throw ObjectStoreError(.unavailable, "the object store is not sure whether an object is there")
+                throw ObjectStoreError(
+                    .unavailable, "the object store is not sure whether an object is there")
             }
             guard reason.code == "NoSuchKey" else { throw reason.failure(what) }
             return nil

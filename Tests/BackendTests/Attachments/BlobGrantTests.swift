@@ -27,7 +27,8 @@ struct BlobGrantTests {
         BlobGrant(key: "k", expiry: 100, use: .download(contentType: "a/b", disposition: "attachment")),
         BlobGrant(key: "k", expiry: 100, use: .download(contentType: "a/binline", disposition: "")),
         BlobGrant(key: "k", expiry: 100, use: .download(contentType: "a/b\n6:inline", disposition: "")),
-        BlobGrant(key: "k", expiry: 100, user: "u", use: upload), BlobGrant(key: "k", expiry: 100, user: "v", use: upload),
+        BlobGrant(key: "k", expiry: 100, user: "u", use: upload),
+        BlobGrant(key: "k", expiry: 100, user: "v", use: upload),
         BlobGrant(key: "k", expiry: 100, user: "u", use: download),
     ]
 

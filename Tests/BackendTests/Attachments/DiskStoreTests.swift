@@ -183,7 +183,9 @@ struct DiskStoreTests {
     }
 
     /// A store that counts what it writes, and does something with the next piece.
-    private func hooked() throws -> (fixture: DiskStoreFixture, hook: Lock<(@Sendable () -> Void)?>, written: Lock<Int>) {
+    private func hooked() throws -> (
+        fixture: DiskStoreFixture, hook: Lock<(@Sendable () -> Void)?>, written: Lock<Int>
+    ) {
         let hook = Lock<(@Sendable () -> Void)?>(nil)
         let written = Lock(0)
         let fixture = try DiskStoreFixture { file, bytes throws(SystemError) in
@@ -265,7 +267,8 @@ struct DiskStoreTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for one in uploads {
                 group.addTask {
-                    try await fixture.store.completeMultipart(key: one.key, upload: one.upload, parts: one.parts)
+                    try await fixture.store.completeMultipart(
+                        key: one.key, upload: one.upload, parts: one.parts)
                 }
             }
             do {
@@ -297,7 +300,9 @@ struct DiskStoreTests {
         try await fixture.put([1], as: "k")
         let open = try await fixture.store.createMultipart(key: "l", contentType: "image/png")
         _ = try await store([[2]], of: open, for: "l", fixture)
-        for (name, key) in [(String(repeating: "0", count: 32), nil), (String(repeating: "1", count: 32), "../x")] {
+        for (name, key) in [
+            (String(repeating: "0", count: 32), nil), (String(repeating: "1", count: 32), "../x"),
+        ] {
             let folder = fixture.folder + "/parts/" + name
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
             if let key { try key.write(toFile: folder + "/key", atomically: false, encoding: .utf8) }

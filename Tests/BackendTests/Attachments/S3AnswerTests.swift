@@ -25,7 +25,8 @@ struct S3AnswerTests {
         (200, error("NoSuchUpload"), .conflict),
         (403, "", .refused), (403, error("AccessDenied"), .refused),
         (403, error("SignatureDoesNotMatch"), .refused), (403, error("RequestTimeTooSkewed"), .refused),
-        (404, error("NoSuchBucket"), .refused), (404, "", .unavailable), (404, "<html>no route</html>", .unavailable),
+        (404, error("NoSuchBucket"), .refused), (404, "", .unavailable),
+        (404, "<html>no route</html>", .unavailable),
         (301, error("PermanentRedirect"), .refused), (307, "", .refused),
         (400, error("InvalidPart"), .refused),
         (400, error("MalformedXML"), .refused), (401, "", .refused), (411, "", .refused),
@@ -126,7 +127,8 @@ struct S3AnswerTests {
         #expect(answer(404, Self.error("NoSuchKey")).isMissing)
         #expect(answer(404, Self.error("NoSuchUpload")).isMissing)
         for other in [
-            answer(404), answer(404, "<html/>"), answer(404, Self.error("NoSuchBucket")), answer(403), answer(200),
+            answer(404), answer(404, "<html/>"), answer(404, Self.error("NoSuchBucket")), answer(403),
+            answer(200),
             answer(200, Self.error("NoSuchKey")),
         ] {
             #expect(!other.isMissing, "\(other)")

@@ -234,11 +234,14 @@ struct S3StoreScriptTests {
         #expect(requests.map { $0.split(separator: " ")[0] } == ["HEAD", "GET"])
         #expect(requests.last?.contains("\r\nrange: bytes=0-0\r\n") == true)
         for (status, body, kind) in [
-            (404, Self.error("NoSuchBucket"), .refused), (404, "", .unavailable), (403, Self.error("AccessDenied"), .refused),
+            (404, Self.error("NoSuchBucket"), .refused), (404, "", .unavailable),
+            (403, Self.error("AccessDenied"), .refused),
             (503, "", .unavailable), (206, "x", .unavailable),
         ] as [(Int, String, ObjectStoreError.Kind)] {
             _ = try await with([(404, ""), (status, body)]) { store in
-                let error = await #expect(throws: ObjectStoreError.self) { _ = try await store.head(key: "k") }
+                let error = await #expect(throws: ObjectStoreError.self) {
+                    _ = try await store.head(key: "k")
+                }
                 #expect(error?.kind == kind, "\(status) \(body)")
             }
         }

@@ -28,7 +28,9 @@ struct StoreCallsTests {
                 store: store, environment: BackendEnvironment(now: { 0 }), poller: poller,
                 log: Log(label: "test") { _ in })
             do {
-                let found = try await calls.call(until: .now + .milliseconds(1)) { try await $0.head(key: "k") }
+                let found = try await calls.call(until: .now + .milliseconds(1)) {
+                    try await $0.head(key: "k")
+                }
                 #expect(isDeaf && found?.size == 3)
             } catch let problem as Problem {
                 #expect(!isDeaf && problem.code == "STORE_UNAVAILABLE")

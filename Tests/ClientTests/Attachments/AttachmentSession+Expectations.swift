@@ -43,7 +43,9 @@ extension AttachmentSession {
         try await bench.upload()
         try await bench.queue.startSync()
         // Of files that share a name one has to go before the other can come.
-        let twins = try await bench.rows().filter { $0.filename != "\($0.id).jpg" && $0.state != .queuedDelete }
+        let twins = try await bench.rows().filter {
+            $0.filename != "\($0.id).jpg" && $0.state != .queuedDelete
+        }
         for twin in twins { try await delete(twin.id, in: bench) }
         let referred = Set(photos.values.compactMap { $0 })
         let items = referred.sorted().map { WatchedAttachmentItem(id: $0, fileExtension: "jpg") }
