@@ -228,6 +228,8 @@ private struct KillRun {
         let before = try await rows(of: client).count
         for (number, id) in try await someNamed() {
             givenUp.insert(number)
+            // A deletion that the client had not written down is none.
+            deleted[number] = nil
             let update = "UPDATE todos SET photo_id = NULL WHERE photo_id = ?"
             let statement = JSON.array([.string(update), .array([.string(id)])])
             try await peer.ask("write", [JSONMember("tx", .array([statement]))])
