@@ -99,7 +99,7 @@ extension AttachmentService {
             try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
             return .pending(record, isNew: false)
         case .make:
-            try await requireRoom(for: request, subject, at: now, on: connection, deadline)
+            try await requireRoom(for: request, subject, on: connection, deadline)
             let made = AttachmentRecord(
                 request, key: key, owner: subject, row: (table, row.id), isShared: isShared)
             guard try await AttachmentTable.insert(made, at: now, on: connection, until: deadline) else {
@@ -175,12 +175,12 @@ extension AttachmentService {
     }
 
     private func requireRoom(
-        for request: AttachmentUploadRequest, _ subject: String, at now: Double,
-        on connection: PostgresConnection, _ deadline: ContinuousClock.Instant
+        for request: AttachmentUploadRequest, _ subject: String, on connection: PostgresConnection,
+        _ deadline: ContinuousClock.Instant
     ) async throws {
         guard request.size <= policy.fileBytes else { throw Problem.tooLargeAttachment(policy.fileBytes) }
         guard policy.allows(request.contentType) else { throw Problem.attachmentTypeNotAllowed }
-        let usage = try await AttachmentTable.usage(of: subject, at: now, on: connection, until: deadline)
+        let usage = try await AttachmentTable.usage(of: subject, on: connection, until: deadline)
         guard policy.hasRoom(for: request.size, beside: usage) else { throw Problem.attachmentQuota(policy) }
     }
 

@@ -66,20 +66,19 @@ package enum AttachmentTable {
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
 
-    /// Returns what the files of a user take; of those that are deleted the bytes as long as a URL may still bring them, and until
-    /// the store was told behind that.
+    /// Returns what the files of a user take, without counting them: `psb.attachment_usage` has the sums.
+    ///
+    /// The bytes of those that are deleted count as long as a URL may still bring them, and until the store was told behind that.
     static func usage(
-        of owner: String, at now: Double, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
+        of owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUsage {
         let result = try await connection.query(
             """
-            SELECT count(*) FILTER (WHERE state <> 'deleted')::text, count(*) FILTER (WHERE state = 'deleted')::text,
-                (coalesce(sum(size) FILTER (WHERE state <> 'deleted'), 0) + (SELECT coalesce(sum(r.size), 0)
-                    FROM psb.attachment_removals r
-                    WHERE r.owner = $1::text AND (r.last_at > to_timestamp($2::float8) OR NOT r.is_told)))::text
-            FROM psb.attachments WHERE owner = $1::text
-            """, [owner, String(now)], until: deadline)
+            SELECT coalesce(sum(files), 0)::text, coalesce(sum(deleted), 0)::text,
+                (coalesce(sum(bytes), 0) + (SELECT coalesce(sum(r.size), 0) FROM psb.attachment_removals r
+                    WHERE r.owner = $1::text AND NOT r.is_told))::text
+            FROM psb.attachment_usage WHERE owner = $1::text
+            """, [owner], until: deadline)
         guard result.rowCount == 1, let files = result[0, 0].flatMap({ Int($0) }),
             let deleted = result[0, 1].flatMap({ Int($0) }), let bytes = result[0, 2].flatMap({ Int64($0) })
         else { throw malformed }
