@@ -63,6 +63,15 @@ package enum AttachmentTable {
         ).first
     }
 
+    /// Returns the query that locks records, in the order of their keys: two statements about several of them do not wait for each
+    /// other.
+    ///
+    /// - Parameter condition: which, in SQL.
+    /// - Returns: the SQL, with the keys of those that it has locked.
+    static func holding(_ condition: String) -> String {
+        "SELECT key FROM psb.attachments WHERE \(condition) ORDER BY key FOR NO KEY UPDATE"
+    }
+
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
 
@@ -259,8 +268,9 @@ package enum AttachmentTable {
     static func erase(_ owner: String, on connection: PostgresConnection) async throws -> Int {
         let result = try await connection.query(
             """
-            WITH all_gone AS (
-                    DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, size, signed_at, state),
+            WITH held AS MATERIALIZED (\(holding("owner = $1::text"))),
+                all_gone AS (DELETE FROM psb.attachments WHERE key IN (SELECT h.key FROM held h)
+                    RETURNING key, upload, size, signed_at, state),
                 gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
                 told AS (\(removing(at: "pg_catalog.now()"))),
                 nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
