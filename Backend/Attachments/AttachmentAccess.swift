@@ -92,7 +92,8 @@ package struct AttachmentAccess: Sendable {
         where table.owner != nil || (orEverybodys && table.read == nil) {
             // Postgres refuses parameters that nothing stands for: a table that cannot have a row adds none.
             var attempt = question
-            guard let list = attempt.list(asked, for: table), let isTheirs = attempt.isOwned(table, by: subject)
+            guard let list = attempt.list(asked, for: table),
+                let isTheirs = attempt.isOwned(table, by: subject)
             else { continue }
             question = attempt
             branches.append(
@@ -131,7 +132,8 @@ package struct AttachmentAccess: Sendable {
                 if let isTheirs = attempt.isOwned(table, by: subject) { isAsked += " AND NOT \(isTheirs)" }
             }
             question = attempt
-            let which = "WHERE \(list.isNamed) AND CASE WHEN \(isAsked) THEN \(condition) ELSE false END ORDER BY 4 DESC"
+            let which =
+                "WHERE \(list.isNamed) AND CASE WHEN \(isAsked) THEN \(condition) ELSE false END ORDER BY 4 DESC"
             if let owner = table.owner {
                 branches.append(
                     list.branch(

@@ -118,7 +118,8 @@ extension AttachmentService {
         _ request: AttachmentPartsRequest, of id: String, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentPartsTicket {
-        guard case .pending(let record) = try await completion([id], caller, deadline, signs: true)[0].get() else {
+        let found = try await completion([id], caller, deadline, signs: true)[0]
+        guard case .pending(let record) = try found.get() else {
             throw Problem.conflict("the attachment is complete")
         }
         guard AttachmentRules.isInParts(record.size) else {

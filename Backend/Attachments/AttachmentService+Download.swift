@@ -102,7 +102,8 @@ extension AttachmentService {
             }
         }
         var records = [[String: AttachmentRecord]](repeating: [:], count: asked.count)
-        for answer in try await transaction.ask([AttachmentTable.owned(owned), AttachmentTable.shared(shared)]) {
+        let found = try await transaction.ask([AttachmentTable.owned(owned), AttachmentTable.shared(shared)])
+        for answer in found {
             for (number, record) in try AttachmentTable.found(answer) where records.indices.contains(number) {
                 records[number][record.key] = record
             }

@@ -39,7 +39,9 @@ extension AttachmentService {
         let some = firsts.map { requests[$0] }
         let claims = try await together(some) { try await self.claims($0, caller, deadline) }
         let tickets = try await each(Array(zip(some, claims))) { request, claim -> AttachmentUploadTicket in
-            if let claim = try claim.get(), let ticket = try await ticket(claim, caller, deadline) { return ticket }
+            if let claim = try claim.get(), let ticket = try await ticket(claim, caller, deadline) {
+                return ticket
+            }
             return try await upload(request, by: caller, until: deadline)
         }
         for (place, ticket) in zip(firsts, tickets) { answers[place] = ticket }
@@ -133,7 +135,8 @@ extension AttachmentService {
         // In this order: what is read behind the lock is what those before have left.
         let found = try await transaction.ask([
             AttachmentTable.lock(subject), access.own(asked, by: subject, orEverybodys: true),
-            AttachmentTable.known(requests.map(\.id), of: subject, isLocked: true), AttachmentTable.used(by: subject),
+            AttachmentTable.known(requests.map(\.id), of: subject, isLocked: true),
+            AttachmentTable.used(by: subject),
         ])
         let known = try found[2].map { try AttachmentTable.records($0) } ?? []
         let own = Dictionary(known.map { (ExactText($0.id), $0) }) { first, _ in first }
@@ -201,9 +204,11 @@ extension AttachmentService {
     private func shared(
         _ requests: [AttachmentUploadRequest], _ rows: [AttachmentAccess.Row?], _ transaction: Transaction
     ) async throws -> [AttachmentRecord?] {
-        let places = zip(requests, rows).enumerated().compactMap { number, asked -> AttachmentTable.Place<Catalog.Name>? in
-            guard let row = asked.1, row.table.owner == nil else { return nil }
-            return AttachmentTable.Place(number: number, id: asked.0.id, holder: row.table.source.name)
+        var places: [AttachmentTable.Place<Catalog.Name>] = []
+        for (number, row) in rows.enumerated() {
+            guard let row, row.table.owner == nil else { continue }
+            places.append(
+                AttachmentTable.Place(number: number, id: requests[number].id, holder: row.table.source.name))
         }
         var records = [AttachmentRecord?](repeating: nil, count: requests.count)
         let answer = try await transaction.ask(AttachmentTable.shared(places))

@@ -172,7 +172,8 @@ package struct AttachmentService: Sendable {
                 if ready.contains(record.key) {
                     states.append(.ready)
                 } else {
-                    states.append(try await AttachmentTable.present(record, on: connection, until: deadline)?.state)
+                    let present = try await AttachmentTable.present(record, on: connection, until: deadline)
+                    states.append(present?.state)
                 }
             }
             return states
@@ -252,7 +253,9 @@ package struct AttachmentService: Sendable {
         try await withThrowingTaskGroup(of: (Int, Result<Value, any Error>).self) { group in
             var answers = [Result<Value, any Error>?](repeating: nil, count: items.count)
             for (place, item) in items.enumerated() {
-                if place >= Self.callsAtOnce, let (done, answer) = try await group.next() { answers[done] = answer }
+                if place >= Self.callsAtOnce, let (done, answer) = try await group.next() {
+                    answers[done] = answer
+                }
                 group.addTask {
                     do {
                         return (place, .success(try await body(item)))

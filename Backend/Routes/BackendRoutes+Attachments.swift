@@ -83,7 +83,7 @@ extension BackendRoutes {
         } json: { _ in
             .object([])
         }
-        let downloaded = try await answers(to: downloads, requestID) { item -> AttachmentService.DownloadQuestion in
+        let downloaded = try await answers(to: downloads, requestID) { item in
             try Self.download(item)
         } ask: { questions in
             try await attachments.downloads(questions, by: caller, until: deadline)
@@ -109,7 +109,7 @@ extension BackendRoutes {
     ///   - json: an answer as JSON.
     /// - Returns: for each item its answer, or why there is none.
     /// - Throws: `CancellationError`.
-    private func answers<Question, Value>(
+    private func answers<Question: Sendable, Value: Sendable>(
         to items: [JSON], _ requestID: String, read: (JSON) throws -> Question,
         ask: ([Question]) async throws -> [Result<Value, any Error>], json: (Value) -> JSON
     ) async throws -> [JSON] {

@@ -19,7 +19,7 @@ struct AttachmentsBatchTests {
                     if let slug = item["type"]?.stringValue?.split(separator: ":").last {
                         return "\(item["status"]?.int64Value ?? 0) \(slug)"
                     }
-                    if item["uploadUrl"] != nil || item["multipart"] != nil || item["downloadUrl"] != nil { return "url" }
+                    if ["uploadUrl", "multipart", "downloadUrl"].contains(where: { item[$0] != nil }) { return "url" }
                     if item["alreadyUploaded"] == .bool(true) { return "there" }
                     return item == .object([]) ? "done" : "nothing"
                 }
@@ -220,8 +220,10 @@ struct AttachmentsBatchTests {
         try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, store in
             try await fixture.execute("INSERT INTO \(name) VALUES ('1', 'alice', 'a', 'bob'), ('2', 'bob', 'b', NULL)")
             let answers = try await batch(
-                fixture, upload: [
-                    AttachmentsFixture.question("a", [1, 2, 3], row: (name, "1")), AttachmentsFixture.question("b", [1]),
+                fixture,
+                upload: [
+                    AttachmentsFixture.question("a", [1, 2, 3], row: (name, "1")),
+                    AttachmentsFixture.question("b", [1]),
                 ])
             #expect(answers.upload == ["url", "404 unknown"])
             store.put(try await fixture.key("a"), size: 3)

@@ -54,7 +54,8 @@ struct AttachmentsUsageTests {
 
     /// Takes a step of a history; whatever it is answered.
     private static func take(
-        _ step: Int, _ user: String, _ id: String, _ size: Int, _ fixture: AttachmentsFixture, _ store: ScriptedStore
+        _ step: Int, _ user: String, _ id: String, _ size: Int, _ fixture: AttachmentsFixture,
+        _ store: ScriptedStore
     ) async throws {
         switch step {
         case 0, 1, 2: _ = try await fixture.upload(id, [UInt8](repeating: 7, count: size), as: user)
