@@ -8,18 +8,65 @@ extension AttachmentService {
         case ready
     }
 
-    /// Takes an upload for ready once the store has its bytes.
-    ///
-    /// - Parameters:
-    ///   - id: the attachment.
-    ///   - caller: who has uploaded it.
-    ///   - deadline: when the request is over.
-    /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
+    /// Takes an upload for ready once the store has its bytes, see `completions`.
     func complete(
         _ id: String, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws {
-        guard case .pending(let record) = try await completion(id, caller, deadline) else { return }
-        if try await isStored(record, deadline) { return try await finish(record, caller, deadline) }
+        try await completions([id], by: caller, until: deadline)[0].get()
+    }
+
+    /// Takes uploads for ready of which the store has the bytes: what is known of all is read in one transaction, and recorded in
+    /// one statement.
+    ///
+    /// - Parameters:
+    ///   - ids: the attachments.
+    ///   - caller: who has uploaded them.
+    ///   - deadline: when the request is over.
+    /// - Returns: of each that it is ready, or why it is not: `Problem`, `PostgresError`, `Budget.Refusal`.
+    /// - Throws: `CancellationError`.
+    func completions(
+        _ ids: [String], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
+    ) async throws -> [Result<Void, any Error>] {
+        let found = try await together(ids) { try await completion($0, caller, deadline) }
+        let stored = try await each(found) { found -> AttachmentRecord? in
+            guard case .pending(let record) = try found.get() else { return nil }
+            return try await isStored(record, deadline) ? record : nil
+        }
+        let whole = stored.compactMap { answer -> AttachmentRecord? in
+            guard case .success(let record) = answer else { return nil }
+            return record
+        }
+        let states = try await together(whole) { records -> [Result<AttachmentRecord.State?, any Error>] in
+            try await settle(records, by: caller, deadline).map { .success($0) }
+        }
+        let settled = Dictionary(zip(whole.map(\.key), states)) { first, _ in first }
+        var answers: [Result<Void, any Error>] = []
+        for (found, stored) in zip(found, stored) {
+            do {
+                guard case .pending(let record) = try found.get() else {
+                    answers.append(.success(()))
+                    continue
+                }
+                if try stored.get() != nil, let state = settled[record.key] {
+                    try finish(try state.get())
+                } else {
+                    // One behind the other: of a user one at a time is made of parts.
+                    try await join(record, caller, deadline)
+                }
+                answers.append(.success(()))
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                answers.append(.failure(error))
+            }
+        }
+        return answers
+    }
+
+    /// Completes an upload whose bytes the store does not have, if it has them in parts.
+    private func join(
+        _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws {
         guard let upload = record.upload else { throw try await absence(of: record, caller, deadline) }
         let parts = try await store.call(until: deadline) {
             try await $0.parts(key: record.key, upload: upload)
@@ -71,7 +118,8 @@ extension AttachmentService {
         _ request: AttachmentPartsRequest, of id: String, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentPartsTicket {
-        guard case .pending(let record) = try await completion(id, caller, deadline, signs: true) else {
+        let found = try await completion([id], caller, deadline, signs: true)[0]
+        guard case .pending(let record) = try found.get() else {
             throw Problem.conflict("the attachment is complete")
         }
         guard AttachmentRules.isInParts(record.size) else {
@@ -96,22 +144,24 @@ extension AttachmentService {
 
     /// What there is of the caller to complete.
     private func completion(
-        _ id: String, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant, signs: Bool = false
-    ) async throws -> Completion {
+        _ ids: [String], _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant, signs: Bool = false
+    ) async throws -> [Result<Completion, any Error>] {
         let now = environment.now()
         return try await transaction(caller, deadline) { transaction in
-            let found = try await AttachmentTable.record(
-                id, of: caller.subject, on: transaction.connection, until: deadline)
-            guard let record = found else { throw unknown(transaction) }
-            switch record.state {
-            case .deleted: throw Problem.gone
-            case .ready: return .ready
-            case .pending:
-                if signs {
-                    try await AttachmentTable.sign(
-                        record, at: now, on: transaction.connection, until: deadline)
+            let known = try await transaction.ask(AttachmentTable.known(ids, of: caller.subject))
+            let found = try known.map { try AttachmentTable.records($0) } ?? []
+            let records = Dictionary(found.map { (ExactText($0.id), $0) }) { first, _ in first }
+            if signs {
+                let pending = found.filter { $0.state == .pending }
+                _ = try await transaction.ask(AttachmentTable.signing(pending, at: now))
+            }
+            return ids.map { id in
+                guard let record = records[ExactText(id)] else { return .failure(unknown(transaction)) }
+                switch record.state {
+                case .deleted: return .failure(Problem.gone)
+                case .ready: return .success(.ready)
+                case .pending: return .success(.pending(record))
                 }
-                return .pending(record)
             }
         }
     }
@@ -119,7 +169,12 @@ extension AttachmentService {
     private func finish(
         _ record: AttachmentRecord, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws {
-        switch try await settle(record, by: caller, deadline) {
+        try finish(try await settle(record, by: caller, deadline))
+    }
+
+    /// Tells what has become of an upload whose bytes the store has.
+    private func finish(_ state: AttachmentRecord.State?) throws(Problem) {
+        switch state {
         case .ready: return
         case .deleted: throw Problem.gone
         case .pending, nil: throw Problem.notStored

@@ -9,33 +9,69 @@ extension AttachmentService {
         case pending(AttachmentRecord, isNew: Bool)
     }
 
-    /// Signs an upload for whoever has a row that names the attachment.
-    ///
-    /// - Parameters:
-    ///   - request: what is to be uploaded.
-    ///   - caller: who asks.
-    ///   - deadline: when the request is over.
-    /// - Returns: where the bytes go, or that they are there.
-    /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
+    /// Signs an upload for whoever has a row that names the attachment, see `uploads`.
     func upload(
         _ request: AttachmentUploadRequest, by caller: AttachmentCaller,
         until deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
         while true {
-            switch try await claim(request, caller, deadline) {
-            case .pending(let record, let isNew): return try await ticket(record, isNew, caller, deadline)
-            case .uploaded(let record):
-                // What the store has lost its uploader may bring again; somebody else is told what is known.
-                guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
-                    return AttachmentUploadTicket(id: request.id, isUploaded: true)
-                }
-                try await requireStore(deadline)
-                log.error("the store has lost the bytes of an attachment: they are uploaded again")
-                let now = environment.now()
-                try await alone(caller, deadline) {
-                    try await AttachmentTable.restart(record, at: now, on: $0, until: deadline)
-                }
+            let claim = try await claims([request], caller, deadline)[0].get()
+            if let claim, let ticket = try await ticket(claim, caller, deadline) { return ticket }
+        }
+    }
+
+    /// Signs uploads for whoever has rows that name the attachments: all questions are one transaction.
+    ///
+    /// - Parameters:
+    ///   - requests: what is to be uploaded.
+    ///   - caller: who asks.
+    ///   - deadline: when the request is over.
+    /// - Returns: where the bytes of each go, or that they are there, or why neither is told: `Problem`, `PostgresError`,
+    ///   `Budget.Refusal`.
+    /// - Throws: `CancellationError`.
+    func uploads(
+        _ requests: [AttachmentUploadRequest], by caller: AttachmentCaller,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> [Result<AttachmentUploadTicket, any Error>] {
+        var answers = [Result<AttachmentUploadTicket, any Error>?](repeating: nil, count: requests.count)
+        var known: Set<ExactText> = []
+        let firsts = requests.indices.filter { known.insert(ExactText(requests[$0].id)).inserted }
+        let some = firsts.map { requests[$0] }
+        let claims = try await together(some) { try await self.claims($0, caller, deadline) }
+        let tickets = try await each(Array(zip(some, claims))) { request, claim -> AttachmentUploadTicket in
+            if let claim = try claim.get(), let ticket = try await ticket(claim, caller, deadline) {
+                return ticket
             }
+            return try await upload(request, by: caller, until: deadline)
+        }
+        for (place, ticket) in zip(firsts, tickets) { answers[place] = ticket }
+        // Another question about the same id finds what the first one has made.
+        for place in requests.indices where answers[place] == nil {
+            answers[place] = try await each([requests[place]]) {
+                try await upload($0, by: caller, until: deadline)
+            }.first
+        }
+        return answers.compactMap { $0 }
+    }
+
+    /// Signs what was claimed; nil if it is to be claimed once more, since the store has lost it.
+    private func ticket(
+        _ claim: Claim, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws -> AttachmentUploadTicket? {
+        switch claim {
+        case .pending(let record, let isNew): return try await ticket(record, isNew, caller, deadline)
+        case .uploaded(let record):
+            // What the store has lost its uploader may bring again; somebody else is told what is known.
+            guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
+                return AttachmentUploadTicket(id: record.id, isUploaded: true)
+            }
+            try await requireStore(deadline)
+            log.error("the store has lost the bytes of an attachment: they are uploaded again")
+            let now = environment.now()
+            try await alone(caller, deadline) {
+                try await AttachmentTable.restart(record, at: now, on: $0, until: deadline)
+            }
+            return nil
         }
     }
 
@@ -43,9 +79,7 @@ extension AttachmentService {
         _ record: AttachmentRecord, _ isNew: Bool, _ caller: AttachmentCaller,
         _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        if !isNew, try await isStored(record, deadline) {
-            return try await uploaded(record, caller, deadline)
-        }
+        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
         guard !AttachmentRules.isInParts(record.size) else {
             return try await inParts(record, caller, deadline)
         }
@@ -57,88 +91,158 @@ extension AttachmentService {
         return AttachmentUploadTicket(id: record.id, request: signed)
     }
 
-    /// Asks whether the caller may upload, and records that it does.
+    // MARK: The transaction
+
+    /// What a transaction records when it has decided about all questions.
+    private struct Writing {
+        /// What the user has, with what is made.
+        var usage: AttachmentUsage
+        /// Those for which a URL is signed again.
+        var signed: [AttachmentRecord] = []
+        /// Those that are there, and that a row names.
+        var named: [AttachmentRecord] = []
+        /// Those that are new.
+        var made: [AttachmentRecord] = []
+    }
+
+    /// Asks whether the caller may upload files of different ids, and records that it does.
     ///
-    /// The row that names the id is looked for in the transaction that makes the record, and the questions of a user come one
+    /// The rows that name them are looked for in the transaction that makes the records, and the questions of a user come one
     /// behind the other, so that two of them do not both find the same room.
-    private func claim(
-        _ request: AttachmentUploadRequest, _ caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
-    ) async throws -> Claim {
-        let key = environment.uniqueName()
-        while true {
-            let now = environment.now()
-            let found = try await transaction(caller, deadline) { transaction in
-                try await claim(request, key, at: now, transaction)
-            }
-            if let found { return found }
+    ///
+    /// - Parameters:
+    ///   - requests: what is to be uploaded.
+    ///   - caller: who asks.
+    ///   - deadline: when the request is over.
+    /// - Returns: what each has come to; nil where somebody else has made the record meanwhile, so that it is to be asked again.
+    /// - Throws: `PostgresError`, `Budget.Refusal`, `CancellationError`.
+    private func claims(
+        _ requests: [AttachmentUploadRequest], _ caller: AttachmentCaller,
+        _ deadline: ContinuousClock.Instant
+    ) async throws -> [Result<Claim?, any Error>] {
+        let keys = requests.map { _ in environment.uniqueName() }
+        let now = environment.now()
+        return try await transaction(caller, deadline) { transaction in
+            try await claims(requests, keys, at: now, transaction)
         }
     }
 
-    /// The same within a transaction; nil where somebody else has made the record meanwhile.
+    private func claims(
+        _ requests: [AttachmentUploadRequest], _ keys: [String], at now: Double, _ transaction: Transaction
+    ) async throws -> [Result<Claim?, any Error>] {
+        let (access, subject) = (transaction.access, transaction.caller.subject)
+        let asked = requests.map { AttachmentAccess.Asked(id: $0.id, row: Self.row(of: $0)) }
+        // In this order: what is read behind the lock is what those before have left.
+        let found = try await transaction.ask([
+            AttachmentTable.lock(subject), access.own(asked, by: subject, orEverybodys: true),
+            AttachmentTable.known(requests.map(\.id), of: subject, isLocked: true),
+            AttachmentTable.used(by: subject),
+        ])
+        let known = try found[2].map { try AttachmentTable.records($0) } ?? []
+        let own = Dictionary(known.map { (ExactText($0.id), $0) }) { first, _ in first }
+        let rows = try await rows(for: asked, access.rows(found[1], of: asked.count), transaction)
+        let shared = try await shared(requests, rows, transaction)
+        var writing = Writing(usage: try AttachmentTable.usage(found[3]))
+        var claims: [Result<Claim?, any Error>] = []
+        for (place, request) in requests.enumerated() {
+            do {
+                guard let row = rows[place] else { throw unknown(transaction) }
+                let known = (own: own[ExactText(request.id)], shared: shared[place])
+                claims.append(
+                    .success(try await claim(request, keys[place], row, known, &writing, transaction)))
+            } catch let problem as Problem {
+                claims.append(.failure(problem))
+            }
+        }
+        let written = try await transaction.ask([
+            AttachmentTable.signing(writing.signed, at: now), AttachmentTable.naming(writing.named),
+            AttachmentTable.making(writing.made, at: now),
+        ])
+        let made = Set((0..<(written[2]?.rowCount ?? 0)).compactMap { written[2]?[$0, 0] })
+        return claims.map { claim -> Result<Claim?, any Error> in
+            guard case .success(.pending(let record, isNew: true)?) = claim, !made.contains(record.key) else {
+                return claim
+            }
+            return .success(nil)
+        }
+    }
+
+    /// Decides about one of the questions; nil where somebody else has made the record meanwhile.
     private func claim(
-        _ request: AttachmentUploadRequest, _ key: String, at now: Double, _ transaction: Transaction
+        _ request: AttachmentUploadRequest, _ key: String, _ row: AttachmentAccess.Row,
+        _ known: (own: AttachmentRecord?, shared: AttachmentRecord?), _ writing: inout Writing,
+        _ transaction: Transaction
     ) async throws -> Claim? {
-        let (connection, deadline) = (transaction.connection, transaction.deadline)
         let subject = transaction.caller.subject
-        try await AttachmentTable.lock(subject, on: connection, until: deadline)
-        guard let row = try await row(for: request, transaction) else { throw unknown(transaction) }
         let isShared = row.table.owner == nil
-        let table = row.table.source.name
-        let own = try await AttachmentTable.record(
-            request.id, of: subject, isLocked: true, on: connection, until: deadline)
-        let known = try await isShared ? shared(own, row, request, transaction) : own
-        switch AttachmentRules.upload(request, known, by: subject) {
+        let record = try await isShared ? self.known(known, row, request, transaction) : known.own
+        switch AttachmentRules.upload(request, record, by: subject) {
         case .conflict: throw Problem.conflict("the id is that of other bytes")
         case .gone: throw Problem.gone
         // It is ready some day, or forgotten.
         case .busy: throw Problem.notStored
         case .uploaded(let record):
             guard try await share(record, row, transaction) else { return nil }
-            try await AttachmentTable.isNamed(record, on: connection, until: deadline)
+            writing.named.append(record)
             return .uploaded(record)
         case .again(let record):
             guard try await share(record, row, transaction) else { return nil }
-            try await AttachmentTable.sign(record, at: now, on: connection, until: deadline)
+            writing.signed.append(record)
             return .pending(record, isNew: false)
         case .make:
-            try await requireRoom(for: request, subject, at: now, on: connection, deadline)
+            try requireRoom(for: request, beside: writing.usage)
             let made = AttachmentRecord(
-                request, key: key, owner: subject, row: (table, row.id), isShared: isShared)
-            guard try await AttachmentTable.insert(made, at: now, on: connection, until: deadline) else {
-                return nil
-            }
+                request, key: key, owner: subject, row: (row.table.source.name, row.id), isShared: isShared)
+            writing.usage.files += 1
+            writing.usage.bytes += request.size
+            writing.made.append(made)
             return .pending(made, isNew: true)
         }
+    }
+
+    /// The files that rows of everybody name, of each question whose row is one; nil for none.
+    private func shared(
+        _ requests: [AttachmentUploadRequest], _ rows: [AttachmentAccess.Row?], _ transaction: Transaction
+    ) async throws -> [AttachmentRecord?] {
+        var places: [AttachmentTable.Place<Catalog.Name>] = []
+        for (number, row) in rows.enumerated() {
+            guard let row, row.table.owner == nil else { continue }
+            places.append(
+                AttachmentTable.Place(number: number, id: requests[number].id, holder: row.table.source.name))
+        }
+        var records = [AttachmentRecord?](repeating: nil, count: requests.count)
+        let answer = try await transaction.ask(AttachmentTable.shared(places))
+        for (number, record) in try AttachmentTable.found(answer) where records.indices.contains(number) {
+            records[number] = record
+        }
+        return records
     }
 
     /// What is known of the file that a row of everybody names, or is to name: that of its table, else the caller's own.
     ///
     /// - Parameters:
-    ///   - own: what is known of the caller's file of that id.
+    ///   - known: what is known of the caller's file of that id, and of the one that the table shares.
     ///   - row: the row.
     ///   - request: the question.
     ///   - transaction: the transaction.
     /// - Returns: the record; nil if there is none.
     /// - Throws: `Problem` where the caller's is that of another table: an id of his is one file; `PostgresError`,
     ///   `CancellationError`.
-    private func shared(
-        _ own: AttachmentRecord?, _ row: AttachmentAccess.Row, _ request: AttachmentUploadRequest,
-        _ transaction: Transaction
+    private func known(
+        _ known: (own: AttachmentRecord?, shared: AttachmentRecord?), _ row: AttachmentAccess.Row,
+        _ request: AttachmentUploadRequest, _ transaction: Transaction
     ) async throws -> AttachmentRecord? {
+        let own = known.own
         if let own, row.names(own) { return own }
         let (access, subject) = (transaction.access, transaction.caller.subject)
         if let own, own.isShared, !row.isPreferred {
             // What is on its way from one table goes on, whatever rows others make in another one.
-            let question = access.readable(request.id, by: subject, areEverybodys: true)
-            let rows = access.rows(try await transaction.ask(question))
+            let question = access.readable(
+                [AttachmentAccess.Asked(id: request.id)], by: subject, areEverybodys: true)
+            let rows = access.rows(try await transaction.ask(question), of: 1)[0]
             if rows.contains(where: { $0.names(own) }) { return own }
         }
-        let (connection, deadline) = (transaction.connection, transaction.deadline)
-        if let shared = try await AttachmentTable.shared(
-            request.id, in: row.table.source.name, on: connection, until: deadline)
-        {
-            return shared
-        }
+        if let shared = known.shared { return shared }
         guard let own, own.isShared, own.state != .deleted else { return own }
         throw Problem.conflict("the id is that of a file of another table")
     }
@@ -154,37 +258,41 @@ extension AttachmentService {
             until: transaction.deadline)
     }
 
-    /// A row that names the attachment and is the caller's, or everybody's and one that he may read: that of the request before
-    /// others, his own before everybody's.
-    private func row(
-        for request: AttachmentUploadRequest, _ transaction: Transaction
-    ) async throws -> AttachmentAccess.Row? {
+    /// Rows that name the attachments and are the caller's, or everybody's and such that he may read them: that of the request
+    /// before others, his own before everybody's; nil for none.
+    ///
+    /// - Parameters:
+    ///   - asked: the attachments.
+    ///   - found: the rows that need no condition.
+    ///   - transaction: the transaction.
+    /// - Returns: a row for each.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    private func rows(
+        for asked: [AttachmentAccess.Asked], _ found: [[AttachmentAccess.Row]], _ transaction: Transaction
+    ) async throws -> [AttachmentAccess.Row?] {
         let (access, subject) = (transaction.access, transaction.caller.subject)
-        var preferred: AttachmentAccess.RowName?
-        if let table = request.table, let id = request.rowID, !table.utf8.contains(0), !id.utf8.contains(0) {
-            preferred = AttachmentAccess.RowName(table: table, id: id)
+        var rows = found
+        let open = rows.indices.filter { rows[$0].isEmpty }
+        let question = access.readable(open.map { asked[$0] }, by: subject, areEverybodys: true)
+        let others = access.rows(try await transaction.ask(question), of: open.count)
+        for (number, place) in open.enumerated() { rows[place] = others[number] }
+        return rows.map { rows in
+            rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil }) ?? rows.first
         }
-        for question in [
-            access.own(request.id, by: subject, preferring: preferred, orEverybodys: true),
-            access.readable(request.id, by: subject, preferring: preferred, areEverybodys: true),
-        ] {
-            let rows = access.rows(try await transaction.ask(question))
-            if let row = rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil })
-                ?? rows.first
-            {
-                return row
-            }
-        }
-        return nil
+    }
+
+    /// The row that a question names.
+    private static func row(of request: AttachmentUploadRequest) -> AttachmentAccess.RowName? {
+        guard let table = request.table, let id = request.rowID, !table.utf8.contains(0), !id.utf8.contains(0)
+        else { return nil }
+        return AttachmentAccess.RowName(table: table, id: id)
     }
 
     private func requireRoom(
-        for request: AttachmentUploadRequest, _ subject: String, at now: Double,
-        on connection: PostgresConnection, _ deadline: ContinuousClock.Instant
-    ) async throws {
+        for request: AttachmentUploadRequest, beside usage: AttachmentUsage
+    ) throws(Problem) {
         guard request.size <= policy.fileBytes else { throw Problem.tooLargeAttachment(policy.fileBytes) }
         guard policy.allows(request.contentType) else { throw Problem.attachmentTypeNotAllowed }
-        let usage = try await AttachmentTable.usage(of: subject, at: now, on: connection, until: deadline)
         guard policy.hasRoom(for: request.size, beside: usage) else { throw Problem.attachmentQuota(policy) }
     }
 
@@ -217,9 +325,7 @@ extension AttachmentService {
                     return ticket(record, uploaded: usable.map(\.number))
                 }
                 // Completed by somebody who has not said so yet, or given up by the store.
-                if try await isStored(record, deadline) {
-                    return try await uploaded(record, caller, deadline)
-                }
+                if try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
                 try await forgetUpload(of: record, by: caller, deadline)
             } else if try await beginUpload(of: record, caller, deadline) {
                 return ticket(record, uploaded: [])

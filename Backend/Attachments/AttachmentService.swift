@@ -22,100 +22,6 @@ package struct AttachmentService: Sendable {
     /// How long a store is waited for with what nobody waits for.
     static let patience = Duration.seconds(10)
 
-    // MARK: Downloads
-
-    /// Signs a download for whoever may read a row that names it.
-    ///
-    /// - Parameters:
-    ///   - id: the attachment.
-    ///   - row: the row whose file is meant; nil leaves it to the backend to find one.
-    ///   - wantsInline: whether a browser should show it.
-    ///   - caller: who asks.
-    ///   - deadline: when the request is over.
-    /// - Returns: where the bytes are.
-    /// - Throws: `Problem`, `PostgresError`, `CancellationError`.
-    func download(
-        _ id: String, of row: AttachmentAccess.RowName?, inline wantsInline: Bool,
-        by caller: AttachmentCaller,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> AttachmentDownloadTicket {
-        let record = try await transaction(caller, deadline) { transaction in
-            guard let record = try await readable(id, of: row, transaction) else {
-                throw unknown(transaction)
-            }
-            try await AttachmentTable.isNamed(record, on: transaction.connection, until: deadline)
-            return record
-        }
-        if record.state == .pending {
-            guard let object = try await head(record, deadline), AttachmentRules.fits(object, record) else {
-                throw Problem.notUploaded
-            }
-            guard try await settle(record, by: caller, deadline) == .ready else {
-                throw Problem.unknownAttachment
-            }
-        }
-        let request = try store.sign { store, now in
-            try store.signDownload(
-                key: record.key, contentType: record.contentType,
-                disposition: AttachmentRules.disposition(inline: wantsInline, record),
-                for: caller.subject, at: now)
-        }
-        return AttachmentDownloadTicket(
-            url: request.url, expiresAt: request.expiresAt, size: record.size,
-            contentType: record.contentType, sha256: record.sha256)
-    }
-
-    /// The file of an id that the caller may read: his own, else that of the rows that he may read.
-    ///
-    /// The same is asked whether there are files of the id or not. A condition is asked for only where the caller has no file of
-    /// his own: one that fails keeps nobody from what is his.
-    private func readable(
-        _ id: String, of row: AttachmentAccess.RowName?, _ transaction: Transaction
-    ) async throws -> AttachmentRecord? {
-        let (access, subject) = (transaction.access, transaction.caller.subject)
-        var rows: [AttachmentAccess.Row] = []
-        for question in [
-            access.own(id, by: subject, preferring: row), access.readable(id, by: subject, preferring: row),
-        ] {
-            rows += access.rows(try await transaction.ask(question)).filter { row == nil || $0.isPreferred }
-            if let record = try await file(id, of: rows, transaction) { return record }
-        }
-        return nil
-    }
-
-    /// The file that rows name, those that have an owner before those that are everybody's.
-    ///
-    /// Among several nobody is chosen by having been there first: whoever makes a row with the id of another would have his bytes
-    /// taken for the other's.
-    private func file(
-        _ id: String, of rows: [AttachmentAccess.Row], _ transaction: Transaction
-    ) async throws -> AttachmentRecord? {
-        let (connection, deadline) = (transaction.connection, transaction.deadline)
-        let owners = Set(rows.compactMap { $0.owner.map { ExactText($0) } })
-        var records: [String: AttachmentRecord] = [:]
-        if owners.count == 1, let owner = owners.first {
-            let record = try await AttachmentTable.record(id, of: owner.text, on: connection, until: deadline)
-            if let record { records[record.key] = record }
-        } else if owners.isEmpty {
-            for row in rows {
-                let table = row.table.source.name
-                let record = try await AttachmentTable.shared(id, in: table, on: connection, until: deadline)
-                if let record { records[record.key] = record }
-            }
-        }
-        let live = records.values.filter { record in
-            record.state != .deleted && rows.contains { $0.names(record) }
-        }
-        guard owners.count < 2, live.count < 2 else {
-            let tables = Set(rows.map(\.table.name)).sorted().joined(separator: ", ")
-            log.warning(
-                "rows of several owners name one attachment, and the request names none of them: it is refused",
-                ["tables": tables])
-            throw Problem.severalOwners
-        }
-        return live.first
-    }
-
     // MARK: Deleting
 
     /// Deletes an attachment of its uploader, once no row needs it.
@@ -219,8 +125,7 @@ package struct AttachmentService: Sendable {
     private func changing(_ transaction: Transaction) -> Problem {
         if !transaction.tables.isMissingAttachments {
             log.error(
-                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map"
-            )
+                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map")
         }
         return .unavailable(
             "database-unavailable", "Database unavailable", code: "SCHEMA_MISMATCH",
@@ -240,27 +145,44 @@ package struct AttachmentService: Sendable {
         return false
     }
 
-    /// Notes that the store has the bytes.
-    ///
-    /// - Parameters:
-    ///   - record: the record as it was read, pending.
-    ///   - caller: who asks.
-    ///   - deadline: when the request is over.
-    /// - Returns: what has become of it; nil if it is not there any more. Of one that is ready no upload in parts is left.
-    /// - Throws: `PostgresError`, `CancellationError`.
+    /// Notes that the store has the bytes of a record, see `settle` for several.
     func settle(
         _ record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentRecord.State? {
+        try await settle([record], by: caller, deadline)[0]
+    }
+
+    /// Notes that the store has the bytes of records, in one statement.
+    ///
+    /// - Parameters:
+    ///   - records: the records as they were read, pending.
+    ///   - caller: who asks.
+    ///   - deadline: when the request is over.
+    /// - Returns: what has become of each; nil if it is not there any more. Of one that is ready no upload in parts is left.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    func settle(
+        _ records: [AttachmentRecord], by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
+    ) async throws -> [AttachmentRecord.State?] {
+        guard !records.isEmpty else { return [] }
         let now = environment.now()
-        let state = try await alone(caller, deadline) { connection -> AttachmentRecord.State? in
-            if try await AttachmentTable.makeReady(record, at: now, on: connection, until: deadline) {
-                return .ready
+        let states = try await alone(caller, deadline) { connection -> [AttachmentRecord.State?] in
+            let ready = try await AttachmentTable.makeReady(records, at: now, on: connection, until: deadline)
+            var states: [AttachmentRecord.State?] = []
+            for record in records {
+                if ready.contains(record.key) {
+                    states.append(.ready)
+                } else {
+                    let present = try await AttachmentTable.present(record, on: connection, until: deadline)
+                    states.append(present?.state)
+                }
             }
-            return try await AttachmentTable.present(record, on: connection, until: deadline)?.state
+            return states
         }
-        // Nobody knows of it any more, and a store may have kept it beside the object.
-        if state == .ready, let upload = record.upload { await giveUp(upload, of: record) }
-        return state
+        for (record, state) in zip(records, states) {
+            // Nobody knows of it any more, and a store may have kept it beside the object.
+            if state == .ready, let upload = record.upload { await giveUp(upload, of: record) }
+        }
+        return states
     }
 
     /// Returns a record as it is now; nil if it is not there any more.
@@ -283,6 +205,69 @@ package struct AttachmentService: Sendable {
         try await requireStore(deadline)
         _ = try await alone(caller, deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
+        }
+    }
+
+    // MARK: Several at once
+
+    /// How many calls of the store answer one batch at once.
+    private static let callsAtOnce = 8
+
+    /// Answers several questions in one transaction; each by itself where the database refuses that, whichever is to blame.
+    ///
+    /// - Parameters:
+    ///   - items: the questions.
+    ///   - all: answers several, in their order.
+    /// - Returns: the answer to each.
+    /// - Throws: `CancellationError`.
+    func together<Item: Sendable, Value: Sendable>(
+        _ items: [Item], _ all: ([Item]) async throws -> [Result<Value, any Error>]
+    ) async throws -> [Result<Value, any Error>] {
+        guard !items.isEmpty else { return [] }
+        do {
+            return try await all(items)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch let error as PostgresError
+            where items.count > 1 && error.code == .server && !error.isConnectionLost
+        {
+            log.debug("several questions about attachments are answered one by one", ["error": "\(error)"])
+            var answers: [Result<Value, any Error>] = []
+            for item in items { answers += try await together([item], all) }
+            return answers
+        } catch {
+            return items.map { _ in .failure(error) }
+        }
+    }
+
+    /// Does something about each of several, some at once.
+    ///
+    /// - Parameters:
+    ///   - items: what it is done about.
+    ///   - body: what is done.
+    /// - Returns: what it has returned or thrown, in the order of the items.
+    /// - Throws: `CancellationError`.
+    func each<Item: Sendable, Value: Sendable>(
+        _ items: [Item], _ body: @escaping @Sendable (Item) async throws -> Value
+    ) async throws -> [Result<Value, any Error>] {
+        try await withThrowingTaskGroup(of: (Int, Result<Value, any Error>).self) { group in
+            var answers = [Result<Value, any Error>?](repeating: nil, count: items.count)
+            for (place, item) in items.enumerated() {
+                if place >= Self.callsAtOnce, let (done, answer) = try await group.next() {
+                    answers[done] = answer
+                }
+                group.addTask {
+                    do {
+                        return (place, .success(try await body(item)))
+                    } catch is CancellationError {
+                        throw CancellationError()
+                    } catch {
+                        return (place, .failure(error))
+                    }
+                }
+            }
+            while let (done, answer) = try await group.next() { answers[done] = answer }
+            return answers.compactMap { $0 }
         }
     }
 }

@@ -75,10 +75,12 @@ extension AttachmentTable {
     ) async throws -> Set<String> {
         let result = try await connection.query(
             """
-            WITH seen AS (UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
+            WITH held AS MATERIALIZED (\(holding("key = ANY ($2::text[])"))),
+            seen AS (UPDATE psb.attachments a SET looked_at = to_timestamp($1::float8),
                 unnamed_since = CASE WHEN NOT u.named THEN coalesce(a.unnamed_since, to_timestamp($1::float8)) END
             FROM unnest($2::text[], $3::boolean[], $4::text[]) AS u(key, named, before)
-            WHERE a.key = u.key AND a.state = 'ready' AND extract(epoch FROM a.looked_at)::text = u.before
+            WHERE a.key = u.key AND a.key IN (SELECT h.key FROM held h) AND a.state = 'ready'
+                AND extract(epoch FROM a.looked_at)::text = u.before
             RETURNING a.key, a.unnamed_since)
             SELECT key FROM seen WHERE unnamed_since <= to_timestamp($5::float8)
             """,
@@ -95,8 +97,10 @@ extension AttachmentTable {
         until deadline: ContinuousClock.Instant
     ) async throws {
         try await connection.query(
-            "UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE key = ANY ($2::text[])",
-            [String(now), arrayLiteral(keys)], until: deadline)
+            """
+            WITH held AS MATERIALIZED (\(holding("key = ANY ($2::text[])")))
+            UPDATE psb.attachments SET looked_at = to_timestamp($1::float8) WHERE key IN (SELECT h.key FROM held h)
+            """, [String(now), arrayLiteral(keys)], until: deadline)
     }
 
     /// Deletes those of some attachments that no row has named since a moment, as a look at that time has seen; how many.
@@ -106,8 +110,9 @@ extension AttachmentTable {
     ) async throws -> Int {
         try await connection.query(
             """
-            WITH gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
-                WHERE key = ANY ($2::text[]) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
+            WITH held AS MATERIALIZED (\(holding("key = ANY ($2::text[])"))),
+            gone AS (UPDATE psb.attachments SET state = 'deleted', deleted_at = to_timestamp($1::float8)
+                WHERE key IN (SELECT h.key FROM held h) AND state = 'ready' AND looked_at = to_timestamp($1::float8)
                     AND unnamed_since <= to_timestamp($3::float8)
                 RETURNING key, upload, owner, size, signed_at)
             \(removing(at: "to_timestamp($1::float8)"))

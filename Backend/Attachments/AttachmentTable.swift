@@ -4,18 +4,15 @@ import PowerSyncPostgres
 package enum AttachmentTable {
     // MARK: One attachment
 
-    /// Lets one question for an upload of a user be answered at a time, until the end of the transaction.
-    static func lock(
-        _ owner: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
-    )
-        async throws
-    {
+    /// Returns the statement that lets questions for uploads of a user be answered one behind the other, until the end of the
+    /// transaction.
+    static func lock(_ owner: String) -> PostgresStatement {
         // The length keeps the locks of users apart from all others that are taken by names.
-        try await connection.query(
+        PostgresStatement(
             """
             SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
                 pg_catalog.concat('attachments ', pg_catalog.length($1::text), ' ', $1::text), 0))
-            """, [owner], until: deadline)
+            """, [owner], keepsRows: false)
     }
 
     /// Returns what is known of what a user has uploaded under an id; nil if that is nothing.
@@ -39,20 +36,6 @@ package enum AttachmentTable {
         ).first
     }
 
-    /// Returns what the rows of a table without an owner name by an id; nil if that is nothing.
-    static func shared(
-        _ id: String, in table: Catalog.Name, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> AttachmentRecord? {
-        try records(
-            try await connection.query(
-                """
-                SELECT \(AttachmentRecord.columns) FROM psb.attachments
-                WHERE id = $1::text AND table_schema = $2::text AND table_name = $3::text AND is_shared
-                """, [id, table.schema, table.table], until: deadline)
-        ).first
-    }
-
     /// Returns a record as it is now; nil if it is not there any more.
     static func present(
         _ record: AttachmentRecord, on connection: PostgresConnection,
@@ -65,50 +48,17 @@ package enum AttachmentTable {
         ).first
     }
 
+    /// Returns the query that locks records, in the order of their keys: two statements about several of them do not wait for each
+    /// other.
+    ///
+    /// - Parameter condition: which, in SQL.
+    /// - Returns: the SQL, with the keys of those that it has locked.
+    static func holding(_ condition: String) -> String {
+        "SELECT key FROM psb.attachments WHERE \(condition) ORDER BY key FOR NO KEY UPDATE"
+    }
+
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
-
-    /// Returns what the files of a user take; of those that are deleted the bytes as long as a URL may still bring them, and until
-    /// the store was told behind that.
-    static func usage(
-        of owner: String, at now: Double, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> AttachmentUsage {
-        let result = try await connection.query(
-            """
-            SELECT count(*) FILTER (WHERE state <> 'deleted')::text, count(*) FILTER (WHERE state = 'deleted')::text,
-                (coalesce(sum(size) FILTER (WHERE state <> 'deleted'), 0) + (SELECT coalesce(sum(r.size), 0)
-                    FROM psb.attachment_removals r
-                    WHERE r.owner = $1::text AND (r.last_at > to_timestamp($2::float8) OR NOT r.is_told)))::text
-            FROM psb.attachments WHERE owner = $1::text
-            """, [owner, String(now)], until: deadline)
-        guard result.rowCount == 1, let files = result[0, 0].flatMap({ Int($0) }),
-            let deleted = result[0, 1].flatMap({ Int($0) }), let bytes = result[0, 2].flatMap({ Int64($0) })
-        else { throw malformed }
-        return AttachmentUsage(files: files, bytes: bytes, deleted: deleted)
-    }
-
-    /// Makes a record; false if the user, or the table that shares it, has got one of that id in the meantime.
-    static func insert(
-        _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> Bool {
-        try await connection.query(
-            """
-            INSERT INTO psb.attachments (id, key, owner, is_shared, table_schema, table_name, row_id, filename, content_type,
-                size, sha256, state, created_at, signed_at, looked_at)
-            VALUES ($1::text, $2::text, $3::text, $4::boolean, $5::text, $6::text, $7::text, $8::text, $9::text,
-                $10::bigint, decode($11::text, 'hex'), 'pending', to_timestamp($12::float8), to_timestamp($12::float8),
-                to_timestamp($12::float8))
-            ON CONFLICT DO NOTHING
-            """,
-            [
-                record.id, record.key, record.owner, String(record.isShared), record.table.schema,
-                record.table.table, record.rowID, record.filename, record.contentType, String(record.size),
-                record.sha256, String(now),
-            ], until: deadline
-        ).affectedRows == 1
-    }
 
     /// Has the rows of a table without an owner name a file.
     ///
@@ -118,35 +68,26 @@ package enum AttachmentTable {
     ///   - row: the id of the row that names it.
     ///   - connection: the connection.
     ///   - deadline: until when to wait.
-    /// - Returns: false if the table has got a file of that id in the meantime; the transaction has failed then.
+    /// - Returns: false if the table has got a file of that id in the meantime.
     /// - Throws: `PostgresError`, `CancellationError`.
     static func share(
         _ record: AttachmentRecord, in table: Catalog.Name, row: String?, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
-        do {
-            try await connection.query(
-                """
-                UPDATE psb.attachments
-                SET is_shared = true, table_schema = $2::text, table_name = $3::text, row_id = $4::text
-                WHERE key = $1::text
-                """, [record.key, table.schema, table.table, row], until: deadline)
-            return true
-        } catch let error as PostgresError where error.sqlstate == "23505" {
-            return false
-        }
-    }
-
-    /// Notes that a URL for an upload is about to be signed.
-    static func sign(
-        _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws {
-        try await connection.query(
-            """
-            UPDATE psb.attachments SET signed_at = greatest(signed_at, to_timestamp($2::float8)), unnamed_since = NULL
-            WHERE key = $1::text
-            """, [record.key, String(now)], until: deadline)
+        let outcomes = try await connection.pipeline(
+            [
+                PostgresStatement("SAVEPOINT share"),
+                PostgresStatement(
+                    """
+                    UPDATE psb.attachments
+                    SET is_shared = true, table_schema = $2::text, table_name = $3::text, row_id = $4::text
+                    WHERE key = $1::text
+                    """, [record.key, table.schema, table.table, row]),
+            ], until: deadline)
+        guard let error = outcomes.compactMap(\.error).first else { return true }
+        guard error.sqlstate == "23505" else { throw error }
+        try await connection.query("ROLLBACK TO SAVEPOINT share", [], until: deadline)
+        return false
     }
 
     /// Notes that a row names an attachment which nobody seemed to name.
@@ -154,23 +95,30 @@ package enum AttachmentTable {
         _ record: AttachmentRecord, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws {
-        guard record.isUnnamed else { return }
-        try await connection.query(
-            "UPDATE psb.attachments SET unnamed_since = NULL WHERE key = $1::text", [record.key],
-            until: deadline)
+        guard let statement = naming([record]) else { return }
+        try await connection.query(statement.sql, statement.parameters, until: deadline)
     }
 
-    /// Notes that the store has the bytes; false if the record is not pending any more.
+    /// Notes that the store has the bytes of records.
+    ///
+    /// - Parameters:
+    ///   - records: the records.
+    ///   - now: when.
+    ///   - connection: the connection.
+    ///   - deadline: until when to wait.
+    /// - Returns: the keys of those that were pending still.
+    /// - Throws: `PostgresError`, `CancellationError`.
     static func makeReady(
-        _ record: AttachmentRecord, at now: Double, on connection: PostgresConnection,
+        _ records: [AttachmentRecord], at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
-    ) async throws -> Bool {
-        try await connection.query(
+    ) async throws -> Set<String> {
+        let result = try await connection.query(
             """
+            WITH held AS MATERIALIZED (\(holding("key = ANY ($1::text[])")))
             UPDATE psb.attachments SET state = 'ready', upload = NULL, looked_at = to_timestamp($2::float8)
-            WHERE key = $1::text AND state = 'pending'
-            """, [record.key, String(now)], until: deadline
-        ).affectedRows == 1
+            WHERE key IN (SELECT h.key FROM held h) AND state = 'pending' RETURNING key
+            """, [arrayLiteral(records.map(\.key)), String(now)], until: deadline)
+        return Set((0..<result.rowCount).compactMap { result[$0, 0] })
     }
 
     /// Notes that the bytes of an attachment are to be brought again, under the same key.
@@ -238,8 +186,7 @@ package enum AttachmentTable {
 
     /// Forgets an upload that has not been finished, if nobody has asked a URL for it since; whether it was.
     static func forget(
-        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double,
-        on connection: PostgresConnection,
+        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(
@@ -263,8 +210,9 @@ package enum AttachmentTable {
     static func erase(_ owner: String, on connection: PostgresConnection) async throws -> Int {
         let result = try await connection.query(
             """
-            WITH all_gone AS (
-                    DELETE FROM psb.attachments WHERE owner = $1::text RETURNING key, upload, size, signed_at, state),
+            WITH held AS MATERIALIZED (\(holding("owner = $1::text"))),
+                all_gone AS (DELETE FROM psb.attachments WHERE key IN (SELECT h.key FROM held h)
+                    RETURNING key, upload, size, signed_at, state),
                 gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
                 told AS (\(removing(at: "pg_catalog.now()"))),
                 nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)

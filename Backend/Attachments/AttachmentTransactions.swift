@@ -44,6 +44,18 @@ struct AttachmentTransactions: Sendable {
             return try await connection.query(question.sql, question.parameters, until: deadline)
         }
 
+        /// Asks several questions in one round trip, one behind the other.
+        ///
+        /// - Parameter questions: the questions; nil where nobody has to be asked.
+        /// - Returns: the answer to each of them, in their order.
+        /// - Throws: `PostgresError`, the first that there was, `CancellationError`.
+        func ask(_ questions: [PostgresStatement?]) async throws -> [PostgresResult?] {
+            let outcomes = try await connection.pipeline(questions.compactMap { $0 }, until: deadline)
+            if let error = outcomes.compactMap(\.error).first { throw error }
+            var answers = outcomes.makeIterator()
+            return questions.map { $0 == nil ? nil : answers.next()?.result }
+        }
+
         /// Asks for a truth.
         func isTrue(_ question: PostgresStatement?) async throws -> Bool {
             try await ask(question)?.scalar == "t"

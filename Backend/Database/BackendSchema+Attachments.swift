@@ -1,6 +1,6 @@
 extension BackendSchema {
-    /// What is known of attachments, the keys of which a store is still to be told that they go (backend 10.3), and by which
-    /// name the store knows the database (`StoreBinding`).
+    /// What is known of attachments, the keys of which a store is still to be told that they go (backend 10.3), by which name
+    /// the store knows the database (`StoreBinding`), and what the files of each user take.
     ///
     /// An id is its uploader's; one that is shared is also that of all rows of its table, which has no owner. No time is the
     /// database's, but when a user is erased: all are those of the backends, which have the rules.
@@ -14,15 +14,77 @@ extension BackendSchema {
             created_at timestamptz NOT NULL, signed_at timestamptz NOT NULL, deleted_at timestamptz,
             looked_at timestamptz NOT NULL, unnamed_since timestamptz, UNIQUE (id, owner));
         CREATE UNIQUE INDEX attachments_shared ON psb.attachments (id, table_schema, table_name) WHERE is_shared;
-        CREATE INDEX attachments_owner ON psb.attachments (owner, state) INCLUDE (size);
+        CREATE INDEX attachments_owner ON psb.attachments (owner);
         CREATE INDEX attachments_pending ON psb.attachments (signed_at) WHERE state = 'pending';
         CREATE INDEX attachments_ready ON psb.attachments (looked_at) WHERE state = 'ready';
         CREATE INDEX attachments_deleted ON psb.attachments (deleted_at) WHERE state = 'deleted';
         CREATE TABLE psb.attachment_removals (
             key text PRIMARY KEY, upload text, owner text COLLATE "C", size bigint NOT NULL, due_at timestamptz NOT NULL,
             last_at timestamptz NOT NULL, is_told boolean NOT NULL DEFAULT false);
-        CREATE INDEX attachment_removals_owner ON psb.attachment_removals (owner);
+        CREATE INDEX attachment_removals_owner ON psb.attachment_removals (owner, is_told) INCLUDE (size);
         CREATE INDEX attachment_removals_due_at ON psb.attachment_removals (due_at);
         CREATE TABLE psb.attachment_store (place integer PRIMARY KEY DEFAULT 1 CHECK (place = 1), name text NOT NULL);
+        \(usage)
         """
+
+    /// What the files of each user take, without what a store is still to be told of: kept by triggers, which no statement can
+    /// forget, so that a question for an upload does not count all files.
+    ///
+    /// The function has the rights of its owner: nobody else changes the sums. Users are taken in their order, so that two
+    /// statements about the same ones do not wait for each other, and who has nothing more is not named. It may be there from a
+    /// schema of before.
+    private static let usage = """
+        CREATE TABLE psb.attachment_usage (
+            owner text COLLATE "C" PRIMARY KEY, files bigint NOT NULL, deleted bigint NOT NULL, bytes numeric NOT NULL);
+        CREATE OR REPLACE FUNCTION psb.count_attachments() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+            SET search_path = pg_catalog, pg_temp AS $$
+        BEGIN
+            CASE TG_OP
+            WHEN 'INSERT' THEN
+                \(counting(made));
+            WHEN 'UPDATE' THEN
+                \(counting(made + " UNION ALL " + gone));
+            WHEN 'DELETE' THEN
+                \(counting(gone));
+            ELSE
+                DELETE FROM psb.attachment_usage;
+            END CASE;
+            IF FOUND AND TG_OP IN ('UPDATE', 'DELETE') THEN
+                DELETE FROM psb.attachment_usage u
+                WHERE u.owner IN (SELECT g.owner FROM gone g) AND u.files = 0 AND u.deleted = 0;
+            END IF;
+            RETURN NULL;
+        END $$;
+        REVOKE ALL ON FUNCTION psb.count_attachments() FROM PUBLIC;
+        CREATE TRIGGER count_inserted AFTER INSERT ON psb.attachments REFERENCING NEW TABLE AS made
+            FOR EACH STATEMENT EXECUTE FUNCTION psb.count_attachments();
+        CREATE TRIGGER count_updated AFTER UPDATE ON psb.attachments REFERENCING OLD TABLE AS gone NEW TABLE AS made
+            FOR EACH STATEMENT EXECUTE FUNCTION psb.count_attachments();
+        CREATE TRIGGER count_deleted AFTER DELETE ON psb.attachments REFERENCING OLD TABLE AS gone
+            FOR EACH STATEMENT EXECUTE FUNCTION psb.count_attachments();
+        CREATE TRIGGER count_truncated AFTER TRUNCATE ON psb.attachments
+            FOR EACH STATEMENT EXECUTE FUNCTION psb.count_attachments();
+        """
+
+    /// What a statement has made, and what it has taken away.
+    private static let made = "SELECT 1 AS sign, m.owner, m.state, m.size FROM made m"
+    private static let gone = "SELECT -1 AS sign, g.owner, g.state, g.size FROM gone g"
+
+    /// Adds to the sums of users what a statement has changed; those whose sums stay are not touched.
+    ///
+    /// - Parameter changes: a query for `sign`, `owner`, `state` and `size`.
+    /// - Returns: the SQL.
+    private static func counting(_ changes: String) -> String {
+        """
+        INSERT INTO psb.attachment_usage AS u (owner, files, deleted, bytes)
+        SELECT d.owner, d.files, d.deleted, d.bytes FROM (
+            SELECT c.owner, coalesce(sum(c.sign) FILTER (WHERE c.state <> 'deleted'), 0) AS files,
+                coalesce(sum(c.sign) FILTER (WHERE c.state = 'deleted'), 0) AS deleted,
+                coalesce(sum(c.sign * c.size) FILTER (WHERE c.state <> 'deleted'), 0) AS bytes
+            FROM (\(changes)) AS c GROUP BY c.owner) AS d
+        WHERE d.files <> 0 OR d.deleted <> 0 OR d.bytes <> 0 ORDER BY d.owner
+        ON CONFLICT (owner) DO UPDATE SET files = u.files + excluded.files, deleted = u.deleted + excluded.deleted,
+            bytes = u.bytes + excluded.bytes
+        """
+    }
 }

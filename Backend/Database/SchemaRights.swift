@@ -42,6 +42,8 @@ package enum SchemaRights {
             kind: "TABLE", object: "psb.attachment_removals",
             privileges: ["SELECT", "INSERT", "UPDATE", "DELETE"]),
         Right(kind: "TABLE", object: "psb.attachment_store", privileges: ["SELECT", "INSERT"]),
+        // Its triggers have the rights of their owner.
+        Right(kind: "TABLE", object: "psb.attachment_usage", privileges: ["SELECT"]),
         // What earlier backends left behind, for `erase`.
         Right(kind: "TABLE", object: "psb.upload_ledger", privileges: ["SELECT", "DELETE"]),
         Right(

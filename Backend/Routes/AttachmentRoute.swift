@@ -6,7 +6,7 @@ import PowerSyncHTTP
 package enum AttachmentRoute: Sendable, Hashable {
     /// `POST …/upload-url`.
     case uploadURL
-    /// `POST …/batch`: several URLs at once.
+    /// `POST …/batch`: several URLs at once, and uploads that are complete.
     case batch
     /// `POST …/{id}/parts`: the URLs of parts.
     case parts(String)

@@ -25,7 +25,8 @@ extension BackendRoutes {
         switch route {
         case .uploadURL:
             let question = try await attachmentJSON(request, body, limit: Self.smallBody)
-            return signed(try await upload(question, caller, attachments, until: requestEnd))
+            let upload = try wire { () throws(WireError) in try AttachmentUploadRequest(json: question) }
+            return signed(try await attachments.upload(upload, by: caller, until: requestEnd).json)
         case .batch:
             let question = try await attachmentJSON(request, body, limit: Self.batchBody)
             return try await batch(question, caller, attachments, requestID)
@@ -40,9 +41,10 @@ extension BackendRoutes {
         case .downloadURL(let id):
             let isInline = try Self.isInline(request.queryValue("disposition"))
             let row = try Self.row(request.queryValue("table"), request.queryValue("rowId"))
+            let download = AttachmentService.DownloadQuestion(
+                asked: AttachmentAccess.Asked(id: id, row: row), isInline: isInline)
             return signed(
-                try await attachments.download(id, of: row, inline: isInline, by: caller, until: requestEnd)
-                    .json)
+                try await attachments.downloads([download], by: caller, until: requestEnd)[0].get().json)
         case .delete(let id):
             try await attachments.delete(id, by: caller, until: requestEnd)
             return Answer(HTTPResponse(status: 204))
@@ -52,65 +54,100 @@ extension BackendRoutes {
     /// When a request that begins to work now is over (backend 1.8).
     private var requestEnd: ContinuousClock.Instant { .now + configuration.uploadTimes.request }
 
-    private func upload(
-        _ json: JSON, _ caller: AttachmentCaller, _ attachments: AttachmentService,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> JSON {
-        let question = try wire { () throws(WireError) in try AttachmentUploadRequest(json: json) }
-        return try await attachments.upload(question, by: caller, until: deadline).json
-    }
-
     /// Answers several questions in their order, each with what it would be answered alone; all have the time of one request.
+    ///
+    /// Those of one kind are one transaction. Uploads come first, and what is completed here may be downloaded here.
     private func batch(
         _ json: JSON, _ caller: AttachmentCaller, _ attachments: AttachmentService, _ requestID: String
     ) async throws -> Answer {
         guard json.objectMembers != nil else { throw Problem.invalidRequest("body: expected an object") }
         let (uploads, downloads) = (try Self.list(json, "upload"), try Self.list(json, "download"))
-        let count = uploads.count + downloads.count
-        guard count > 0 else { throw Problem.invalidRequest("expected upload or download") }
+        let completions = try Self.list(json, "complete")
+        let count = uploads.count + downloads.count + completions.count
+        guard count > 0 else { throw Problem.invalidRequest("expected upload, complete or download") }
         guard count <= Self.batchItems else {
             throw Problem.tooLarge("a batch has at most \(Self.batchItems) items", limit: Self.batchItems)
         }
         let deadline = requestEnd
-        var answers: (uploads: [JSON], downloads: [JSON]) = ([], [])
-        for item in uploads {
-            answers.uploads.append(
-                try await answered(requestID) {
-                    try await upload(item, caller, attachments, until: deadline)
-                })
+        let uploaded = try await answers(to: uploads, requestID) { item -> AttachmentUploadRequest in
+            try wire { () throws(WireError) in try AttachmentUploadRequest(json: item) }
+        } ask: { questions in
+            try await attachments.uploads(questions, by: caller, until: deadline)
+        } json: { ticket in
+            ticket.json
         }
-        for item in downloads {
-            answers.downloads.append(
-                try await answered(requestID) {
-                    let id = item.stringValue ?? item["id"]?.stringValue ?? ""
-                    guard (1...AttachmentRoute.idBytes).contains(id.utf8.count), !id.utf8.contains(0) else {
-                        throw Problem.invalidRequest("download: expected the id of an attachment")
-                    }
-                    let isInline = try Self.isInline(item["disposition"]?.stringValue)
-                    let row = try Self.row(item["table"]?.stringValue, item["rowId"]?.stringValue)
-                    return try await attachments.download(
-                        id, of: row, inline: isInline, by: caller, until: deadline
-                    ).json
-                })
+        let completed = try await answers(to: completions, requestID) { item -> String in
+            try Self.id(item, "complete")
+        } ask: { ids in
+            try await attachments.completions(ids, by: caller, until: deadline)
+        } json: { _ in
+            .object([])
+        }
+        let downloaded = try await answers(to: downloads, requestID) { item in
+            try Self.download(item)
+        } ask: { questions in
+            try await attachments.downloads(questions, by: caller, until: deadline)
+        } json: { ticket in
+            ticket.json
         }
         var answer = signed(
             .object([
-                JSONMember("upload", .array(answers.uploads)),
-                JSONMember("download", .array(answers.downloads)),
+                JSONMember("upload", .array(uploaded)), JSONMember("complete", .array(completed)),
+                JSONMember("download", .array(downloaded)),
             ]))
         answer.metadata["attachments.items"] = String(count)
         return answer
     }
 
-    /// An answer of a batch: what `body` returns, or why it does not.
-    private func answered(_ requestID: String, _ body: () async throws -> JSON) async throws -> JSON {
-        do {
-            return try await body()
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            return problem(for: error, requestID).json(requestID: requestID)
+    /// Answers the items of one kind.
+    ///
+    /// - Parameters:
+    ///   - items: the items as they were sent.
+    ///   - requestID: names the request in problems.
+    ///   - read: reads an item.
+    ///   - ask: answers those that could be read, in their order.
+    ///   - json: an answer as JSON.
+    /// - Returns: for each item its answer, or why there is none.
+    /// - Throws: `CancellationError`.
+    private func answers<Question: Sendable, Value: Sendable>(
+        to items: [JSON], _ requestID: String, read: (JSON) throws -> Question,
+        ask: ([Question]) async throws -> [Result<Value, any Error>], json: (Value) -> JSON
+    ) async throws -> [JSON] {
+        var answers = [JSON?](repeating: nil, count: items.count)
+        var questions: [(place: Int, question: Question)] = []
+        for (place, item) in items.enumerated() {
+            do {
+                questions.append((place, try read(item)))
+            } catch {
+                answers[place] = problem(for: error, requestID).json(requestID: requestID)
+            }
         }
+        for (question, answer) in zip(questions, try await ask(questions.map { $0.question })) {
+            switch answer {
+            case .success(let value): answers[question.place] = json(value)
+            case .failure(let error):
+                answers[question.place] = problem(for: error, requestID).json(requestID: requestID)
+            }
+        }
+        return answers.compactMap { $0 }
+    }
+
+    /// The id that an item of a batch names.
+    private static func id(_ item: JSON, _ list: String) throws(Problem) -> String {
+        let id = item.stringValue ?? item["id"]?.stringValue ?? ""
+        guard (1...AttachmentRoute.idBytes).contains(id.utf8.count), !id.utf8.contains(0) else {
+            throw .invalidRequest("\(list): expected the id of an attachment")
+        }
+        return id
+    }
+
+    /// The question for a download that an item of a batch is.
+    private static func download(_ item: JSON) throws(Problem) -> AttachmentService.DownloadQuestion {
+        let id = try Self.id(item, "download")
+        let isInline = try Self.isInline(item["disposition"]?.stringValue)
+        let row = try Self.row(item["table"]?.stringValue, item["rowId"]?.stringValue)
+        return AttachmentService.DownloadQuestion(
+            asked: AttachmentAccess.Asked(id: id, row: row), isInline: isInline)
     }
 
     private static func list(_ json: JSON, _ name: String) throws(Problem) -> [JSON] {

@@ -122,7 +122,7 @@ struct SchemaUpgradeTests {
                 ALTER TABLE psb.dead_letters DROP COLUMN row_ids, DROP COLUMN row_tables, DROP COLUMN replay_claims,
                     DROP COLUMN bytes;
                 DROP FUNCTION psb.take_letter(uuid, integer, boolean);
-                DROP TABLE psb.attachments, psb.attachment_removals, psb.attachment_store;
+                DROP TABLE psb.attachments, psb.attachment_removals, psb.attachment_store, psb.attachment_usage;
                 """)
             for (code, state, payload) in [
                 (

@@ -1,0 +1,254 @@
+import PowerSyncBackend
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// Several questions about attachments in one request: one transaction, and each answered as alone (backend 10.2).
+@Suite(.enabled(if: TestOptions.hasDatabase), .patient())
+struct AttachmentsBatchTests {
+    /// What a batch is answered: the lists, each with the kind of what it has.
+    private struct Answers {
+        var upload: [String]
+        var complete: [String]
+        var download: [String]
+
+        init(_ json: JSON) {
+            func kinds(_ name: String) -> [String] {
+                (json[name]?.arrayValue ?? []).map { item in
+                    if let slug = item["type"]?.stringValue?.split(separator: ":").last {
+                        return "\(item["status"]?.int64Value ?? 0) \(slug)"
+                    }
+                    if ["uploadUrl", "multipart", "downloadUrl"].contains(where: { item[$0] != nil }) { return "url" }
+                    if item["alreadyUploaded"] == .bool(true) { return "there" }
+                    return item == .object([]) ? "done" : "nothing"
+                }
+            }
+            (upload, complete, download) = (kinds("upload"), kinds("complete"), kinds("download"))
+        }
+    }
+
+    private func batch(
+        _ fixture: AttachmentsFixture, upload: [AttachmentUploadRequest] = [], complete: [JSON] = [],
+        download: [String] = [], as user: String = "alice"
+    ) async throws -> Answers {
+        let body = JSON.object([
+            JSONMember("upload", .array(upload.map(\.json))), JSONMember("complete", .array(complete)),
+            JSONMember("download", .array(download.map { .string($0) })),
+        ])
+        let answer = try await fixture.send("POST", "/batch", body.text, as: user)
+        try #require(answer.status == 200, "\(answer.json.text)")
+        return Answers(answer.json)
+    }
+
+    private static func questions(_ ids: [String]) -> [AttachmentUploadRequest] {
+        ids.map { AttachmentsFixture.question($0, [1, 2, 3]) }
+    }
+
+    private static let ids = (0..<20).map { "a\($0)" }
+
+    // MARK: One transaction
+
+    /// The version of a row is that of the transaction that wrote it.
+    @Test func theItemsOfABatchAreOneTransaction() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in Self.ids { try await fixture.note(id, of: "alice", photo: id) }
+            let versions = "SELECT count(*) || ' ' || count(DISTINCT xmin::text) FROM psb.attachments"
+            var answers = try await batch(fixture, upload: Self.questions(Self.ids))
+            #expect(answers.upload == Array(repeating: "url", count: 20))
+            #expect(try await fixture.backend.scalar(versions) == "20 1")
+            fixture.pass(1)
+            answers = try await batch(fixture, upload: Self.questions(Self.ids))
+            #expect(answers.upload == Array(repeating: "url", count: 20))
+            #expect(try await fixture.backend.scalar(versions) == "20 1", "signed once more")
+            for id in Self.ids { store.put(try await fixture.key(id), size: 3) }
+            answers = try await batch(fixture, complete: Self.ids.map { .string($0) }, download: Self.ids)
+            #expect(answers.complete == Array(repeating: "done", count: 20))
+            #expect(answers.download == Array(repeating: "url", count: 20), "what is completed here may be had here")
+            #expect(try await fixture.backend.scalar(versions) == "20 1")
+            #expect(try await fixture.backend.scalar("SELECT min(state) || max(state) FROM psb.attachments") == "readyready")
+        }
+    }
+
+    /// Nobody waits for the store with a connection, or with a lock.
+    @Test func theStoreIsAskedForSeveralOutsideOfATransaction() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in Self.ids { try await fixture.note(id, of: "alice", photo: id) }
+            _ = try await batch(fixture, upload: Self.questions(Self.ids))
+            for id in Self.ids { store.put(try await fixture.key(id), size: 3) }
+            let gate = Gate()
+            store.state.withLock { state in
+                state.onCall = { call in
+                    guard call == .head else { return }
+                    await gate.pass()
+                }
+            }
+            async let answers = batch(fixture, complete: Self.ids.map { .string($0) })
+            try await wait(for: "several calls of the store") { gate.arrivals == 8 }
+            let open = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'
+                """
+            #expect(try await fixture.backend.scalar(open) == "0")
+            gate.open()
+            #expect(try await answers.complete == Array(repeating: "done", count: 20))
+            #expect(gate.arrivals == 20)
+        }
+    }
+
+    // MARK: Each as alone
+
+    @Test func eachCompletionIsAnsweredAsAlone() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["ready", "whole", "absent", "deleted", "parts", "some"] {
+                try await fixture.note(id, of: "alice", photo: id)
+            }
+            try await fixture.note("his", of: "bob", photo: "his")
+            try await fixture.keep("ready", in: store)
+            for id in ["whole", "absent", "deleted"] { try #require(try await fixture.upload(id).status == 200) }
+            try #require(try await fixture.upload("his", as: "bob").status == 200)
+            for (id, parts) in [("parts", 2), ("some", 1)] {
+                let question = AttachmentsFixture.question(id, [], size: AttachmentPart.size + 5)
+                try #require(try await fixture.upload(question).status == 200)
+                let upload = try #require(try await fixture.record(id, "upload"))
+                for number in 1...parts {
+                    store.putPart(number, size: number == 1 ? AttachmentPart.size : 5, of: upload)
+                }
+            }
+            store.put(try await fixture.key("whole"), size: 3)
+            try await fixture.execute("UPDATE notes SET photo_id = NULL WHERE id = 'deleted'")
+            try #require(try await fixture.delete("deleted").status == 204)
+            let ids = ["ready", "whole", "absent", "deleted", "parts", "some", "his", "never", "whole"]
+            let expected = [
+                "done", "done", "409 not-stored", "410 gone", "done", "409 not-stored", "404 unknown", "404 unknown",
+                "done",
+            ]
+            let answers = try await batch(
+                fixture, complete: ids.map { .string($0) } + [.integer(7), .string(""), .string("a\0")])
+            #expect(answers.complete == expected + Array(repeating: "400 invalid-request", count: 3))
+            #expect(try await fixture.record("whole", "state") == "ready")
+            #expect(try await fixture.record("his", "state") == "pending")
+            // Alone nothing is otherwise.
+            for (id, verdict) in zip(ids, expected) {
+                #expect(try await fixture.complete(id).verdict == (verdict == "done" ? "204" : verdict), "\(id)")
+            }
+        }
+    }
+
+    /// What one condition says to one row is the trouble of nobody else.
+    @Test func aConditionThatFailsIsTroubleOfItsItemAlone() async throws {
+        let map = AttachmentsFixture.map.replacing("friend = :sub", with: "1 / length(friend) > 0 AND friend = 'b'")
+        try await AttachmentsFixture.withScripted(map: map) { fixture, store in
+            try await fixture.note("n1", of: "alice", photo: "open", friend: "b")
+            try await fixture.note("n2", of: "alice", photo: "broken", friend: "")
+            try await fixture.note("n3", of: "bob", photo: "own", friend: "")
+            for id in ["open", "broken"] { try await fixture.keep(id, in: store) }
+            try await fixture.keep("own", in: store, as: "bob")
+            let ids = ["own", "broken", "open", "never"]
+            let answers = try await batch(fixture, download: ids, as: "bob")
+            #expect(answers.download == ["url", "503 database-unavailable", "url", "404 unknown"])
+            for (id, verdict) in zip(ids, ["200", "503 database-unavailable", "200", "404 unknown"]) {
+                #expect(try await fixture.download(id, as: "bob").verdict == verdict, "\(id)")
+            }
+        }
+    }
+
+    @Test func theQuotaIsUsedUpInTheOrderOfTheItems() async throws {
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userFiles = 3 }) { fixture, _ in
+            for id in Self.ids.prefix(5) { try await fixture.note(id, of: "alice", photo: id) }
+            try #require(try await fixture.upload(Self.ids[4], [1, 2, 3]).status == 200)
+            let answers = try await batch(fixture, upload: Self.questions(Array(Self.ids.prefix(5))))
+            #expect(answers.upload == ["url", "url", "429 quota-exceeded", "429 quota-exceeded", "url"])
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "3")
+        }
+        try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userBytes = 7 }) { fixture, _ in
+            for id in Self.ids.prefix(4) { try await fixture.note(id, of: "alice", photo: id) }
+            var questions = Self.questions(Array(Self.ids.prefix(4)))
+            questions[3].size = 1
+            let answers = try await batch(fixture, upload: questions)
+            #expect(answers.upload == ["url", "url", "429 quota-exceeded", "url"])
+        }
+    }
+
+    @Test func theSecondQuestionAboutAnIdFindsWhatTheFirstHasMade() async throws {
+        try await AttachmentsFixture.withScripted { fixture, _ in
+            for id in ["a", "b"] { try await fixture.note(id, of: "alice", photo: id) }
+            let answers = try await batch(
+                fixture,
+                upload: [
+                    AttachmentsFixture.question("a", [1]), AttachmentsFixture.question("a", [2]),
+                    AttachmentsFixture.question("b", [1]), AttachmentsFixture.question("a", [1]),
+                ])
+            #expect(answers.upload == ["url", "409 conflict", "url", "url"])
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "2")
+        }
+    }
+
+    /// A table that is everybody's, one with an owner, and a row that is named, in one question each.
+    @Test func rowsOfSeveralTablesAndColumnsAreFoundForEach() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            let cover = "0b1c8a52-0000-4000-8000-000000000001"
+            try await fixture.note("n", of: "alice", photo: "a", cover: cover)
+            try await fixture.note("m", of: "alice", photo: "a")
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a'), ('v', 'b')")
+            try await fixture.execute("INSERT INTO boards VALUES ('c', 'c', true), ('d', 'd', false)")
+            var named = AttachmentsFixture.question("a", [1], row: ("notes", "m"))
+            let others = [cover, "b", "c", "d", cover.uppercased()].map { AttachmentsFixture.question($0, [1]) }
+            let answers = try await batch(fixture, upload: [named] + others)
+            #expect(answers.upload == ["url", "url", "url", "url", "404 unknown", "404 unknown"])
+            let rows = try await fixture.backend.query(
+                "SELECT id, table_name, row_id, is_shared::text FROM psb.attachments ORDER BY table_name, row_id")
+            #expect(
+                rows == [
+                    ["c", "boards", "c", "true"], ["a", "notes", "m", "false"], [cover, "notes", "n", "false"],
+                    ["b", "walls", "v", "true"],
+                ])
+            // Others read what is everybody's, and wait for it.
+            named = AttachmentsFixture.question("c", [1])
+            let his = try await batch(fixture, upload: [named], download: ["a", "b", "c", cover], as: "bob")
+            #expect(his.upload == ["409 not-stored"])
+            #expect(his.download == ["404 unknown", "404 not-uploaded", "404 not-uploaded", "404 unknown"])
+            store.put(try await fixture.key("b"), size: 1)
+            #expect(try await batch(fixture, download: ["b"], as: "bob").download == ["url"])
+        }
+    }
+
+    /// Whatever a table is called, the statement about it means that table.
+    @Test(arguments: ["asked", "asked_", "m", "u", "place"])
+    func noNameOfATableIsTakenForAnother(name: String) async throws {
+        let schema = "CREATE TABLE \(name) (place text PRIMARY KEY, owner text, id0 text, preferred text)"
+        let map = "tables: { \(name): { id: place, owner: owner, attachments: [id0], read: \"preferred = :sub\" } }"
+        try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, store in
+            try await fixture.execute("INSERT INTO \(name) VALUES ('1', 'alice', 'a', 'bob'), ('2', 'bob', 'b', NULL)")
+            let answers = try await batch(
+                fixture,
+                upload: [
+                    AttachmentsFixture.question("a", [1, 2, 3], row: (name, "1")),
+                    AttachmentsFixture.question("b", [1]),
+                ])
+            #expect(answers.upload == ["url", "404 unknown"])
+            store.put(try await fixture.key("a"), size: 3)
+            #expect(try await fixture.complete("a").status == 204)
+            #expect(try await batch(fixture, download: ["a", "b"]).download == ["url", "404 unknown"])
+            #expect(try await fixture.download("a", as: "bob", "?table=\(name)&rowId=1").status == 200)
+            #expect(try await fixture.download("a", as: "bob", "?table=\(name)&rowId=2").verdict == "404 unknown")
+            #expect(try await fixture.download("a", as: "carol").verdict == "404 unknown")
+        }
+    }
+
+    /// Batches of two users about the same files of everybody, in another order each: one uploads each, nobody fails.
+    @Test func batchesAtOnceDoNotHoldUpEachOther() async throws {
+        try await AttachmentsFixture.withScripted { fixture, _ in
+            for round in 0..<5 {
+                let ids = Self.ids.map { "\(round)-\($0)" }
+                for id in ids { try await fixture.execute("INSERT INTO walls VALUES ('\(id)', '\(id)')") }
+                async let hers = batch(fixture, upload: Self.questions(ids))
+                async let his = batch(fixture, upload: Self.questions(ids.reversed()), as: "bob")
+                let answers = try await (hers.upload, Array(his.upload.reversed()))
+                for (left, right) in zip(answers.0, answers.1) {
+                    #expect(Set([left, right]) == ["url", "409 not-stored"])
+                }
+            }
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "100")
+        }
+    }
+}
