@@ -92,7 +92,7 @@ struct AttachmentBatch: Sendable, Hashable {
         }
         // That a file is stored is taken from nothing that looks like a problem.
         if question.kind == .complete {
-            guard item.isNull || item.objectMembers != nil, item["code"] == nil, item["error"] == nil
+            guard item.objectMembers != nil, item["code"] == nil, item["error"] == nil
             else { return nil }
         }
         return .body(item)

@@ -27,7 +27,8 @@ final class TransferRun: Sendable {
     let parts: TransferParts
     private let right: TransferRight
     private let underWay: TransfersUnderWay
-    private let tasks = AttachmentTasks()
+    private let tasks: AttachmentTasks
+    private let finished: FinishedTransfers
     private let state: Lock<State>
     private let passes = AsyncValue(Passes())
     let waitsForQueue = AsyncValue(false)
@@ -46,7 +47,10 @@ final class TransferRun: Sendable {
         _ parts: TransferParts, right: TransferRight, underWay: TransfersUnderWay, mostAtOnce: Int,
         throttle: Duration
     ) {
+        let tasks = AttachmentTasks()
         self.parts = parts
+        self.tasks = tasks
+        finished = FinishedTransfers(parts, tasks)
         self.right = right
         self.underWay = underWay
         state = Lock(State(plan: TransferPlan(mostAtOnce: mostAtOnce, throttle: throttle)))
@@ -269,7 +273,7 @@ final class TransferRun: Sendable {
     }
 
     private func begin(_ row: TransferRow) {
-        let transfer = FileTransfer(row: row, parts: parts, tasks: tasks)
+        let transfer = FileTransfer(row: row, parts: parts, tasks: tasks, finished: finished)
         underWay.begin(row.id)
         // In one step, so that the end of the task finds it.
         let task = state.withLock { state in

@@ -358,7 +358,7 @@ import Testing
         #expect(bench.batches.count == 1)
     }
 
-    @Test(arguments: [#"{"code":"NOT_STORED"}"#, #"{"error":"no"}"#, "7", #""no""#, "false"])
+    @Test(arguments: [#"{"code":"NOT_STORED"}"#, #"{"error":"no"}"#, "7", #""no""#, "null"])
     func whatLooksLikeAProblemCompletesNothing(answer: String) async throws {
         let bench = Bench { _, path, _ in
             guard path == Self.batch else { return .json(Self.problem(409, "NOT_STORED").text, status: 409) }
