@@ -35,26 +35,6 @@ struct AttachmentRows: Sendable {
         try await db.readLock { [sql] in try sql.row(id, on: $0) }
     }
 
-    /// Returns what is known when the transfer of a row begins; nil if the row does not wait for that.
-    func start(of id: String, in lane: TransferLane) async throws -> FileTransfer.Start? {
-        try await db.readLock { [sql] connection in
-            guard let row = try sql.row(id, on: connection), row.state == lane.state else { return nil }
-            return FileTransfer.Start(
-                attachment: row, hasQueuedWrites: try sql.hasQueuedWrites(on: connection),
-                isShared: try lane == .download && sql.isShared(row.filename, besides: id, on: connection))
-        }
-    }
-
-    /// Returns a row, nil if there is none, and whether another one has a filename.
-    func row(_ id: String, sharing filename: String) async throws -> (row: Attachment?, isShared: Bool) {
-        try await db.readLock { [sql] connection in
-            (
-                try sql.row(id, on: connection),
-                try sql.isShared(filename, besides: id, on: connection)
-            )
-        }
-    }
-
     /// Returns the next rows of a lane; see ``AttachmentSQL/page(of:behind:limit:on:)``.
     func page(of lane: TransferLane, behind place: TransferPlace?, limit: Int) async throws -> [TransferRow] {
         try await db.readLock { [sql] in try sql.page(of: lane, behind: place, limit: limit, on: $0) }
@@ -79,24 +59,6 @@ struct AttachmentRows: Sendable {
                 state: try $0.getInt(index: 0), files: try $0.getInt(index: 1),
                 bytes: try $0.getInt64(index: 2))
         }
-    }
-
-    /// Returns the last place in the order of a lane; nil where no row waits for it.
-    func lastPlace(of lane: TransferLane) async throws -> TransferPlace? {
-        try await db.getOptional(sql: sql.last, parameters: [lane.state.rawValue]) {
-            TransferPlace(timestamp: try $0.getInt(index: 1), id: try $0.getString(index: 0))
-        }
-    }
-
-    /// Returns the lanes for which rows wait, by their ids; of rows that wait for none, or are gone, there is nothing.
-    func lanes(of ids: [String]) async throws -> [String: TransferLane] {
-        let parameter = JSON.array(ids.map { .string($0) }).text
-        let found = try await db.getAll(sql: sql.states, parameters: [parameter]) {
-            (id: try $0.getString(index: 0), state: AttachmentState(rawValue: try $0.getInt(index: 1)))
-        }
-        var lanes: [String: TransferLane] = [:]
-        for (id, state) in found { lanes[id] = state.flatMap { TransferLane($0) } }
-        return lanes
     }
 
     /// Whether something waits to be uploaded to the backend.
@@ -180,34 +142,6 @@ struct AttachmentRows: Sendable {
                 guard let row = try sql.row(id, on: connection) else { continue }
                 _ = try sql.apply(try rule(row), to: row, at: now, on: connection)
             }
-        }
-    }
-
-    /// Decides about rows whose transfers are done, and writes that, in one transaction.
-    ///
-    /// - Parameters:
-    ///   - ids: the ids of the rows.
-    ///   - lanes: the lanes of the transfers.
-    ///   - rule: decides about the row of a place in `ids`; called in the transaction, if there is one.
-    /// - Returns: what becomes of the row of each place, and the lanes for which no row waits then.
-    /// - Throws: what the database throws; nothing is written then.
-    func finish(
-        _ ids: [String], in lanes: Set<TransferLane>,
-        _ rule: @escaping @Sendable (_ place: Int, _ row: Attachment) -> AttachmentChange
-    ) async throws -> (changed: [ChangedRow], empty: Set<TransferLane>) {
-        try await transaction { [sql] connection, now in
-            var changed: [ChangedRow] = []
-            for (place, id) in ids.enumerated() {
-                guard let row = try sql.row(id, on: connection) else {
-                    changed.append(ChangedRow(change: .unchanged, row: nil))
-                    continue
-                }
-                let change = rule(place, row)
-                changed.append(
-                    ChangedRow(
-                        change: change, row: try sql.apply(change, to: row, at: now, on: connection)))
-            }
-            return (changed, try lanes.filter { try sql.isEmpty($0, on: connection) })
         }
     }
 

@@ -79,8 +79,8 @@ final class FinishedTransfers: Sendable {
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
-            // Shielded: it has to be written, or taken back, although the row is to be deleted meanwhile. It ends with
-            // the last one that waits.
+            // Shielded: it has to be written, or taken back, although the row is to be deleted meanwhile. The task ends
+            // with the last one that waits.
             if isFirst { Task.detached { await self.writeAll() } }
         }
     }
@@ -133,9 +133,20 @@ final class FinishedTransfers: Sendable {
         var failures: [(any Error)?] = transfers.map { _ in nil }
         var entries: [Entry] = []
         var named: [String] = []
-        for (place, transfer) in transfers.enumerated() {
+        let places = transfers.indices.filter { transfers[$0].done.file != nil }
+        var known: [Int: BroughtRow] = [:]
+        do {
+            if !places.isEmpty {
+                let found = try await rows.brought(places.map { transfers[$0].attachment })
+                for (place, row) in zip(places, found) { known[place] = row }
+            }
+        } catch {
+            for place in places { failures[place] = error }
+        }
+        for (place, transfer) in transfers.enumerated() where failures[place] == nil {
             do {
-                guard let bytes = try await publish(transfer, besides: named, rows) else { continue }
+                guard let bytes = try await publish(transfer, known[place], besides: named, rows)
+                else { continue }
                 entries.append(Entry(place: place, transfer: transfer, bytes: bytes))
                 if let file = transfer.done.file { named.append(file.path) }
             } catch {
@@ -167,15 +178,14 @@ final class FinishedTransfers: Sendable {
     ///
     /// - Returns: how many bytes were transferred; nil where nothing is to be written.
     private func publish(
-        _ transfer: FinishedTransfer, besides named: [String], _ rows: AttachmentRows
+        _ transfer: FinishedTransfer, _ known: BroughtRow?, besides named: [String], _ rows: AttachmentRows
     ) async throws -> Int64? {
         guard let file = transfer.done.file else { return transfer.done.bytes }
-        let (id, filename) = (transfer.attachment.id, transfer.attachment.filename)
-        let (row, isShared) = try await rows.row(id, sharing: filename)
         // What the next run finds of it, it need not fetch.
         if tasks.isOver { return nil }
-        guard AttachmentRules.awaits(row, as: filename), !isShared, !Self.isTaken(file.path, by: named),
-            try await !parts.local.isTaken(file.path, besides: id, rows)
+        guard let known, AttachmentRules.awaits(known.row, as: transfer.attachment.filename),
+            !known.isShared, !Self.isTaken(file.path, by: named),
+            try await !parts.local.isTaken(file.path, besides: transfer.attachment.id, rows)
         else {
             file.drop()
             return nil
