@@ -170,7 +170,7 @@ final class AttachmentQuestions: Sendable {
             case .success, .failure: break
             }
             return ids.enumerated().compactMap { index, id in
-                state.waiters.removeValue(forKey: id).map { (index, $0) }
+                state.waiters.removeValue(forKey: id).map { (index: index, waiter: $0) }
             }
         }
         for (index, waiter) in waiters {

@@ -78,8 +78,8 @@ import Testing
             return Array(results.dropFirst())
         }
 
-        /// Asks one question after the other while the answer to an earlier one of their way does not come: where a backend
-        /// takes no batch none waits for that.
+        /// Asks one question after the other while the answer to an earlier one of their way does not come: where a
+        /// backend takes no batch none waits for that.
         func ask(apart ids: [String]) async throws -> [String] {
             let held = Task { [backend] in try await AttachmentQuestionsTests.locate("later")(backend) }
             try await wait(for: "the earlier question") { later.arrivals > 0 }
@@ -226,6 +226,50 @@ import Testing
         #expect(bench.asked == ["upload-url", "large/complete"].map { "/api/v1/attachments/\($0)" })
         bench.gate.open()
         for task in tasks { try await wait(forEndOf: task) }
+    }
+
+    @Test func manyFilesGoUpAndComeDownWithFewQuestions() async throws {
+        try await StorageRig.run { rig in
+            let client = rig.client(environment: SteppedClock().environment)
+            let gates = (up: Gate(), down: Gate())
+            rig.script { exchange, number in
+                // Each way's first question is not answered before the others wait.
+                if exchange.call == "POST upload-url", number == 1 { await gates.up.pass() }
+                if exchange.call == "GET download-url", number == 1 { await gates.down.pass() }
+                return nil
+            }
+            let names = (0..<8).map { "f\($0)" }
+            for (index, name) in names.enumerated() {
+                _ = try rig.write([UInt8](repeating: UInt8(index), count: 10 + index), name)
+            }
+            let uploads = names.map { name in
+                Task {
+                    try await client.upload(
+                        attachment: .row(name), localUri: rig.folder.file(name), progress: { _ in })
+                }
+            }
+            try await wait(for: "seven that wait") { client.backend.uploadQuestions.waiterCount == 7 }
+            gates.up.open()
+            for upload in uploads { try await wait(forEndOf: upload) }
+            #expect(names.allSatisfy { rig.file($0) == rig.read(rig.folder.file($0)) })
+            // Alone: the first question, and completions that came while nothing was on its way.
+            let batch = try #require(rig.exchanges.first { $0.call == "POST batch" })
+            #expect(try JSON.parse(batch.body)["upload"]?.arrayValue?.count == 7)
+            #expect(rig.asked.count < 16, "two for each file would be sixteen")
+            let before = rig.asked.count
+            let downloads = names.map { name in
+                Task {
+                    try await client.download(
+                        attachment: .row(name, .queuedDownload), localUri: rig.folder.file("down-\(name)"),
+                        progress: { _ in })
+                }
+            }
+            try await wait(for: "seven that wait") { client.backend.downloadQuestions.waiterCount == 7 }
+            gates.down.open()
+            for download in downloads { try await wait(forEndOf: download) }
+            #expect(names.allSatisfy { rig.read(rig.folder.file("down-\($0)")) == rig.file($0) })
+            #expect(rig.asked.count == before + 2, "one alone, and seven together")
+        }
     }
 
     // MARK: Failures

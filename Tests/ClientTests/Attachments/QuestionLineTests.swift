@@ -4,8 +4,6 @@ import Testing
 
 /// Which questions go to a backend together (Client/Attachments/SPEC.md, "Questions").
 @Suite struct QuestionLineTests {
-    private typealias Step = QuestionLine.Step
-
     /// Adds questions.
     private func add(
         _ ids: ClosedRange<UInt64>, _ kind: BatchQuestion.Kind = .download, bytes: Int = 1,
