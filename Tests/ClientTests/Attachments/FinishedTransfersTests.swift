@@ -56,13 +56,14 @@ import Testing
             drop: @escaping @Sendable () -> Void = {}
         ) -> FinishedTransfer {
             let (path, temporary) = (base.path("\(id).jpg"), base.path(".powersync-part/\(id).jpg"))
-            let file = FileTransfer.Brought(
-                path: path, temporary: temporary,
-                publish: publish ?? {
-                    try FileManager.default.moveItem(atPath: temporary, toPath: path)
-                    return 3
-                }, drop: drop)
-            return transfer(id, file)
+            let move: @Sendable () async throws -> Int64 = {
+                try FileManager.default.moveItem(atPath: temporary, toPath: path)
+                return 3
+            }
+            return transfer(
+                id,
+                FileTransfer.Brought(
+                    path: path, temporary: temporary, publish: publish ?? move, drop: drop))
         }
 
         /// A download that was done.
