@@ -17,7 +17,7 @@ extension AttachmentRows {
         try await db.readLock { [sql] connection in
             guard let row = try sql.row(id, on: connection), row.state == lane.state else { return nil }
             return FileTransfer.Start(
-                attachment: row, hasQueuedWrites: try sql.hasQueuedWrites(on: connection),
+                attachment: row, hasQueuedWrites: try sql.hasWritesQueued(on: connection),
                 isShared: try lane == .download && sql.isShared(row.filename, besides: id, on: connection))
         }
     }

@@ -63,7 +63,7 @@ struct AttachmentRows: Sendable {
 
     /// Whether something waits to be uploaded to the backend.
     func hasQueuedWrites() async throws -> Bool {
-        try await db.readLock { [sql] in try sql.hasQueuedWrites(on: $0) }
+        try await db.readLock { [sql] in try sql.hasWritesQueued(on: $0) }
     }
 
     /// Refuses an id, or a filename, that a row has; see ``AttachmentSQL/checkFree(_:_:on:)``.

@@ -168,7 +168,7 @@ struct AttachmentSQL: Sendable {
     }
 
     /// Whether something waits to be uploaded to the backend.
-    func hasQueuedWrites(on connection: any ConnectionContext) throws -> Bool {
+    func hasWritesQueued(on connection: any ConnectionContext) throws -> Bool {
         try connection.get(sql: Self.hasQueuedWrites, parameters: []) { try $0.getBoolean(index: 0) }
     }
 
