@@ -17,6 +17,18 @@ enum AttachmentAnswers {
         case failure(AttachmentStorageError.Code)
     }
 
+    /// What an answer of a backend to several questions at once means.
+    enum BatchMeaning: Hashable {
+        /// It has their answers.
+        case done
+        /// It fails, as it would have failed to answer each of them alone.
+        case failure
+        /// There are too many of them.
+        case tooMany
+        /// It knows no such request.
+        case unknown
+    }
+
     /// What a storage is asked.
     enum Transfer: CaseIterable {
         case whole, part, download
@@ -58,6 +70,24 @@ enum AttachmentAnswers {
         case 429 where has(AttachmentProblem.quota): return .failure(.quotaExceeded)
         case 408, 429, 500...: return .failure(.storage)
         default: return .failure(.refused)
+        }
+    }
+
+    /// Returns what an answer of a backend to several questions at once means.
+    ///
+    /// - Parameters:
+    ///   - status: its status.
+    ///   - code: the code of the problem that it tells of, if it does.
+    /// - Returns: the meaning.
+    static func batchMeaning(of status: Int, _ code: String?) -> BatchMeaning {
+        switch status {
+        case 200..<300: .done
+        case 413: .tooMany
+        // Of one of the files, and others may be within it.
+        case 429 where code == AttachmentProblem.code(of: AttachmentProblem.quota): .tooMany
+        case 501: .unknown
+        case 401, 408, 429, 500...: .failure
+        default: .unknown
         }
     }
 

@@ -5,26 +5,33 @@ import PowerSyncWire
 /// Asks a backend about attachments (backend 10.2), as the user of a connector.
 ///
 /// What is not accepted as the user's (status 401) is asked once more with what the session says then. A pause that the
-/// backend asks for is kept, by uploads, downloads and deletes each for itself.
+/// backend asks for is kept, by uploads, downloads and deletes each for itself. Questions about small files that come
+/// while others are on their way go together, those of uploads and those of downloads each for themselves, so that one way
+/// does not wait for the other (SPEC.md, "Questions").
 struct AttachmentBackend: Sendable {
-    private static let path = "/api/v1/attachments"
-    /// The limits of an answer: one about a hundred parts, or with the numbers of ten thousand that are stored.
-    private static let limits = JSONLimits(values: 20_000)
-
-    let http: BackendHTTP
-    private let tokens: BackendTokens
+    private let sender: AttachmentSender
     private let uploads: BackendPause
     private let downloads: BackendPause
     private let deletes: BackendPause
+    let uploadQuestions: AttachmentQuestions
+    let downloadQuestions: AttachmentQuestions
 
     /// Asks the backend of a connector.
     init(_ connector: BackendConnector) {
-        http = connector.http
-        tokens = connector.tokens
-        uploads = BackendPause(environment: connector.environment)
-        downloads = BackendPause(environment: connector.environment)
+        let sender = AttachmentSender(http: connector.http, tokens: connector.tokens)
+        let uploads = BackendPause(environment: connector.environment)
+        let downloads = BackendPause(environment: connector.environment)
+        let uptime = connector.environment.uptime
+        self.sender = sender
+        self.uploads = uploads
+        self.downloads = downloads
         deletes = BackendPause(environment: connector.environment)
+        uploadQuestions = AttachmentQuestions(uptime: uptime) { try await sender.send($0, uploads) }
+        downloadQuestions = AttachmentQuestions(uptime: uptime) { try await sender.send($0, downloads) }
     }
+
+    /// The way to the backend.
+    var http: BackendHTTP { sender.http }
 
     // MARK: Questions
 
@@ -35,8 +42,10 @@ struct AttachmentBackend: Sendable {
     /// - Throws: `AttachmentStorageError`, `PowerSyncError`, `CancellationError`, what the session throws.
     func uploadTicket(_ question: AttachmentUploadRequest) async throws -> AttachmentUploadTicket {
         let request = Request(.uploadURL, "POST", "/upload-url", body: question.json)
-        let response = try await ask(request, uploads)
-        let ticket = try read(response, request) { (json) throws(WireError) in
+        // An upload in parts is begun in the store: a small file does not wait for that.
+        let isSmall = question.size < AttachmentPart.size
+        let answer = try await ask(request, uploads, isSmall ? .upload(question) : nil, uploadQuestions)
+        let ticket = try read(answer, request) { (json) throws(WireError) in
             try AttachmentUploadTicket(json: json)
         }
         guard ticket.id == question.id else { throw violation(request, "another id than was asked for") }
@@ -53,8 +62,7 @@ struct AttachmentBackend: Sendable {
     func partRequests(_ parts: [AttachmentPart], of id: String) async throws -> [SignedRequest] {
         let request = Request(
             .parts, "POST", try Self.path(of: id, "/parts"), body: AttachmentPartsRequest(parts: parts).json)
-        let response = try await ask(request, uploads)
-        let ticket = try read(response, request) { (json) throws(WireError) in
+        let ticket = try read(try await ask(request, uploads), request) { (json) throws(WireError) in
             try AttachmentPartsTicket(json: json)
         }
         guard ticket.parts.map(\.number) == parts.map(\.number) else {
@@ -65,11 +73,13 @@ struct AttachmentBackend: Sendable {
 
     /// Says that all bytes of a file are stored.
     ///
-    /// - Parameter id: the id of the attachment.
+    /// - Parameters:
+    ///   - id: the id of the attachment.
+    ///   - inParts: whether they came in parts, which the store has to join: a small file does not wait for that.
     /// - Throws: as `uploadTicket`.
-    func complete(_ id: String) async throws {
-        _ = try await ask(
-            Request(.complete, "POST", try Self.path(of: id, "/complete"), body: .object([])), uploads)
+    func complete(_ id: String, inParts: Bool = false) async throws {
+        let request = Request(.complete, "POST", try Self.path(of: id, "/complete"), body: .object([]))
+        _ = try await ask(request, uploads, inParts ? nil : .complete(id), uploadQuestions)
     }
 
     /// Asks where a file is.
@@ -79,7 +89,8 @@ struct AttachmentBackend: Sendable {
     /// - Throws: as `uploadTicket`.
     func downloadTicket(_ id: String) async throws -> AttachmentDownloadTicket {
         let request = Request(.downloadURL, "GET", try Self.path(of: id, "/download-url"))
-        return try read(try await ask(request, downloads), request) { (json) throws(WireError) in
+        let answer = try await ask(request, downloads, .download(id), downloadQuestions)
+        return try read(answer, request) { (json) throws(WireError) in
             try AttachmentDownloadTicket(json: json)
         }
     }
@@ -109,6 +120,7 @@ struct AttachmentBackend: Sendable {
     private struct Request {
         let question: AttachmentAnswers.Question
         let method: String
+        /// What follows the address of all that is asked about attachments.
         let path: String
         let body: JSON?
 
@@ -117,7 +129,7 @@ struct AttachmentBackend: Sendable {
         ) {
             self.question = question
             self.method = method
-            self.path = AttachmentBackend.path + path
+            self.path = path
             self.body = body
         }
     }
@@ -132,34 +144,47 @@ struct AttachmentBackend: Sendable {
         return "/\(PercentEncoding.encode(id))\(call)"
     }
 
-    private func ask(_ request: Request, _ pause: BackendPause) async throws -> HTTPClientResponse {
-        try await pause.wait()
-        var authorization = try await tokens.authorization()
-        var isRenewed = false
-        while true {
-            let response = try await http.send(
-                request.method, request.path, body: request.body, authorization: authorization)
-            let code = BackendHTTP.code(of: response.body)
-            switch AttachmentAnswers.meaning(of: response.status, code, to: request.question) {
-            case .done: return response
-            case .unauthorized where !isRenewed:
-                isRenewed = true
-                authorization = try await tokens.authorization(insteadOf: authorization)
-            case .unauthorized: throw failure(.refused, request, response.status, code)
-            case .failure(let kind):
-                // A quota does not pass with time, and another file may be within it.
-                if kind != .quotaExceeded { pause.heed(response) }
-                throw failure(kind, request, response.status, code)
+    /// What a request was answered with that is a success.
+    private enum Answer {
+        case bytes([UInt8])
+        case json(JSON)
+    }
+
+    /// Asks with a request of its own.
+    private func ask(_ request: Request, _ pause: BackendPause) async throws -> Answer {
+        let (response, code) = try await sender.send(
+            request.method, request.path, body: request.body, pause)
+        try check(response.status, code, request)
+        return .bytes(response.body)
+    }
+
+    /// Asks together with others where there is a question that may go with them.
+    private func ask(
+        _ request: Request, _ pause: BackendPause, _ question: BatchQuestion?,
+        _ questions: AttachmentQuestions
+    ) async throws -> Answer {
+        guard let question else { return try await ask(request, pause) }
+        return try await questions.ask(question) {
+            try await ask(request, pause)
+        } take: { answer in
+            switch answer {
+            case .body(let json): return .json(json)
+            case .problem(let status, let code):
+                try check(status, code, request)
+                // What says so in a batch is no problem.
+                return .json(.null)
             }
         }
     }
 
     private func read<Ticket>(
-        _ response: HTTPClientResponse, _ request: Request,
-        _ ticket: (JSON) throws(WireError) -> Ticket
+        _ answer: Answer, _ request: Request, _ ticket: (JSON) throws(WireError) -> Ticket
     ) throws(AttachmentStorageError) -> Ticket {
         do throws(WireError) {
-            return try ticket(JSON.parse(response.body, limits: Self.limits))
+            switch answer {
+            case .bytes(let bytes): return try ticket(JSON.parse(bytes, limits: AttachmentSender.limits))
+            case .json(let json): return try ticket(json)
+            }
         } catch {
             throw violation(request, error.message)
         }
@@ -167,17 +192,30 @@ struct AttachmentBackend: Sendable {
 
     // MARK: Errors
 
+    /// Throws what an answer means that is no success.
+    private func check(
+        _ status: Int, _ code: String?, _ request: Request
+    ) throws(AttachmentStorageError) {
+        switch AttachmentAnswers.meaning(of: status, code, to: request.question) {
+        case .done: return
+        case .unauthorized: throw failure(.refused, request, status, code)
+        case .failure(let kind): throw failure(kind, request, status, code)
+        }
+    }
+
     private func failure(
         _ kind: AttachmentStorageError.Code, _ request: Request, _ status: Int, _ code: String?
     ) -> AttachmentStorageError {
-        AttachmentStorageError(
-            kind, place: "\(request.method) \(ShownText.place(http.url + request.path))", status: status,
-            code)
+        AttachmentStorageError(kind, place: place(request), status: status, code)
     }
 
     private func violation(_ request: Request, _ detail: String) -> AttachmentStorageError {
-        let place = "\(request.method) \(ShownText.place(http.url + request.path))"
-        return AttachmentStorageError(.storage, "\(place) was answered with what cannot be used: \(detail)")
+        AttachmentStorageError(
+            .storage, "\(place(request)) was answered with what cannot be used: \(detail)")
+    }
+
+    private func place(_ request: Request) -> String {
+        "\(request.method) \(ShownText.place(http.url + AttachmentSender.path + request.path))"
     }
 }
 

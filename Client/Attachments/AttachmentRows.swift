@@ -61,34 +61,9 @@ struct AttachmentRows: Sendable {
         }
     }
 
-    /// Whether no row waits for a lane.
-    func isEmpty(_ lane: TransferLane) async throws -> Bool {
-        try await db.get(sql: sql.hasWaiting, parameters: [lane.state.rawValue]) {
-            try $0.getInt(index: 0) == 0
-        }
-    }
-
-    /// Returns the last place in the order of a lane; nil where no row waits for it.
-    func lastPlace(of lane: TransferLane) async throws -> TransferPlace? {
-        try await db.getOptional(sql: sql.last, parameters: [lane.state.rawValue]) {
-            TransferPlace(timestamp: try $0.getInt(index: 1), id: try $0.getString(index: 0))
-        }
-    }
-
-    /// Returns the lanes for which rows wait, by their ids; of rows that wait for none, or are gone, there is nothing.
-    func lanes(of ids: [String]) async throws -> [String: TransferLane] {
-        let parameter = JSON.array(ids.map { .string($0) }).text
-        let found = try await db.getAll(sql: sql.states, parameters: [parameter]) {
-            (id: try $0.getString(index: 0), state: AttachmentState(rawValue: try $0.getInt(index: 1)))
-        }
-        var lanes: [String: TransferLane] = [:]
-        for (id, state) in found { lanes[id] = state.flatMap { TransferLane($0) } }
-        return lanes
-    }
-
     /// Whether something waits to be uploaded to the backend.
     func hasQueuedWrites() async throws -> Bool {
-        try await db.get(AttachmentSQL.hasQueuedWrites) { try $0.getBoolean(index: 0) }
+        try await db.readLock { [sql] in try sql.hasWritesQueued(on: $0) }
     }
 
     /// Refuses an id, or a filename, that a row has; see ``AttachmentSQL/checkFree(_:_:on:)``.

@@ -160,6 +160,18 @@ struct AttachmentSQL: Sendable {
         }
     }
 
+    /// Whether no row waits for a lane.
+    func isEmpty(_ lane: TransferLane, on connection: any ConnectionContext) throws -> Bool {
+        try connection.get(sql: hasWaiting, parameters: [lane.state.rawValue]) {
+            try $0.getInt(index: 0) == 0
+        }
+    }
+
+    /// Whether something waits to be uploaded to the backend.
+    func hasWritesQueued(on connection: any ConnectionContext) throws -> Bool {
+        try connection.get(sql: Self.hasQueuedWrites, parameters: []) { try $0.getBoolean(index: 0) }
+    }
+
     /// Whether another row than that of an id has a filename.
     func isShared(
         _ filename: String, besides id: String, on connection: any ConnectionContext

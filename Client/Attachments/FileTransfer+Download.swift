@@ -30,11 +30,11 @@ extension FileTransfer {
         return Done(
             bytes: part.size,
             file: Brought(
-                path: path,
+                path: path, temporary: part.path,
                 publish: {
                     let size = part.size
                     try AttachmentFiles.naming { () throws(SystemError) -> Void in
-                        try part.commit(to: path, replacing: true)
+                        try part.commit(to: path, replacing: true, syncsNames: false)
                     }
                     return size
                 }, drop: { part.discard() }))

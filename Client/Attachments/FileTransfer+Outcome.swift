@@ -1,72 +1,16 @@
 /// What comes of a transfer (SPEC.md, "Transfers").
 extension FileTransfer {
-    /// What publishing a file failed with.
-    private struct Unpublished: Error {
-        let cause: any Error
-    }
-
     /// Writes what was done, unless the row is another one meanwhile; throws what giving a file its name throws.
     func finish(_ attachment: Attachment, _ done: Done) async throws {
         do {
-            // Shielded: it has to be written, or taken back, although the row is to be deleted meanwhile.
-            try await Task { try await settle(attachment, done) }.value
-        } catch let error as Unpublished {
+            try await finished.write(FinishedTransfer(attachment: attachment, lane: lane, done: done))
+        } catch let error as FinishedTransfers.Unpublished {
             throw error.cause
         } catch {
             // The row is as before: the same is done once more, and does no harm.
             report("Writing what became of a file failed", error, isFirst: true)
         }
         showEnd()
-    }
-
-    /// Gives a file that was brought its name, and writes what was done, while nobody else changes rows: a row that does not
-    /// want the file any more, or another one that has its name, finds it as it was.
-    private func settle(_ attachment: Attachment, _ done: Done) async throws {
-        try await parts.service.withContext { context in
-            let rows = context.rows
-            var bytes = done.bytes
-            if let file = done.file {
-                let row = try await rows.row(id)
-                // What the next run finds of it, it need not fetch.
-                if tasks.isOver { return }
-                guard AttachmentRules.awaits(row, as: attachment.filename),
-                    try await !rows.isShared(attachment.filename, besides: id),
-                    try await !parts.local.isTaken(file.path, besides: id, rows)
-                else { return file.drop() }
-                do {
-                    bytes = try await file.publish()
-                } catch {
-                    throw Unpublished(cause: error)
-                }
-            }
-            let changed = try await rows.change(id) { [bytes] in
-                tasks.isOver ? .unchanged : rule($0, attachment, done.file?.path, bytes)
-            }
-            if changed.change != .unchanged {
-                parts.progress.ended(
-                    id, lane, done: bytes, of: attachment.size ?? 0, isLast: try await rows.isEmpty(lane),
-                    unless: { tasks.isOver })
-            } else if let path = done.file?.path, !tasks.isOver {
-                // Another process was quicker.
-                let isWanted = AttachmentRules.wants(changed.row, fileAt: path)
-                if !isWanted, try await !rows.isShared(attachment.filename, besides: id) {
-                    try await parts.local.storage.deleteFile(filePath: path)
-                }
-            }
-        }
-    }
-
-    /// Decides what becomes of the row of a file that was transferred.
-    private func rule(
-        _ row: Attachment, _ attachment: Attachment, _ path: String?, _ bytes: Int64
-    ) -> AttachmentChange {
-        switch (lane, path) {
-        case (.upload, _): AttachmentRules.uploaded(row)
-        case (.download, let path?):
-            AttachmentRules.downloaded(row, as: attachment.filename, to: path, size: bytes)
-        case (.download, nil): .unchanged
-        case (.delete, _): AttachmentRules.removed(row)
-        }
     }
 
     /// Shows that it is over, whatever came of it.

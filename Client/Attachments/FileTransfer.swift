@@ -10,6 +10,8 @@ struct FileTransfer: Sendable {
     let parts: TransferParts
     /// The run that has begun it: nothing is changed once that is over.
     let tasks: AttachmentTasks
+    /// Writes what was done.
+    let finished: FinishedTransfers
 
     /// What is known when it begins.
     struct Start: Sendable {
@@ -24,7 +26,10 @@ struct FileTransfer: Sendable {
     struct Brought: Sendable {
         /// Where it is to be.
         let path: String
-        /// Gives it its name, in place of what has that; returns how many bytes there are.
+        /// The name under which it lies whole until then; nil where the app's storage alone knows how to write it.
+        var temporary: String?
+        /// Gives it its name, in place of what has that; returns how many bytes there are. One that has lain under another
+        /// name has this one on the disk only once the names were brought there.
         let publish: @Sendable () async throws -> Int64
         /// Drops it.
         var drop: @Sendable () -> Void = {}
@@ -77,13 +82,7 @@ struct FileTransfer: Sendable {
     /// Reads the row; nil if it is in another state than when it was found.
     private func begin() async throws -> Start? {
         try await parts.service.withContext { [id, lane] context in
-            let rows = context.rows
-            guard let attachment = try await rows.row(id), attachment.state == lane.state else { return nil }
-            var isShared = false
-            if lane == .download { isShared = try await rows.isShared(attachment.filename, besides: id) }
-            return Start(
-                attachment: attachment, hasQueuedWrites: try await rows.hasQueuedWrites(),
-                isShared: isShared)
+            try await context.rows.start(of: id, in: lane)
         }
     }
 

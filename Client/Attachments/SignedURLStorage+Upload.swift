@@ -31,7 +31,7 @@ extension SignedURLStorage {
                     } else if let request = ticket.request {
                         try await send(file, request, question, meter)
                     }
-                    try await backend.complete(question.id)
+                    try await backend.complete(question.id, inParts: ticket.multipart != nil)
                 }
             } catch let error as AttachmentStorageError where error.code == .damaged {
                 // It may have changed, although it must not: the next time it is read.

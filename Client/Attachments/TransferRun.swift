@@ -27,7 +27,8 @@ final class TransferRun: Sendable {
     let parts: TransferParts
     private let right: TransferRight
     private let underWay: TransfersUnderWay
-    private let tasks = AttachmentTasks()
+    private let tasks: AttachmentTasks
+    private let finished: FinishedTransfers
     private let state: Lock<State>
     private let passes = AsyncValue(Passes())
     let waitsForQueue = AsyncValue(false)
@@ -46,7 +47,10 @@ final class TransferRun: Sendable {
         _ parts: TransferParts, right: TransferRight, underWay: TransfersUnderWay, mostAtOnce: Int,
         throttle: Duration
     ) {
+        let tasks = AttachmentTasks()
         self.parts = parts
+        self.tasks = tasks
+        finished = FinishedTransfers(parts, tasks)
         self.right = right
         self.underWay = underWay
         state = Lock(State(plan: TransferPlan(mostAtOnce: mostAtOnce, throttle: throttle)))
@@ -186,6 +190,7 @@ final class TransferRun: Sendable {
             }
             passes.change { $0.over = over }
             for step in steps { await perform(step) }
+            await look(for: TransferWish(steps))
             if !steps.isEmpty { continue }
             do {
                 guard let moment else {
@@ -215,44 +220,34 @@ final class TransferRun: Sendable {
     private func perform(_ step: TransferPlan.Step) async {
         switch step {
         case .restart(let lane): parts.progress.restarted(lane)
-        case .read(let lane, let place): await read(lane, behind: place)
+        // These are read together, behind all others.
+        case .read, .inspect: break
         case .look(let id): await look(id)
         case .begin(let row): begin(row)
-        case .inspect(let ids): await inspect(ids)
         case .cancel(let id):
             if let task = state.withLock({ $0.transfers[id] }) { tasks.cancel(task) }
         case .expire: tasks.begin { [self] in await expire() }
         }
     }
 
-    private func read(_ lane: TransferLane, behind place: TransferPlace?) async {
-        var rows: [TransferRow]?
-        var last: TransferPlace?
+    /// Reads the next rows of lanes, and whether rows under way still wait for what is done with them.
+    private func look(for wish: TransferWish) async {
+        guard !wish.isEmpty else { return }
+        var findings: TransferFindings?
         do {
-            rows = try await parts.service.withContext {
-                try await $0.rows.page(of: lane, behind: place, limit: TransferPlan.pageSize)
-            }
-            // What comes later is not of the pass.
-            if place == nil {
-                last = try await parts.service.withContext { try await $0.rows.lastPlace(of: lane) }
-            }
+            findings = try await parts.service.withContext { try await $0.rows.look(for: wish) }
         } catch {
             report("Reading the rows of attachments failed", error)
-            let pass = state.withLock { $0.plan.pass(of: lane) }
-            passes.change { $0.failure = (pass, error) }
+            let pass = state.withLock { state in wish.pages.map { state.plan.pass(of: $0.lane) }.max() }
+            if let pass { passes.change { $0.failure = (pass, error) } }
         }
-        change { $0.didRead(rows, of: lane, last: last) }
-    }
-
-    /// Looks whether rows under way still wait for what is done with them.
-    private func inspect(_ ids: [String]) async {
-        var lanes: [String: TransferLane]?
-        do {
-            lanes = try await parts.service.withContext { try await $0.rows.lanes(of: ids) }
-        } catch {
-            report("Reading rows of attachments failed", error)
+        change { [findings] plan in
+            for (index, page) in wish.pages.enumerated() {
+                let found = findings?.pages[index]
+                plan.didRead(found?.rows, of: page.lane, last: found?.last)
+            }
+            if !wish.ids.isEmpty { plan.didInspect(findings?.lanes, of: wish.ids) }
         }
-        change { $0.didInspect(lanes, of: ids) }
     }
 
     private func look(_ id: String) async {
@@ -269,7 +264,7 @@ final class TransferRun: Sendable {
     }
 
     private func begin(_ row: TransferRow) {
-        let transfer = FileTransfer(row: row, parts: parts, tasks: tasks)
+        let transfer = FileTransfer(row: row, parts: parts, tasks: tasks, finished: finished)
         underWay.begin(row.id)
         // In one step, so that the end of the task finds it.
         let task = state.withLock { state in

@@ -25,7 +25,16 @@ extension StagedFile {
         defer { powersync_lock_close(descriptor) }
         let calls = Calls()
         try SystemError.check(calls.sync(descriptor), .file, "cannot bring \(temporary) to the disk")
-        try publish(descriptor, temporary, as: path, replacing: replacing, calls)
+        try name(descriptor, temporary, as: path, replacing: replacing, calls)
+        try syncNames(of: [path, temporary], calls)
+    }
+
+    /// Returns when names are on the disk, of each folder at once.
+    ///
+    /// - Parameter paths: The names that files were given, and those that they had.
+    /// - Throws: `SystemError` with `file`.
+    package static func syncNames(of paths: [String]) throws(SystemError) {
+        try syncNames(of: paths, Calls())
     }
 
     /// Removes a file that was written under this name unless somebody has it open.
@@ -63,8 +72,8 @@ extension StagedFile {
 
     // MARK: Steps
 
-    /// Does the steps for a file whose bytes are on the disk: its name is, too, before this returns.
-    static func publish(
+    /// Gives a file its own name whose bytes are on the disk.
+    static func name(
         _ descriptor: Int32, _ temporary: String, as path: String, replacing: Bool, _ calls: Calls
     ) throws(SystemError) {
         // Somebody else may have been quicker, or may have removed it.
@@ -81,8 +90,16 @@ extension StagedFile {
         } else if !powersync_leads_to(path, descriptor) {
             throw SystemError(.file, "\(temporary) is gone", errno: ENOENT)
         }
-        try syncFolder(of: path, calls)
-        if folder(of: temporary) != folder(of: path) { try syncFolder(of: temporary, calls) }
+    }
+
+    /// Has the names in the folders of paths brought to the disk, each folder once, in the order of the paths.
+    static func syncNames(of paths: [String], _ calls: Calls) throws(SystemError) {
+        // By their bytes: Unicode takes other names for one.
+        var done: Set<[UInt8]> = []
+        for path in paths {
+            guard done.insert(Array(folder(of: path).utf8)).inserted else { continue }
+            try syncFolder(of: path, calls)
+        }
     }
 
     /// Returns when the names in the folder of a path are on the disk.

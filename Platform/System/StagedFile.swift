@@ -224,7 +224,7 @@ package final class StagedFile: Sendable {
         try state.withLock { state throws(SystemError) in try syncBytes(&state) }
     }
 
-    /// Gives the file its own name, once it is on the disk as a whole, and closes it; returns when the name is, too.
+    /// Gives the file its own name, once its bytes are on the disk, and closes it; returns when the name is, too.
     ///
     /// If somebody else has given this very file that name meanwhile, this is done. Where it fails the file stays open; where
     /// only the last step failed it has its own name.
@@ -232,12 +232,15 @@ package final class StagedFile: Sendable {
     /// - Parameters:
     ///   - path: The name, on the same file system; its folder is there. A symbolic link is not followed.
     ///   - replacing: Whether it takes the place of what has the name.
+    ///   - syncsNames: Whether it returns only when the name is on the disk; otherwise ``syncNames(of:)`` is to be called
+    ///     before the file is promised.
     /// - Throws: `SystemError` with `file`; EEXIST where something has the name that may not be replaced.
-    package func commit(to path: String, replacing: Bool) throws(SystemError) {
+    package func commit(to path: String, replacing: Bool, syncsNames: Bool = true) throws(SystemError) {
         try state.withLock { state throws(SystemError) in
             let descriptor = try open(state)
             try syncBytes(&state)
-            try Self.publish(descriptor, self.path, as: path, replacing: replacing, calls)
+            try Self.name(descriptor, self.path, as: path, replacing: replacing, calls)
+            if syncsNames { try Self.syncNames(of: [path, self.path], calls) }
             powersync_lock_close(descriptor)
             state.descriptor = nil
         }

@@ -431,6 +431,27 @@ struct StagedFileTests {
         #expect(made.withLock { $0 } == ["sync", "replace /file.new /file", "names "])
     }
 
+    @Test func namesOfSeveralFilesComeToTheDiskTogether() throws {
+        let made = Lock<[String]>([])
+        let paths = (1...2).map { (temporary: temporary + "\($0)", path: path + "\($0)") }
+        for (temporary, path) in paths {
+            let file = try StagedFile(path: temporary, resuming: false, calls: calls(made))
+            try file.write([1])
+            try file.commit(to: path, replacing: true, syncsNames: false)
+            #expect(text(path) == "\u{1}" && file.descriptor == nil)
+        }
+        #expect(
+            made.withLock { $0 } == [
+                "sync", "replace /.new/file1 /file1", "sync", "replace /.new/file2 /file2",
+            ])
+        made.withLock { $0 = [] }
+        try StagedFile.syncNames(of: paths.map { $0.path } + paths.map { $0.temporary }, calls(made))
+        #expect(made.withLock { $0 } == ["names ", "names /.new"], "each folder once")
+        #expect(throws: SystemError.self) {
+            try StagedFile.syncNames(of: [folder.path + "/nowhere/file"])
+        }
+    }
+
     @Test func whatIsOnTheDiskIsNotWaitedForAgain() throws {
         let made = Lock<[String]>([])
         let file = try StagedFile(path: temporary, resuming: false, calls: calls(made))

@@ -41,6 +41,26 @@ import Testing
         }
     }
 
+    @Test func everyAnswerToSeveralQuestionsHasAMeaning() {
+        for status in 100..<600 {
+            for problem in Self.problems {
+                let expected: AttachmentAnswers.BatchMeaning
+                switch status {
+                case 200...299: expected = .done
+                case 413: expected = .tooMany
+                case 429 where problem == "QUOTA_EXCEEDED": expected = .tooMany
+                case 501: expected = .unknown
+                default:
+                    let isOfAll = [401, 408, 429].contains(status) || status >= 500
+                    expected = isOfAll ? .failure : .unknown
+                }
+                #expect(
+                    AttachmentAnswers.batchMeaning(of: status, problem) == expected,
+                    "\(status) \(problem ?? "-")")
+            }
+        }
+    }
+
     private typealias Row = (
         status: Int, upload: AttachmentAnswers.StorageMeaning, download: AttachmentAnswers.StorageMeaning
     )

@@ -6,6 +6,8 @@ struct ForeignDatabase: PowerSyncDatabaseProtocol {
     let base: any PowerSyncDatabaseProtocol
     /// Called behind each read, before its result is told.
     var afterRead: @Sendable () async throws -> Void = {}
+    /// Called before each write; what it throws, that fails with.
+    var beforeWrite: @Sendable () throws -> Void = {}
 
     var currentStatus: any SyncStatus { base.currentStatus }
     var logger: any LoggerProtocol { base.logger }
@@ -15,7 +17,8 @@ struct ForeignDatabase: PowerSyncDatabaseProtocol {
     }
 
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        try await base.writeLock(callback: callback)
+        try beforeWrite()
+        return try await base.writeLock(callback: callback)
     }
 
     func readLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {

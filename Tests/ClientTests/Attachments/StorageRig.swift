@@ -177,6 +177,7 @@ final class StorageRig: Sendable {
                         .init(number: $0.number, request: signed(words[3], part: $0.number, $0.sha256))
                     }
                 ).json)
+        case ("POST", "batch"): return try batch(exchange)
         case ("POST", "complete"): return complete(words[3])
         case ("GET", "download-url"):
             guard let file = file(words[3]) else { return .problem(404, AttachmentProblem.notUploaded) }
@@ -186,6 +187,32 @@ final class StorageRig: Sendable {
             return HTTPResponse(status: 204)
         default: return .problem(404, "no-such-route")
         }
+    }
+
+    /// Answers each question of a batch with what it would be answered alone.
+    private func batch(_ exchange: Exchange) throws -> HTTPResponse {
+        let json = try JSON.parse(exchange.body)
+        let answers = try BatchQuestion.Kind.allCases.map { kind -> JSONMember in
+            let items = json[kind.rawValue]?.arrayValue ?? []
+            return JSONMember(kind.rawValue, .array(try items.map { try answer(to: $0, kind) }))
+        }
+        return .json(.object(answers))
+    }
+
+    private func answer(to item: JSON, _ kind: BatchQuestion.Kind) throws -> JSON {
+        let base = "/api/v1/attachments/"
+        let id = PercentEncoding.encode(item.stringValue ?? "")
+        let request =
+            switch kind {
+            case .upload: HTTPRequest(method: "POST", target: base + "upload-url")
+            case .download: HTTPRequest(method: "GET", target: base + id + "/download-url")
+            case .complete: HTTPRequest(method: "POST", target: base + id + "/complete")
+            }
+        let response = try usual(Exchange(request: request, body: item.utf8))
+        guard case .bytes(let bytes) = response.body, !bytes.isEmpty else { return .object([]) }
+        let json = try JSON.parse(bytes)
+        guard response.status >= 300 else { return json }
+        return .object((json.objectMembers ?? []) + [JSONMember("status", .integer(response.status))])
     }
 
     /// The answer about a download of these bytes.

@@ -1,0 +1,104 @@
+/// Decides which questions about files go to a backend together, of those that wait (SPEC.md, "Questions").
+///
+/// A question that comes while no other is on its way goes at once. Those that come meanwhile go together when it is
+/// answered: nothing waits for a time, and the more there is to ask the fewer requests each question costs.
+struct QuestionLine: Sendable {
+    /// What is sent now.
+    enum Step: Sendable, Hashable {
+        /// A question goes by its own route.
+        case alone(UInt64)
+        /// Questions go in one request, two at least.
+        case together([UInt64])
+    }
+
+    /// A question that waits.
+    private struct Waiting: Sendable {
+        let id: UInt64
+        let kind: BatchQuestion.Kind
+        let bytes: Int
+    }
+
+    /// The most questions of a request, as a backend of this package has it.
+    static let mostQuestions = 100
+    /// The most bytes of them: half of what a backend of this package takes.
+    static let mostBytes = 256 << 10
+    /// How long the answer to a request takes at most for the next one to wait for it.
+    ///
+    /// On a way that takes longer most of the time is the way's, and files would stand still for it: there two are on
+    /// their way at once. Where answers come sooner one has more questions, and costs less than two.
+    static let quick = Duration.milliseconds(50)
+
+    /// In the order in which they came; as many as there are transfers that ask.
+    private var waiting: [Waiting] = []
+    /// When the requests on their way were begun, by their first questions.
+    private var begun: [UInt64: Duration] = [:]
+    /// Whether the last answer took long.
+    private var isSlow = false
+    /// How many questions the backend takes at once; one where it knows no batch.
+    private var most = Self.mostQuestions
+    private var takesCompletions = true
+
+    /// Whether questions of a kind may go together.
+    func gathers(_ kind: BatchQuestion.Kind) -> Bool { most > 1 && (takesCompletions || kind != .complete) }
+
+    /// Takes a question.
+    mutating func add(_ id: UInt64, _ kind: BatchQuestion.Kind, bytes: Int) {
+        waiting.append(Waiting(id: id, kind: kind, bytes: bytes))
+    }
+
+    /// Drops a question that waits.
+    mutating func remove(_ id: UInt64) { waiting.removeAll { $0.id == id } }
+
+    /// Returns what is sent now, and takes it for sent.
+    ///
+    /// - Parameter now: the time since some moment.
+    /// - Returns: the steps in their order.
+    mutating func steps(at now: Duration) -> [Step] {
+        let apart = waiting.filter { !gathers($0.kind) }
+        var steps = apart.map { Step.alone($0.id) }
+        if !apart.isEmpty { waiting = waiting.filter { gathers($0.kind) } }
+        while !waiting.isEmpty, begun.count < mostAtOnce(at: now) {
+            let ids = takeFirst()
+            begun[ids[0]] = now
+            steps.append(ids.count == 1 ? .alone(ids[0]) : .together(ids))
+        }
+        return steps
+    }
+
+    /// Says that a request has ended, whatever came of it.
+    ///
+    /// - Parameters:
+    ///   - id: its first question.
+    ///   - now: the time since the same moment.
+    mutating func ended(_ id: UInt64, at now: Duration) {
+        // One that was sent apart held nothing up.
+        guard let start = begun.removeValue(forKey: id) else { return }
+        isSlow = now - start > Self.quick
+    }
+
+    /// Says that a request had too many questions.
+    mutating func hadTooMany(_ count: Int) { most = max(1, min(most, count / 2)) }
+
+    /// Says that a backend does not know the request.
+    ///
+    /// - Parameter kinds: the kinds of its questions: without completions it may know the others.
+    mutating func isUnknown(with kinds: Set<BatchQuestion.Kind>) {
+        if kinds.contains(.complete), takesCompletions { takesCompletions = false } else { most = 1 }
+    }
+
+    private func mostAtOnce(at now: Duration) -> Int {
+        isSlow || begun.values.contains { now - $0 > Self.quick } ? 2 : 1
+    }
+
+    /// Takes as many questions as go together; one at least.
+    private mutating func takeFirst() -> [UInt64] {
+        var (count, bytes) = (0, 0)
+        for question in waiting.prefix(most) {
+            bytes += question.bytes
+            if count > 0, bytes > Self.mostBytes { break }
+            count += 1
+        }
+        defer { waiting.removeFirst(count) }
+        return waiting.prefix(count).map(\.id)
+    }
+}
