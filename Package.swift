@@ -100,7 +100,7 @@ let targets: [Target] = [
             "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression",
             "CommandLine", "System", "Wire",
         ],
-        exclude: ["Executable"]),
+        exclude: ["DESIGN.md", "Executable"]),
     library(
         "Stack", "Stack",
         [
