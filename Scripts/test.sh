@@ -48,15 +48,29 @@ times() {
     awk '$1 == "cpu" { for (i = 2; i <= 9; i++) all += $i; print all, $9 + 0 }' \
         /proc/stat 2>/dev/null || echo 0 0
 }
+# A folder of their own shows what they leave behind. Others may look through it: Postgres runs as another user.
+left=$(mktemp -d "${TMPDIR:-/tmp}/ps-XXXXXX")
+chmod 1777 "$left"
+trap 'rm -rf "$left"' EXIT
 read -r all_before taken_before <<<"$(times)"
 status=0
-swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 |
+TMPDIR=$left swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" "$@" 2>&1 |
     tee -a "$log" | awk "$quiet" || status=$?
 read -r all taken <<<"$(times)"
 share=0
 if [ "$all" -gt "$all_before" ]; then share=$((100 * (taken - taken_before) / (all - all_before))); fi
 echo "The tests took $((SECONDS - started)) s."
 if [ "$share" -ge 10 ]; then echo "Others took $share % of this machine's processors meanwhile." >&2; fi
+# Who was killed has somebody who clears up behind it, which takes a moment.
+for _ in $(seq 50); do
+    [ -n "$(ls -A "$left")" ] || break
+    sleep 0.2
+done
+if [ -n "$(ls -A "$left")" ]; then
+    echo "Tests have left these behind:" >&2
+    find "$left" -mindepth 1 -maxdepth 2 | head -n 40 >&2
+    status=1
+fi
 if [ "$status" -ne 0 ]; then
     echo "Tests failed; everything they said is in $log." >&2
     exit 1

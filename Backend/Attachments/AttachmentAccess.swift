@@ -47,7 +47,9 @@ package struct AttachmentAccess: Sendable {
 
         /// Whether it names this file, of those that have the id: that of its owner, or the one that its table shares.
         package func names(_ record: AttachmentRecord) -> Bool {
-            guard let column = table.owner else { return record.isShared && record.table == table.source.name }
+            guard let column = table.owner else {
+                return record.isShared && record.table == table.source.name
+            }
             // Who cannot own a row owns none, whatever stands there.
             return owner.map { ExactText($0) == ExactText(record.owner) } == true
                 && ValueConversion.ownerText(record.owner, as: column.kind) != nil
@@ -142,7 +144,8 @@ package struct AttachmentAccess: Sendable {
             } else {
                 branches.append(
                     list.branch(
-                        "SELECT \(question.columns(number, table, list)) FROM \(table.quoted) \(which) LIMIT 1"))
+                        "SELECT \(question.columns(number, table, list)) FROM \(table.quoted) \(which) LIMIT 1"
+                    ))
             }
         }
         return question.statement(branches.joined(separator: " UNION ALL "))

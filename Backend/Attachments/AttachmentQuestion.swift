@@ -80,7 +80,8 @@ struct AttachmentQuestion {
             isPreferred = "coalesce(\(Self.isText(table.id.quoted, "\(name).preferred")), false)"
         }
         return List(
-            source: "unnest(\(arrays.joined(separator: ", "))) AS \(name)(\(columns.joined(separator: ", ")))",
+            source:
+                "unnest(\(arrays.joined(separator: ", "))) AS \(name)(\(columns.joined(separator: ", ")))",
             place: "\(name).place", isNamed: "(" + conditions.joined(separator: " OR ") + ")",
             isPreferred: isPreferred)
     }

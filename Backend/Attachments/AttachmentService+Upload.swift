@@ -79,7 +79,9 @@ extension AttachmentService {
         _ record: AttachmentRecord, _ isNew: Bool, _ caller: AttachmentCaller,
         _ deadline: ContinuousClock.Instant
     ) async throws -> AttachmentUploadTicket {
-        if !isNew, try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+        if !isNew, try await isStored(record, deadline) {
+            return try await uploaded(record, caller, deadline)
+        }
         guard !AttachmentRules.isInParts(record.size) else {
             return try await inParts(record, caller, deadline)
         }
@@ -325,7 +327,9 @@ extension AttachmentService {
                     return ticket(record, uploaded: usable.map(\.number))
                 }
                 // Completed by somebody who has not said so yet, or given up by the store.
-                if try await isStored(record, deadline) { return try await uploaded(record, caller, deadline) }
+                if try await isStored(record, deadline) {
+                    return try await uploaded(record, caller, deadline)
+                }
                 try await forgetUpload(of: record, by: caller, deadline)
             } else if try await beginUpload(of: record, caller, deadline) {
                 return ticket(record, uploaded: [])

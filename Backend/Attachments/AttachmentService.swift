@@ -125,7 +125,8 @@ package struct AttachmentService: Sendable {
     private func changing(_ transaction: Transaction) -> Problem {
         if !transaction.tables.isMissingAttachments {
             log.error(
-                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map")
+                "the database hides rows of a table whose attachments are everybody's: name its owner in the table map"
+            )
         }
         return .unavailable(
             "database-unavailable", "Database unavailable", code: "SCHEMA_MISMATCH",

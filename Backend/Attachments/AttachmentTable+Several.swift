@@ -142,11 +142,13 @@ extension AttachmentTable {
             ORDER BY u.id COLLATE "C" ON CONFLICT DO NOTHING RETURNING key
             """,
             [
-                arrayLiteral(records.map(\.id)), arrayLiteral(records.map(\.key)), arrayLiteral(records.map(\.owner)),
+                arrayLiteral(records.map(\.id)), arrayLiteral(records.map(\.key)),
+                arrayLiteral(records.map(\.owner)),
                 arrayLiteral(records.map { String($0.isShared) }), arrayLiteral(records.map(\.table.schema)),
                 arrayLiteral(records.map(\.table.table)), arrayLiteral(records.map(\.rowID)),
                 arrayLiteral(records.map(\.filename)), arrayLiteral(records.map(\.contentType)),
-                arrayLiteral(records.map { String($0.size) }), arrayLiteral(records.map(\.sha256)), String(now),
+                arrayLiteral(records.map { String($0.size) }), arrayLiteral(records.map(\.sha256)),
+                String(now),
             ])
     }
 }

@@ -186,7 +186,8 @@ package enum AttachmentTable {
 
     /// Forgets an upload that has not been finished, if nobody has asked a URL for it since; whether it was.
     static func forget(
-        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double, on connection: PostgresConnection,
+        _ record: AttachmentRecord, notSignedSince limit: Double, at now: Double,
+        on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await connection.query(

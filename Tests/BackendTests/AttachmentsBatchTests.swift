@@ -19,7 +19,9 @@ struct AttachmentsBatchTests {
                     if let slug = item["type"]?.stringValue?.split(separator: ":").last {
                         return "\(item["status"]?.int64Value ?? 0) \(slug)"
                     }
-                    if ["uploadUrl", "multipart", "downloadUrl"].contains(where: { item[$0] != nil }) { return "url" }
+                    if ["uploadUrl", "multipart", "downloadUrl"].contains(where: { item[$0] != nil }) {
+                        return "url"
+                    }
                     if item["alreadyUploaded"] == .bool(true) { return "there" }
                     return item == .object([]) ? "done" : "nothing"
                 }
@@ -64,9 +66,13 @@ struct AttachmentsBatchTests {
             for id in Self.ids { store.put(try await fixture.key(id), size: 3) }
             answers = try await batch(fixture, complete: Self.ids.map { .string($0) }, download: Self.ids)
             #expect(answers.complete == Array(repeating: "done", count: 20))
-            #expect(answers.download == Array(repeating: "url", count: 20), "what is completed here may be had here")
+            #expect(
+                answers.download == Array(repeating: "url", count: 20),
+                "what is completed here may be had here")
             #expect(try await fixture.backend.scalar(versions) == "20 1")
-            #expect(try await fixture.backend.scalar("SELECT min(state) || max(state) FROM psb.attachments") == "readyready")
+            #expect(
+                try await fixture.backend.scalar("SELECT min(state) || max(state) FROM psb.attachments")
+                    == "readyready")
         }
     }
 
@@ -104,7 +110,9 @@ struct AttachmentsBatchTests {
             }
             try await fixture.note("his", of: "bob", photo: "his")
             try await fixture.keep("ready", in: store)
-            for id in ["whole", "absent", "deleted"] { try #require(try await fixture.upload(id).status == 200) }
+            for id in ["whole", "absent", "deleted"] {
+                try #require(try await fixture.upload(id).status == 200)
+            }
             try #require(try await fixture.upload("his", as: "bob").status == 200)
             for (id, parts) in [("parts", 2), ("some", 1)] {
                 let question = AttachmentsFixture.question(id, [], size: AttachmentPart.size + 5)
@@ -119,7 +127,8 @@ struct AttachmentsBatchTests {
             try #require(try await fixture.delete("deleted").status == 204)
             let ids = ["ready", "whole", "absent", "deleted", "parts", "some", "his", "never", "whole"]
             let expected = [
-                "done", "done", "409 not-stored", "410 gone", "done", "409 not-stored", "404 unknown", "404 unknown",
+                "done", "done", "409 not-stored", "410 gone", "done", "409 not-stored", "404 unknown",
+                "404 unknown",
                 "done",
             ]
             let answers = try await batch(
@@ -129,14 +138,16 @@ struct AttachmentsBatchTests {
             #expect(try await fixture.record("his", "state") == "pending")
             // Alone nothing is otherwise.
             for (id, verdict) in zip(ids, expected) {
-                #expect(try await fixture.complete(id).verdict == (verdict == "done" ? "204" : verdict), "\(id)")
+                #expect(
+                    try await fixture.complete(id).verdict == (verdict == "done" ? "204" : verdict), "\(id)")
             }
         }
     }
 
     /// What one condition says to one row is the trouble of nobody else.
     @Test func aConditionThatFailsIsTroubleOfItsItemAlone() async throws {
-        let map = AttachmentsFixture.map.replacing("friend = :sub", with: "1 / length(friend) > 0 AND friend = 'b'")
+        let map = AttachmentsFixture.map.replacing(
+            "friend = :sub", with: "1 / length(friend) > 0 AND friend = 'b'")
         try await AttachmentsFixture.withScripted(map: map) { fixture, store in
             try await fixture.note("n1", of: "alice", photo: "open", friend: "b")
             try await fixture.note("n2", of: "alice", photo: "broken", friend: "")
@@ -192,14 +203,18 @@ struct AttachmentsBatchTests {
             try await fixture.execute("INSERT INTO walls VALUES ('w', 'a'), ('v', 'b')")
             try await fixture.execute("INSERT INTO boards VALUES ('c', 'c', true), ('d', 'd', false)")
             var named = AttachmentsFixture.question("a", [1], row: ("notes", "m"))
-            let others = [cover, "b", "c", "d", cover.uppercased()].map { AttachmentsFixture.question($0, [1]) }
+            let others = [cover, "b", "c", "d", cover.uppercased()].map {
+                AttachmentsFixture.question($0, [1])
+            }
             let answers = try await batch(fixture, upload: [named] + others)
             #expect(answers.upload == ["url", "url", "url", "url", "404 unknown", "404 unknown"])
             let rows = try await fixture.backend.query(
-                "SELECT id, table_name, row_id, is_shared::text FROM psb.attachments ORDER BY table_name, row_id")
+                "SELECT id, table_name, row_id, is_shared::text FROM psb.attachments ORDER BY table_name, row_id"
+            )
             #expect(
                 rows == [
-                    ["c", "boards", "c", "true"], ["a", "notes", "m", "false"], [cover, "notes", "n", "false"],
+                    ["c", "boards", "c", "true"], ["a", "notes", "m", "false"],
+                    [cover, "notes", "n", "false"],
                     ["b", "walls", "v", "true"],
                 ])
             // Others read what is everybody's, and wait for it.
@@ -216,9 +231,11 @@ struct AttachmentsBatchTests {
     @Test(arguments: ["asked", "asked_", "m", "u", "place"])
     func noNameOfATableIsTakenForAnother(name: String) async throws {
         let schema = "CREATE TABLE \(name) (place text PRIMARY KEY, owner text, id0 text, preferred text)"
-        let map = "tables: { \(name): { id: place, owner: owner, attachments: [id0], read: \"preferred = :sub\" } }"
+        let map =
+            "tables: { \(name): { id: place, owner: owner, attachments: [id0], read: \"preferred = :sub\" } }"
         try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, store in
-            try await fixture.execute("INSERT INTO \(name) VALUES ('1', 'alice', 'a', 'bob'), ('2', 'bob', 'b', NULL)")
+            try await fixture.execute(
+                "INSERT INTO \(name) VALUES ('1', 'alice', 'a', 'bob'), ('2', 'bob', 'b', NULL)")
             let answers = try await batch(
                 fixture,
                 upload: [
@@ -230,7 +247,8 @@ struct AttachmentsBatchTests {
             #expect(try await fixture.complete("a").status == 204)
             #expect(try await batch(fixture, download: ["a", "b"]).download == ["url", "404 unknown"])
             #expect(try await fixture.download("a", as: "bob", "?table=\(name)&rowId=1").status == 200)
-            #expect(try await fixture.download("a", as: "bob", "?table=\(name)&rowId=2").verdict == "404 unknown")
+            #expect(
+                try await fixture.download("a", as: "bob", "?table=\(name)&rowId=2").verdict == "404 unknown")
             #expect(try await fixture.download("a", as: "carol").verdict == "404 unknown")
         }
     }

@@ -63,7 +63,8 @@ struct AttachmentsUsageTests {
         case 0, 1, 2: _ = try await fixture.upload(id, [UInt8](repeating: 7, count: size), as: user)
         case 3, 4:
             let found = try await fixture.backend.query(
-                "SELECT key, size::text FROM psb.attachments WHERE owner = $1::text AND id = $2::text", [user, id])
+                "SELECT key, size::text FROM psb.attachments WHERE owner = $1::text AND id = $2::text",
+                [user, id])
             if let key = found.first?[0], let bytes = found.first?[1].flatMap({ Int64($0) }) {
                 store.put(key, size: bytes)
             }

@@ -73,6 +73,8 @@ final class StorageRig: Sendable {
         let poller = try Poller()
         defer { poller.stop() }
         let rig = try StorageRig(poller)
+        // A script may hold the rig, which would keep both, and the folder, for ever.
+        defer { rig.state.withLock { $0.script = nil } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await rig.server.run { await rig.answer($0, $1) } }
             defer { rig.server.stop(grace: .zero) }
