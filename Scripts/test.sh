@@ -61,14 +61,15 @@ share=0
 if [ "$all" -gt "$all_before" ]; then share=$((100 * (taken - taken_before) / (all - all_before))); fi
 echo "The tests took $((SECONDS - started)) s."
 if [ "$share" -ge 10 ]; then echo "Others took $share % of this machine's processors meanwhile." >&2; fi
-# Who was killed has somebody who clears up behind it, which takes a moment.
-for _ in $(seq 50); do
-    [ -n "$(ls -A "$left")" ] || break
+# What is there but for the files of `swift test`. The server of all tests ends behind them, which takes a moment.
+leftovers() { find "$left" -mindepth 1 -maxdepth 1 ! -name 'TemporaryDirectory.*' ! -name '_*.lock'; }
+for _ in $(seq 300); do
+    [ -n "$(leftovers)" ] || break
     sleep 0.2
 done
-if [ -n "$(ls -A "$left")" ]; then
+if [ -n "$(leftovers)" ]; then
     echo "Tests have left these behind:" >&2
-    find "$left" -mindepth 1 -maxdepth 2 | head -n 40 >&2
+    leftovers | while read -r path; do find "$path" -maxdepth 1; done >&2
     status=1
 fi
 if [ "$status" -ne 0 ]; then

@@ -18,12 +18,15 @@ struct BackendProcess: Sendable {
     let id: Int32
 
     /// Lets a test have a backend on a database with this schema, of which a map or the publication says what may be written.
+    ///
+    /// Its files are in a folder of its own, or in one that somebody else removes: where this process is killed.
     static func with(
-        schema: String, map: String? = nil, environment: [String: String] = [:],
+        schema: String, map: String? = nil, environment: [String: String] = [:], in place: String? = nil,
         _ body: (BackendProcess, _ uri: String) async throws -> Void
     ) async throws {
-        let folder = try TemporaryDirectory(prefix: "backend-process-")
-        defer { folder.remove() }
+        let own = try place == nil ? TemporaryDirectory(prefix: "backend-process-") : nil
+        defer { own?.remove() }
+        let folder = try #require(place ?? own?.path)
         let poller = try Poller()
         defer { poller.stop() }
         let uri = try await TestPostgres.database(poller)
@@ -32,11 +35,11 @@ struct BackendProcess: Sendable {
         await connection.close()
         var tables = ["DEV_OPEN_SCHEMA": "1"]
         if let map {
-            let file = folder.path + "/map.yaml"
+            let file = folder + "/map.yaml"
             try map.write(toFile: file, atomically: true, encoding: .utf8)
             tables = ["PSB_TABLE_MAP": file]
         }
-        let path = folder.path + "/output"
+        let path = folder + "/output"
         let output = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
         try #require(output >= 0)
         defer { close(output) }

@@ -15,7 +15,7 @@ struct BackendProcessTests {
         defer { folder.remove() }
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
             try await BackendProcess.with(
-                schema: TestBackend.demoTables, environment: ["TMPDIR": path]
+                schema: TestBackend.demoTables, environment: ["TMPDIR": path], in: path
             ) { process, _ in
                 let named = try Processes.naming(path)
                 #expect(named.contains { $0.hasPrefix("\(process.id): ") })

@@ -259,6 +259,8 @@ struct LifecycleTests {
     @Test func aFileThatCannotBeLookedAtIsNotDeleted() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryDirectory()
+            // The process ends before the last database lets go of it.
+            defer { folder.remove() }
             let test = try TestDatabase(folder: folder)
             try await test.insertUser("A")
             try await test.database.close()
