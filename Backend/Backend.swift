@@ -114,7 +114,8 @@ package final class Backend: Sendable {
             let opened = try openStore { port.withLock { $0 } }
             if let opened, opened.isService {
                 try await OpenedStore.requireRights(
-                    calls(of: opened), name: environment.uniqueName(), until: .now + configuration.startTimeout)
+                    calls(of: opened), name: environment.uniqueName(),
+                    until: .now + configuration.startTimeout)
             }
             if let opened {
                 try await StoreBinding(pool: pool, store: calls(of: opened)).requireAtStart(
@@ -276,7 +277,8 @@ package final class Backend: Sendable {
         if let givenStore { return OpenedStore(givenStore) }
         guard let attachments = configuration.attachments else { return nil }
         return try OpenedStore(
-            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond, port: port,
+            attachments, environment: environment, bytesPerSecond: configuration.bodyBytesPerSecond,
+            port: port,
             log: log)
     }
 

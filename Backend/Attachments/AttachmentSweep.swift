@@ -270,7 +270,9 @@ package struct AttachmentSweep: Sendable {
         return true
     }
 
-    /// The places of those that any row names. A table that cannot be looked through keeps the files of all: it is told which.
+    /// The places of those that any row names.
+    ///
+    /// A table that cannot be looked through keeps the files of all: it is told which.
     private func named(
         _ records: [AttachmentRecord], _ transaction: AttachmentTransactions.Transaction
     ) async throws -> Set<Int> {

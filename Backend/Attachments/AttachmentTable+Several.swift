@@ -27,7 +27,9 @@ extension AttachmentTable {
         let holder: Holder
     }
 
-    /// Asks for files of owners; nil where there are none to ask for. `found` reads the answer.
+    /// Asks for files of owners; nil where there are none to ask for.
+    ///
+    /// `found` reads the answer.
     static func owned(_ places: [Place<String>]) -> PostgresStatement? {
         guard !places.isEmpty else { return nil }
         return PostgresStatement(
@@ -42,7 +44,9 @@ extension AttachmentTable {
             ])
     }
 
-    /// Asks for files that the rows of tables without an owner share; nil where there are none to ask for. `found` reads the answer.
+    /// Asks for files that the rows of tables without an owner share; nil where there are none to ask for.
+    ///
+    /// `found` reads the answer.
     static func shared(_ places: [Place<Catalog.Name>]) -> PostgresStatement? {
         guard !places.isEmpty else { return nil }
         return PostgresStatement(

@@ -42,7 +42,9 @@ struct StoreBinding: Sendable {
         }
     }
 
-    /// Whether both have the same name. A database without one, and one that knows no file yet, takes the store that there is.
+    /// Whether both have the same name.
+    ///
+    /// A database without one, and one that knows no file yet, takes the store that there is.
     private func holds(until deadline: ContinuousClock.Instant) async throws -> Bool {
         let known = try await pool.withConnection(until: deadline) {
             try await $0.query("SELECT name FROM psb.attachment_store", [], until: deadline).scalar

@@ -28,8 +28,9 @@ struct FileTransfer: Sendable {
         let path: String
         /// The name under which it lies whole until then; nil where the app's storage alone knows how to write it.
         var temporary: String?
-        /// Gives it its name, in place of what has that; returns how many bytes there are. One that has lain under another
-        /// name has this one on the disk only once the names were brought there.
+        /// Gives it its name, in place of what has that; returns how many bytes there are.
+        ///
+        /// One that has lain under another name has this one on the disk only once the names were brought there.
         let publish: @Sendable () async throws -> Int64
         /// Drops it.
         var drop: @Sendable () -> Void = {}

@@ -15,7 +15,9 @@ import Testing
 @Suite(.enabled(if: TestOptions.hasDatabase), .namesSeed)
 struct AttachmentKillTests {
     private static let kills = TestOptions.number("POWERSYNC_ATTACHMENT_KILLS", standard: 10)
-    /// How many follow at most. Many a one meets a file that is being saved: that none of these does is no chance.
+    /// How many follow at most.
+    ///
+    /// Many a one meets a file that is being saved: that none of these does is no chance.
     private static let moreKills = 50
 
     @Test(.patient(minutes: 60))
@@ -347,7 +349,8 @@ private struct KillRun {
 
     /// The keys of what the backend takes for stored, or on its way there, by the ids of the attachments.
     private func keys() async throws -> [String: String] {
-        let records = try await world.query("SELECT id, key FROM psb.attachments WHERE state::text <> 'deleted'")
+        let records = try await world.query(
+            "SELECT id, key FROM psb.attachments WHERE state::text <> 'deleted'")
         var keys: [String: String] = [:]
         for row in 0..<records.rowCount {
             let id = try #require(records[row, 0])

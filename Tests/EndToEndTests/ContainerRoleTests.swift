@@ -99,10 +99,13 @@ struct ContainerRoleTests {
 
     /// Nobody may rule the store by what stands in a public file, and the backend never.
     @Test func theStoreHasNoKeyThatEverybodyKnows() throws {
-        let names = ["ATTACHMENTS_S3_ACCESS_KEY", "ATTACHMENTS_S3_SECRET_KEY", "S3_ROOT_USER", "S3_ROOT_PASSWORD"]
+        let names = [
+            "ATTACHMENTS_S3_ACCESS_KEY", "ATTACHMENTS_S3_SECRET_KEY", "S3_ROOT_USER", "S3_ROOT_PASSWORD",
+        ]
         let written = try ComposeFile()
         for name in names { #expect(try written.setting(name).isEmpty, "\(name)") }
-        let changed = try ComposeFile(changes: Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
+        let changed = try ComposeFile(
+            changes: Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
         let store = try changed.container("object-store").environment
         let backend = try changed.container("backend").environment
         #expect(store["MINIO_ROOT_USER"] == "value of S3_ROOT_USER")

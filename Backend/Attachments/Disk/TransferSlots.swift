@@ -35,6 +35,7 @@ final class TransferSlots: Sendable {
     /// Takes a place; nil if there is none, or none for this user.
     ///
     /// - Parameter user: What the user is called.
+    /// - Returns: The place, which is free again when it goes.
     func take(for user: String) -> Slot? {
         let isFree = taken.withLock { taken in
             guard taken.all < limit, taken.users[user, default: 0] < perUser else { return false }
