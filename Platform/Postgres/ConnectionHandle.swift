@@ -211,6 +211,28 @@ final class ConnectionHandle: @unchecked Sendable {
         }
     }
 
+    enum FrameStep {
+        case data
+        case wait
+        case end
+    }
+
+    /// Appends the next piece of a COPY, which libpq has in memory of its own until then.
+    func takeCopyData(into frames: inout PostgresFrames) throws(PostgresError) -> FrameStep {
+        guard !isFinished else { throw lost() }
+        var buffer: UnsafeMutablePointer<CChar>?
+        let count = PQgetCopyData(connection, &buffer, 1)
+        defer { PQfreemem(buffer) }
+        switch count {
+        case 0: return .wait
+        case -1, -2: return .end
+        default:
+            guard let buffer else { return .wait }
+            frames.append(UnsafeRawBufferPointer(start: buffer, count: Int(count)))
+            return .data
+        }
+    }
+
     /// False when it has to be tried again once the socket takes more.
     func putCopyData(_ bytes: [UInt8]) throws(PostgresError) -> Bool {
         guard !isFinished else { throw lost() }

@@ -2,18 +2,28 @@
 ///
 /// Each read says what it is reading, for the error.
 struct MessageReader {
+    /// Where the message lies, and perhaps others around it.
     private let message: [UInt8]
+    private let start: Int
+    private let end: Int
     private var position: Int
 
-    init(_ message: [UInt8], from start: Int = 0) {
-        self.message = message
-        position = start
+    init(_ message: [UInt8]) { self.init(message, in: 0..<message.count) }
+
+    /// Reads a message where it lies in a buffer.
+    init(_ bytes: [UInt8], in range: Range<Int>) {
+        precondition(
+            range.lowerBound >= 0 && range.upperBound <= bytes.count, "a message outside of its buffer")
+        message = bytes
+        start = range.lowerBound
+        end = range.upperBound
+        position = range.lowerBound
     }
 
-    var remaining: Int { message.count - position }
+    var remaining: Int { end - position }
 
     mutating func byte(_ field: StaticString) throws(PostgresError) -> UInt8 {
-        guard position < message.count else { throw malformed("\(field)") }
+        guard position < end else { throw malformed("\(field)") }
         defer { position += 1 }
         return message[position]
     }
@@ -52,9 +62,9 @@ struct MessageReader {
     }
 
     mutating func string(_ field: StaticString) throws(PostgresError) -> String {
-        guard let end = message[position...].firstIndex(of: 0) else { throw malformed("\(field)") }
-        defer { position = end + 1 }
-        return String(decoding: message[position..<end], as: UTF8.self)
+        guard let mark = message[position..<end].firstIndex(of: 0) else { throw malformed("\(field)") }
+        defer { position = mark + 1 }
+        return String(decoding: message[position..<mark], as: UTF8.self)
     }
 
     func finish() throws(PostgresError) {
@@ -62,6 +72,7 @@ struct MessageReader {
     }
 
     func malformed(_ field: String) -> PostgresError {
-        PostgresError(.malformedMessage, "malformed replication message: \(field) at byte \(position)")
+        PostgresError(
+            .malformedMessage, "malformed replication message: \(field) at byte \(position - start)")
     }
 }

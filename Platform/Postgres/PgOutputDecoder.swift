@@ -4,7 +4,14 @@ extension PgOutputMessage {
     /// Every length is checked against the bytes that are there, and nothing may be left over. Throws
     /// `malformedMessage`, which says what was read and where, never a value.
     package static func decode(_ payload: [UInt8]) throws(PostgresError) -> PgOutputMessage {
-        var reader = MessageReader(payload)
+        try decode(payload, in: 0..<payload.count)
+    }
+
+    /// Reads one message where it lies in a buffer of many; as `decode(_:)`.
+    package static func decode(
+        _ bytes: [UInt8], in payload: Range<Int>
+    ) throws(PostgresError) -> PgOutputMessage {
+        var reader = MessageReader(bytes, in: payload)
         let message = try message(&reader)
         try reader.finish()
         return message

@@ -11,25 +11,35 @@ extension PostgresConnection {
     ) async throws {
         try refuseNUL(sql, "a statement")
         try await exclusively {
-            try handle.send(sql)
-            activity = .statement
-            guard let first = try await nextResult() else {
-                throw PostgresError(.malformedMessage, "the server sent no result")
-            }
-            switch first.status {
-            case PGRES_COPY_OUT:
-                activity = .copyOut
-                try await readRows(rows)
-                activity = .statement
-            case PGRES_FATAL_ERROR:
-                let error = first.error()
-                _ = try await collectResults()
-                throw error
-            default:
-                throw PostgresError(.invalidInput, "the statement is no COPY … TO STDOUT")
-            }
-            _ = try await collectResults()
+            try await beginCopyOut(sql)
+            try await readRows(rows)
+            try await endCopyOut()
         }
+    }
+
+    /// Sends a COPY … TO STDOUT; its rows are to be read then.
+    func beginCopyOut(_ sql: String) async throws {
+        try handle.send(sql)
+        activity = .statement
+        guard let first = try await nextResult() else {
+            throw PostgresError(.malformedMessage, "the server sent no result")
+        }
+        switch first.status {
+        case PGRES_COPY_OUT:
+            activity = .copyOut
+        case PGRES_FATAL_ERROR:
+            let error = first.error()
+            _ = try await collectResults()
+            throw error
+        default:
+            throw PostgresError(.invalidInput, "the statement is no COPY … TO STDOUT")
+        }
+    }
+
+    /// Reads what follows the rows of a COPY, which may be the error that ended it.
+    func endCopyOut() async throws {
+        activity = .statement
+        _ = try await collectResults()
     }
 
     private func readRows(_ rows: @Sendable ([[UInt8]]) async throws -> Void) async throws {

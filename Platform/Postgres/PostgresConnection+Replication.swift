@@ -117,17 +117,15 @@ extension PostgresConnection {
     private func nextStreamed(until deadline: ContinuousClock.Instant?) async throws
         -> ConnectionHandle.CopyStep
     {
-        guard activity == .streaming, !isStreamBeingRead else {
-            throw PostgresError(.busy, "the connection is not streaming, or another task reads its stream")
-        }
-        isStreamBeingRead = true
+        try beginReadingStream()
         defer { isStreamBeingRead = false }
         var isLost = false
         while true {
-            let step = try handle.nextCopyData()
+            let step = try isStreamAtEnd ? .end : handle.nextCopyData()
             switch step {
             case .data: return step
             case .end:
+                isStreamAtEnd = false
                 try await endOfStream()
                 return .end
             case .wait:
@@ -139,8 +137,16 @@ extension PostgresConnection {
         }
     }
 
+    /// Notes that the caller reads the stream, unless somebody does already; it says itself when it is done.
+    func beginReadingStream() throws(PostgresError) {
+        guard activity == .streaming, !isStreamBeingRead else {
+            throw PostgresError(.busy, "the connection is not streaming, or another task reads its stream")
+        }
+        isStreamBeingRead = true
+    }
+
     /// Throws the error with which the server ended the stream; the connection is not used again.
-    private func endOfStream() async throws {
+    func endOfStream() async throws {
         let result = try await nextResult(until: .now + .seconds(1))
         defer { handle.finish() }
         if let result, result.status == PGRES_FATAL_ERROR { throw result.error() }

@@ -37,6 +37,8 @@ package actor PostgresConnection {
     var segmentsLeft = 0
     var isStreamBeingRead = false
     var isStreamBeingWritten = false
+    /// Whether libpq has told that the stream is at its end, and whoever reads it has yet to hear of that.
+    var isStreamAtEnd = false
     private var isInUse = false
     private var patience: Duration?
     private var recoveryTime: Duration?

@@ -29,6 +29,48 @@ package enum PostgresCopyRow {
         return fields
     }
 
+    /// Undoes the escapes of a row where it lies and appends a cell for each field, as `fields(of:)` reads it.
+    ///
+    /// No text is made: the cells lie within the row, of which nothing else is of use afterwards.
+    ///
+    /// - Parameters:
+    ///   - row: Where the row lies, with or without its line end.
+    ///   - bytes: The buffer.
+    ///   - cells: Gets the cells.
+    package static func unescape(
+        _ row: Range<Int>, in bytes: inout [UInt8], cells: inout [PostgresCell]
+    ) {
+        bytes.withUnsafeMutableBufferPointer { bytes in
+            precondition(row.lowerBound >= 0 && row.upperBound <= bytes.count, "a row outside of its buffer")
+            var end = row.upperBound
+            if !row.isEmpty, bytes[end - 1] == UInt8(ascii: "\n") { end -= 1 }
+            var (start, read, write) = (row.lowerBound, row.lowerBound, row.lowerBound)
+            var isNull = false
+            while read < end {
+                let byte = bytes[read]
+                read += 1
+                if byte == UInt8(ascii: "\t") {
+                    cells.append(isNull ? .null : PostgresCell(start..<write))
+                    (start, write) = (read, read)
+                    isNull = false
+                } else if byte == UInt8(ascii: "\\"), read < end {
+                    let escaped = bytes[read]
+                    read += 1
+                    if escaped == UInt8(ascii: "N") {
+                        isNull = true
+                    } else {
+                        bytes[write] = unescaped(escaped)
+                        write += 1
+                    }
+                } else {
+                    bytes[write] = byte
+                    write += 1
+                }
+            }
+            cells.append(isNull ? .null : PostgresCell(start..<write))
+        }
+    }
+
     private static func unescaped(_ letter: UInt8) -> UInt8 {
         switch letter {
         case UInt8(ascii: "b"): 0x08

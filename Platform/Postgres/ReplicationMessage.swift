@@ -7,22 +7,11 @@ package enum ReplicationMessage: Sendable, Equatable {
 
     /// Reads the content of one CopyData frame; a malformed one throws `malformedMessage`.
     package static func decode(_ frame: [UInt8]) throws(PostgresError) -> ReplicationMessage {
-        var reader = MessageReader(frame)
-        switch try reader.byte("frame type") {
-        case UInt8(ascii: "w"):
-            let start = try reader.lsn("start LSN")
-            let end = try reader.lsn("end LSN")
-            let _: Int64 = try reader.integer("send time")
-            return .xlog(
-                start: start, end: end, payload: Array(try reader.bytes("payload", reader.remaining)))
-        case UInt8(ascii: "k"):
-            let end = try reader.lsn("end LSN")
-            let _: Int64 = try reader.integer("send time")
-            let reply = try reader.byte("reply requested")
-            try reader.finish()
-            return .keepalive(end: end, replyRequested: reply != 0)
-        default:
-            throw reader.malformed("frame type")
+        switch try ReplicationFrame.read(frame, in: 0..<frame.count) {
+        case .xlog(let start, let end, let payload):
+            return .xlog(start: start, end: end, payload: Array(frame[payload]))
+        case .keepalive(let end, let replyRequested):
+            return .keepalive(end: end, replyRequested: replyRequested)
         }
     }
 }

@@ -82,6 +82,10 @@ package final class SQLitePool: Sendable {
     /// - Parameters:
     ///   - path: A file; for ":memory:" there are no readers, and reading uses the writer.
     ///   - readers: How many read-only connections.
+    ///   - logLimit: From how many bytes on the write-ahead log begins anew, as soon as it can; it may become twice as long
+    ///     where no reader keeps it, and any length where one does. Nil is 256 MB.
+    ///   - keptLog: How many bytes of the log's file stay when it begins anew (`PRAGMA journal_size_limit`), for the next
+    ///     ones; nil keeps the file as long as it was, or as `setUp` says.
     ///   - setUp: Runs once on each new connection, on its thread.
     ///   - onChange: Gets the names of the tables that a piece of work on the writer has changed and committed, also if
     ///     the work failed later. Runs on the writer's thread before whoever gave the work goes on; must not block.
@@ -90,14 +94,21 @@ package final class SQLitePool: Sendable {
     /// - Returns: The open pool.
     /// - Throws: What opening or `setUp` throws; nothing stays open then.
     package static func open(
-        path: String, readers: Int,
+        path: String, readers: Int, logLimit: Int? = nil, keptLog: Int? = nil,
         setUp: @escaping @Sendable (SQLiteConnection, _ isWriter: Bool) throws -> Void = { _, _ in },
         onChange: @escaping @Sendable (Set<String>) -> Void = { _ in },
         onCheckpointFailure: @escaping @Sendable (WALFailure) -> Void = { _ in }
     ) async throws -> SQLitePool {
         try await SQLitePool(
-            opening: path, readers: readers, setUp: setUp, onChange: onChange,
-            checkpointer: WALCheckpointer(onFailure: onCheckpointFailure))
+            opening: path, readers: readers,
+            setUp: { connection, isWriter in
+                try setUp(connection, isWriter)
+                // The one that writes is the one with which the log begins anew.
+                if let keptLog, isWriter { try connection.execute("PRAGMA journal_size_limit = \(keptLog)") }
+            }, onChange: onChange,
+            checkpointer: WALCheckpointer(
+                limits: logLimit.map { WALCheckpointer.Limits.forLog(of: $0) } ?? WALCheckpointer.Limits(),
+                onFailure: onCheckpointFailure))
     }
 
     /// Runs `body` alone on the writing connection; it opens no transaction by itself.
@@ -219,6 +230,20 @@ package final class SQLitePool: Sendable {
             checkpointer.leaveRest()
             throw error
         }
+    }
+
+    /// Moves all of the write-ahead log into the file and cuts it to nothing: for a time in which nothing is written.
+    ///
+    /// Others write while this waits for the log to be copied. A reader that needs the log, or another process that copies
+    /// it, is not waited for.
+    ///
+    /// - Returns: Whether the log is empty; also where there is none.
+    /// - Throws: As `write`, and SQLite's error.
+    package func truncateLog() async throws -> Bool {
+        let checkpointer = checkpointer
+        defer { checkpointer.leaveRest() }
+        try await checkpointer.copyAll()
+        return try await write { try checkpointer.truncate(on: $0) }
     }
 
     /// Refuses new work, waits for what was accepted and closes every connection.

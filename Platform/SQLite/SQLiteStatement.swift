@@ -139,10 +139,15 @@ package final class SQLiteStatement {
 
     /// Forgets bound values, so that a cached statement keeps no large text alive.
     func recycle() {
+        forgetBindings()
+        isInUse = false
+    }
+
+    /// Resets and forgets bound values, of which some may lie where they will not stay.
+    func forgetBindings() {
         guard let pointer else { return }
         reset()
         sqlite3_clear_bindings(pointer)
-        isInUse = false
     }
 }
 

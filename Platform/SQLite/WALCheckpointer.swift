@@ -23,6 +23,14 @@ final class WALCheckpointer: Sendable {
         /// From how many pages in the log on the writer copies all that is left.
         var longestLog: Int { 2 * longLog }
 
+        /// Makes limits for a log that is to begin anew from so many bytes on.
+        ///
+        /// As many as usual are copied at a time, or a part of the log where it is to stay shorter than that.
+        static func forLog(of bytes: Int) -> Limits {
+            let longLog = max(8, bytes / 4096)
+            return Limits(pages: min(1000, longLog / 4), longLog: longLog, rest: min(1000, longLog / 8))
+        }
+
         /// Returns limits of as many bytes for pages of another size than 4 KiB.
         func scaled(toPagesOf size: Int) -> Limits {
             Limits(pages: pages, longLog: longLog * 4096 / size, rest: rest * 4096 / size)
@@ -225,6 +233,33 @@ final class WALCheckpointer: Sendable {
 
     /// Leaves the rest to the commits of others, where ``copyRest(on:)`` cannot follow.
     func leaveRest() { state.change(waking: .nobody) { $0.shortening -= 1 } }
+
+    /// Copies all of the log and cuts its file to nothing, unless somebody still needs it, who is not waited for.
+    ///
+    /// - Parameter connection: The one that writes, outside of a transaction.
+    /// - Returns: Whether there is nothing in the log now.
+    /// - Throws: SQLite's error.
+    func truncate(on connection: SQLiteConnection) throws -> Bool {
+        let timeout = try connection.one("PRAGMA busy_timeout") { $0.int64(0) } ?? 0
+        // A checkpoint of this kind waits for readers as long as the connection waits for locks.
+        sqlite3_busy_timeout(connection.pointer, 0)
+        defer { sqlite3_busy_timeout(connection.pointer, Int32(clamping: timeout)) }
+        var copied: Int32 = -1
+        let result = sqlite3_wal_checkpoint_v2(
+            connection.pointer, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, &copied)
+        switch result & 0xff {
+        case SQLITE_OK:
+            state.change(waking: .nobody) { $0.note(log: 0) }
+            return true
+        case SQLITE_BUSY:
+            state.change(waking: .nobody) { state in
+                state.note(copied: copied < 0 ? nil : Int(copied), from: state.beginnings)
+            }
+            return false
+        default:
+            throw SQLiteError.last(connection.pointer, result: result)
+        }
+    }
 
     /// Ends the thread after what it is doing; blocks until its connection is closed.
     func end() {
