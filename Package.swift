@@ -126,6 +126,9 @@ let targets: [Target] = [
         "PostgresTestSupport", "Tests/PostgresTestSupport",
         ["TestSupport", "Postgres", "PostgresServer", "System"]),
     library("HTTPTestSupport", "Tests/HTTPTestSupport", ["TestSupport", "HTTP", "HTTPClient", "Wire"]),
+    .target(
+        name: full("C:LossyFiles"), dependencies: [.target(name: full("C:SQLite"))],
+        path: "Tests/LossyFiles", publicHeadersPath: "include", cSettings: strictC),
 
     // Code as apps of the official SDK are written, which sees the client alone and has the settings of an app: what is
     // deprecated there may be used.
@@ -175,7 +178,7 @@ let targets: [Target] = [
         [
             "MockService", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
             "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression",
-            "CommandLine", "System", "Wire",
+            "CommandLine", "System", "Wire", "C:LossyFiles",
         ]),
     tests(
         "Stack",
