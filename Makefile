@@ -6,6 +6,8 @@ SHELL := bash
 # Arguments of the program that a target runs: make demo ARGS=--json
 ARGS ?=
 DEBUG := .build/debug
+# The service is measured as Scripts/release.sh builds it, by a program with the same flags: other flags build all anew.
+STATIC := $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
 # What `make up` without ARGS is for, unless a database is named.
 EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-config.yaml --tables Examples/Todos/tables.yaml
 
@@ -75,8 +77,13 @@ format: ## Format all Swift files in place
 docs: setup ## Write the reference of the client into .build/docs (ARGS=--serve shows it on 127.0.0.1)
 	@Scripts/docs.sh $(ARGS)
 
-bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes)
+bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes); ARGS=service the service
+ifeq ($(firstword $(ARGS)),service)
+	@swift build -c release $(STATIC) --product powersync-mock-service >&2
+	@swift run -c release $(STATIC) PowerSyncBenchmarks $(ARGS)
+else
 	@swift run -c release PowerSyncBenchmarks $(ARGS)
+endif
 
 bench-stack: setup ## Measure two clients on backend, service and Postgres, five runs (release build, some minutes)
 	@swift build -c release --product powersync-stack >&2

@@ -54,8 +54,10 @@ enum BenchmarkCommand {
             pairs and leaves out the twentieth at either end. Numbers of \
             different machines cannot be compared, ratios roughly.
 
-            Three tables of their own, with their own --help, are of clients, backend, service and Postgres:
+            Four tables of their own, with their own --help, are of clients, backend, service and Postgres:
 
+             service       how fast the sync service is, beside what the machine can do
+                           (make bench ARGS=service)
              stack         how long writes, uploads and a first sync take (make bench-stack)
              faults        how long it takes to get over faults (make bench-faults)
              attachments   how fast files go to their storage and come back (make bench-attachments)
@@ -75,10 +77,15 @@ enum BenchmarkCommand {
     static func main(_ arguments: [String]) async -> Int32 {
         // The memory part starts this program again, twice.
         if let role = MemoryChild.Role(arguments) { return await MemoryChild.run(role) }
-        if let command = StackBenchmarkCommand.named(arguments.first) {
+        if let command = named(arguments.first) {
             return await command.main(Array(arguments.dropFirst()))
         }
         return await command.main(arguments)
+    }
+
+    /// Returns the command of a word that has one of its own; nil if it names none.
+    private static func named(_ word: String?) -> Command? {
+        word == "service" ? ServiceBenchmarkCommand.command : StackBenchmarkCommand.named(word)
     }
 
     private static func run(_ arguments: ParsedArguments) async throws -> Int32 {

@@ -11,6 +11,7 @@
 #   processes     200 starts of two processes at once on a new file, 50 kills of the one that syncs
 #   attachments   100 kills of a client that saves, uploads, downloads and deletes files; two of them on one database; 1,000
 #                 random sessions
+#   state         200 kills of a process that writes the service's state on files that lose what was not synced
 #   values        100,000 generated values for columns of every kind, through the backend into Postgres and out again
 #   mutants       planted mistakes, which the sessions must notice, and those that tests of behaviours must notice
 #   release       all products as a release build, in which a warning is an error, too, and the size of a static program
@@ -62,6 +63,11 @@ attachments() {
         Scripts/test.sh --filter 'AttachmentKillTests|AttachmentProcessTests'
     POWERSYNC_ONLY=Client POWERSYNC_ATTACHMENT_SEEDS="${POWERSYNC_ATTACHMENT_SEEDS:-1000}" \
         Scripts/test.sh --filter AttachmentRandomTests
+}
+
+state() {
+    POWERSYNC_ONLY=MockService POWERSYNC_SERVICE_KILLS="${POWERSYNC_SERVICE_KILLS:-200}" \
+        Scripts/test.sh --filter LossyCrashTests
 }
 
 values() {
@@ -142,7 +148,7 @@ fuzz() {
     return "$status"
 }
 
-all=(sessions coordinator lifecycles endurance uploads processes attachments values mutants release links bounds pruning figures busy postgres-18 sanitize fuzz)
+all=(sessions coordinator lifecycles endurance uploads processes attachments state values mutants release links bounds pruning figures busy postgres-18 sanitize fuzz)
 if [ $# -eq 0 ]; then set -- "${all[@]}"; fi
 for step in "$@"; do
     if [[ " ${all[*]} " != *" $step "* ]]; then

@@ -93,7 +93,11 @@ final class StackWorld: Sendable {
     }
 
     /// Returns the path of a program that was built with this one.
-    private static func sibling(_ name: String) throws -> String {
+    ///
+    /// - Parameter name: the program.
+    /// - Returns: its path, beside this one's.
+    /// - Throws: `CommandError` that says how to build it, if it is not there.
+    static func sibling(_ name: String) throws -> String {
         let own = try ThisExecutable.path()
         let path = String(own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex)) + name
         guard access(path, X_OK) == 0 else {

@@ -55,4 +55,38 @@ import Testing
         #expect(sent.hasPrefix("POST /sync/stream HTTP/1.1\r\n") && sent.hasSuffix("{\"buckets\":[]}"))
         #expect(sent.lowercased().contains("\r\naccept-encoding: zstd, gzip\r\n"))
     }
+
+    @Test func whatIsPushedGoesToEveryClientThatIsAnsweredFromMemory() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let service = try RawServer { connection in
+            guard connection.request() != nil else { return }
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.chunk("recorded,")
+            connection.waitForHangUp()
+        }
+        let canned = try CannedService(of: "http://127.0.0.1:\(service.port)", poller: poller)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await canned.run() }
+            defer { group.cancelAll() }
+            _ = try await stream(9, from: canned.url)
+            canned.replay()
+            let bodies = try await withThrowingTaskGroup(
+                of: String.self, returning: [String].self
+            ) { clients in
+                for _ in 0..<3 {
+                    clients.addTask { try await self.stream(15, from: canned.url).body }
+                }
+                // Who comes later gets what is pushed from then on alone.
+                clients.addTask {
+                    try await wait(for: "three clients to listen") { canned.listenerCount == 3 }
+                    canned.push(Array("pushed".utf8))
+                    return "recorded,pushed"
+                }
+                return try await clients.reduce(into: []) { $0.append($1) }
+            }
+            #expect(bodies == Array(repeating: "recorded,pushed", count: 4))
+            try await wait(for: "all clients to be forgotten") { canned.listenerCount == 0 }
+        }
+    }
 }

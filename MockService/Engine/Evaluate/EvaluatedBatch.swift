@@ -1,0 +1,56 @@
+import PowerSyncWire
+
+/// What a batch of changes comes to, as far as it can be said without the store.
+///
+/// Where a row was before, and so its REMOVEs, the store knows alone.
+package struct EvaluatedBatch: Sendable {
+    /// A change of a row.
+    package struct Row: Sendable, Hashable {
+        /// What became of the row.
+        package var kind: ChangeBatch.Change.Kind
+        /// Index into the batch's tables.
+        package var table: Int
+        /// Where the key of the row lies; nil if it is gone.
+        package var key: Range<Int>?
+        /// Where the key lies that the row had before: of a delete, and of an update that changed it.
+        package var oldKey: Range<Int>?
+        /// The operations of the row, a PUT for each place; none if it is in no bucket, or waits.
+        package var operations: Range<Int>
+        /// Where its `LargeCells` lie; nil unless the row is synced and reason enough to keep them without what is kept.
+        package var large: Range<Int>?
+        /// Whether a large value was left out.
+        ///
+        /// Of a row that does not wait no program has read it, and what is kept of it stays.
+        package var hasMissingValues = false
+    }
+
+    /// A PUT.
+    package struct Operation: Sendable, Hashable {
+        /// Index into `buckets`.
+        package let bucket: Int
+        /// The client's table, by its id in `output_type`.
+        package let type: Int64
+        /// Where the client's id lies.
+        package let id: Range<Int>
+        /// Where the record lies, as a segment has it behind id and kind.
+        package let record: Range<Int>
+        /// Its share of the bucket's checksum.
+        package let checksum: Checksum
+    }
+
+    /// Keys, names of buckets, records, large cells.
+    package var bytes: [UInt8] = []
+    /// One for each change, in their order.
+    package var rows: [Row] = []
+    /// The operations of all rows in order.
+    package var operations: [Operation] = []
+    /// Where the names of buckets lie, without the prefix of the replication stream; each name once.
+    package var buckets: [Range<Int>] = []
+    /// The rows of which a value is needed that was left out: the store has it, or it is read again from the source.
+    package var waiting: [Int] = []
+    /// What an operator should know; of rows that wait it is said when they are evaluated again.
+    package var warnings = RowWarnings()
+
+    /// Makes an empty batch.
+    package init() {}
+}

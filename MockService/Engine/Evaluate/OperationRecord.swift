@@ -1,0 +1,151 @@
+import PowerSyncWire
+
+/// An operation as a segment holds it behind its id and kind (DESIGN.md, 1).
+///
+/// Its bytes do not depend on what stands beside it, so they are made where the row is evaluated, and copied where
+/// segments are merged. Texts are ranges of the bytes that were read: walking copies nothing.
+package struct OperationRecord: Sendable, Hashable {
+    /// The source row of a PUT or REMOVE, and the row on the client.
+    package struct Row: Sendable, Hashable {
+        /// The record of the source table.
+        package let sourceTable: Int64
+        /// The client's table, by its id in `output_type`.
+        package let outputType: Int64
+        /// Where the sixteen bytes of the replica id are.
+        package let replicaID: Range<Int>
+        /// Where the client's id is.
+        package let objectID: Range<Int>
+
+        fileprivate init(_ reader: inout PackedReader) throws(StoreError) {
+            sourceTable = try reader.number()
+            outputType = try reader.number()
+            replicaID = try reader.take(16)
+            objectID = try reader.counted()
+        }
+    }
+
+    /// What differs from kind to kind.
+    package enum Content: Sendable, Hashable {
+        /// The row as it is now; the data text is JSON, as it is hashed.
+        case put(Row, data: Range<Int>)
+        /// The row is no longer there.
+        case remove(Row)
+        /// Something was superseded by the operation that is so far behind; 0 for none (service 10.1).
+        case move(distance: Int64)
+        /// Everything before is gone, superseded by operations up to the one that is so far behind; 0 for none.
+        case clear(distance: Int64)
+    }
+
+    /// Its share of the bucket's checksum.
+    package let checksum: Checksum
+    /// The rest.
+    package let content: Content
+
+    /// How far behind the operation its target is; 0 for none.
+    package var distance: Int64 {
+        switch content {
+        case .put, .remove: 0
+        case .move(let distance), .clear(let distance): distance
+        }
+    }
+
+    /// Reads a record.
+    ///
+    /// - Parameters:
+    ///   - kind: What the operation does.
+    ///   - reader: Stands before the record, and then behind it.
+    /// - Throws: `StoreError` if there is none.
+    package init(_ kind: Operation.Kind, from reader: inout PackedReader) throws(StoreError) {
+        checksum = Checksum(try reader.littleEndian())
+        switch kind {
+        case .put:
+            let row = try Row(&reader)
+            content = .put(row, data: try reader.counted())
+        case .remove: content = .remove(try Row(&reader))
+        case .move: content = .move(distance: try reader.number())
+        case .clear: content = .clear(distance: try reader.number())
+        }
+    }
+}
+
+extension OperationRecord {
+    /// Appends the record of a PUT.
+    ///
+    /// - Parameters:
+    ///   - checksum: The share of the bucket's checksum.
+    ///   - sourceTable: The record of the source table.
+    ///   - outputType: The client's table.
+    ///   - replicaID: The source row.
+    ///   - objectID: The client's id, as UTF-8.
+    ///   - data: The data text, as UTF-8.
+    ///   - bytes: What it is appended to.
+    package static func appendPut(
+        _ checksum: Checksum, sourceTable: Int64, outputType: Int64, replicaID: ReplicaID,
+        objectID: some Collection<UInt8>, data: some Collection<UInt8>, to bytes: inout [UInt8]
+    ) {
+        appendRemove(
+            checksum, sourceTable: sourceTable, outputType: outputType, replicaID: replicaID,
+            objectID: objectID, to: &bytes)
+        Varint.append(data.count, to: &bytes)
+        bytes.append(contentsOf: data)
+    }
+
+    /// Appends the record of a REMOVE.
+    ///
+    /// - Parameters:
+    ///   - checksum: The share of the bucket's checksum.
+    ///   - sourceTable: The record of the source table.
+    ///   - outputType: The client's table.
+    ///   - replicaID: The source row.
+    ///   - objectID: The client's id, as UTF-8.
+    ///   - bytes: What it is appended to.
+    package static func appendRemove(
+        _ checksum: Checksum, sourceTable: Int64, outputType: Int64, replicaID: ReplicaID,
+        objectID: some Collection<UInt8>, to bytes: inout [UInt8]
+    ) {
+        append(checksum, to: &bytes)
+        Varint.append(sourceTable, to: &bytes)
+        Varint.append(outputType, to: &bytes)
+        bytes.append(contentsOf: replicaID.bytes)
+        Varint.append(objectID.count, to: &bytes)
+        bytes.append(contentsOf: objectID)
+    }
+
+    /// Appends the record of a MOVE or a CLEAR.
+    ///
+    /// - Parameters:
+    ///   - checksum: The share of the bucket's checksum.
+    ///   - distance: How far behind the operation its target is; 0 for none.
+    ///   - bytes: What it is appended to.
+    package static func appendPlaceholder(_ checksum: Checksum, distance: Int64, to bytes: inout [UInt8]) {
+        append(checksum, to: &bytes)
+        Varint.append(distance, to: &bytes)
+    }
+
+    private static func append(_ checksum: Checksum, to bytes: inout [UInt8]) {
+        withUnsafeBytes(of: checksum.value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+}
+
+/// The two bits of a kind.
+extension Operation.Kind {
+    /// Makes a kind of two bits.
+    init(packed bits: UInt64) {
+        switch bits & 3 {
+        case 0: self = .put
+        case 1: self = .remove
+        case 2: self = .move
+        default: self = .clear
+        }
+    }
+
+    /// The bits.
+    var packed: UInt64 {
+        switch self {
+        case .put: 0
+        case .remove: 1
+        case .move: 2
+        case .clear: 3
+        }
+    }
+}

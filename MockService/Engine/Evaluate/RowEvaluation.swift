@@ -1,0 +1,272 @@
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// Makes records, keys and checksums of a batch's rows: cells → slots → programs → text.
+///
+/// It knows nothing of the store, so batches are evaluated beside each other, and beside the writing.
+package struct RowEvaluation: ~Copyable {
+    private let batch: ChangeBatch
+    private let converter: SlotConverter
+    private let limits: StoreLimits
+    private var hasher = OperationHasher()
+    private var run = RowProgramRun()
+    private var names = BucketNames()
+    private var result = EvaluatedBatch()
+
+    /// The bytes of the batch, behind them those of constants, and from `floor` on what the row has that was converted.
+    private var arena: [UInt8]
+    private let floor: Int
+    /// Where the constants of each table's programs begin in the arena.
+    private let texts: [Int]
+    /// The values of the row that is evaluated.
+    private var slots: [Slot] = []
+    private var objectID: [UInt8] = []
+    private var data: [UInt8] = []
+    private var warnings: [String] = []
+
+    private init(_ batch: ChangeBatch, _ converter: SlotConverter, _ limits: StoreLimits) {
+        self.batch = batch
+        self.converter = converter
+        self.limits = limits
+        var arena = batch.bytes
+        var texts: [Int] = []
+        for plan in batch.tables {
+            texts.append(arena.count)
+            arena += plan.texts
+        }
+        floor = arena.count
+        self.arena = arena
+        self.texts = texts
+    }
+
+    /// Evaluates a batch; lets others run now and then.
+    ///
+    /// - Parameters:
+    ///   - batch: The changes.
+    ///   - converter: What values are converted with.
+    ///   - limits: How large rows may be, and after how many others run.
+    /// - Returns: What they come to.
+    /// - Throws: `CancellationError`.
+    package static func evaluate(
+        _ batch: ChangeBatch, _ converter: SlotConverter, limits: StoreLimits = StoreLimits()
+    ) async throws -> EvaluatedBatch {
+        var evaluation = RowEvaluation(batch, converter, limits)
+        for index in batch.changes.indices {
+            if index > 0, index.isMultiple(of: limits.evaluatedRows) {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            evaluation.evaluate(batch.changes[index])
+        }
+        return evaluation.finish()
+    }
+
+    /// Evaluates a batch at once, as the writer does with rows whose missing values it has filled in.
+    ///
+    /// - Parameters:
+    ///   - batch: The changes.
+    ///   - converter: What values are converted with.
+    ///   - limits: How large rows may be.
+    /// - Returns: What they come to.
+    package static func evaluateAtOnce(
+        _ batch: ChangeBatch, _ converter: SlotConverter, limits: StoreLimits = StoreLimits()
+    ) -> EvaluatedBatch {
+        var evaluation = RowEvaluation(batch, converter, limits)
+        for change in batch.changes { evaluation.evaluate(change) }
+        return evaluation.finish()
+    }
+
+    private func finish() -> EvaluatedBatch {
+        var batch = result
+        batch.buckets = names.ranges
+        return batch
+    }
+
+    private mutating func evaluate(_ change: ChangeBatch.Change) {
+        let plan = batch.tables[change.table]
+        arena.removeLast(arena.count - floor)
+        warnings.removeAll(keepingCapacity: true)
+        let operations = result.operations.count
+        var row = EvaluatedBatch.Row(
+            kind: change.kind, table: change.table, operations: operations..<operations)
+        if change.old >= 0 {
+            convert(from: change.old, in: plan, identityAlone: true)
+            row.oldKey = append(key(plan).key)
+        }
+        if change.new >= 0 {
+            evaluate(change, plan, &row)
+            // Most updates that tell the old row leave its key as it is.
+            if let key = row.key, let old = row.oldKey, result.bytes[key].elementsEqual(result.bytes[old]) {
+                row.oldKey = nil
+            }
+        }
+        result.rows.append(row)
+    }
+
+    /// Evaluates the row as it is now.
+    private mutating func evaluate(
+        _ change: ChangeBatch.Change, _ plan: TablePlan, _ row: inout EvaluatedBatch.Row
+    ) {
+        var size = 0
+        for column in plan.conversions.indices { size += text(column, of: change)?.count ?? 0 }
+        let isTooLarge = size > limits.rowBytes
+        row.hasMissingValues = convert(
+            from: change.new, old: change.old, in: plan, identityAlone: isTooLarge)
+        let identity = key(plan)
+        row.key = append(identity.key)
+        guard !isTooLarge else {
+            result.warnings.add(
+                "[PSYNC_S1002] A row of \(plan.table.qualifiedName) is larger than 15 MiB and is not synced.")
+            return
+        }
+        let operations = row.operations.lowerBound
+        guard runPrograms(of: change.table, plan, identity.replicaID) else {
+            // What was said of its operations is said again once its values are there.
+            result.operations.removeLast(result.operations.count - operations)
+            result.waiting.append(result.rows.count)
+            return
+        }
+        for warning in warnings { result.warnings.add(warning) }
+        row.operations = operations..<result.operations.count
+        guard plan.keepsLargeValues, !row.hasMissingValues, !row.operations.isEmpty else { return }
+        row.large = largeCells(change, plan)
+    }
+
+    /// Runs all programs of a table over the slots.
+    ///
+    /// - Returns: False if one of them needs a value that was left out.
+    private mutating func runPrograms(of table: Int, _ plan: TablePlan, _ replicaID: ReplicaID) -> Bool {
+        for index in plan.programs.indices {
+            do throws(EvaluationError) {
+                let outcome = try run.run(
+                    plan.programs[index], slots, in: arena, texts: texts[table] + plan.textOffsets[index])
+                switch outcome {
+                case .outside: continue
+                case .waiting: return false
+                case .inside: addOperation(index, plan, replicaID)
+                }
+            } catch {
+                // An expression without a value matches nothing of that query; the others go on (service 4.6).
+                warnings.append(
+                    "A query of \(plan.sourceNames[index]) has no value for a row of "
+                        + "\(plan.table.qualifiedName), which is not in its buckets: \(error.message)")
+            }
+        }
+        return true
+    }
+
+    /// Adds the PUT of a program that was just run.
+    private mutating func addOperation(_ index: Int, _ plan: TablePlan, _ replicaID: ReplicaID) {
+        let program = plan.programs[index]
+        let name = result.bytes.count
+        result.bytes.append(contentsOf: plan.bucketNames[index])
+        for key in program.keys.indices {
+            if key > 0 { result.bytes.append(UInt8(ascii: ",")) }
+            RowTextWriter.appendKey(run.key(program.keys[key]), in: arena, to: &result.bytes)
+        }
+        result.bytes.append(UInt8(ascii: "]"))
+        let bucket = names.index(ofNameFrom: name, in: &result.bytes)
+
+        objectID.removeAll(keepingCapacity: true)
+        data.removeAll(keepingCapacity: true)
+        if let id = program.id {
+            RowTextWriter.appendText(run.value(of: id, slots), in: arena, to: &objectID)
+        }
+        RowTextWriter.appendData(program, run, slots, in: arena, to: &data)
+        let checksum = hasher.put(type: plan.typeNames[index], id: objectID, data: data)
+        let record = result.bytes.count
+        OperationRecord.appendPut(
+            checksum, sourceTable: plan.table.id, outputType: plan.types[index], replicaID: replicaID,
+            objectID: objectID, data: data, to: &result.bytes)
+        let end = result.bytes.count
+        let idEnd = end - data.count - Varint.count(data.count)
+        result.operations.append(
+            EvaluatedBatch.Operation(
+                bucket: bucket, type: plan.types[index], id: idEnd - objectID.count..<idEnd,
+                record: record..<end, checksum: checksum))
+    }
+
+    /// Makes slots of cells; a value that does not fit its type is the text of Postgres (service 6.13).
+    ///
+    /// - Parameters:
+    ///   - first: The first cell of the row.
+    ///   - old: The first cell of the row as it was, which has what the new one leaves out; -1 for none.
+    ///   - plan: The table.
+    ///   - identityAlone: Whether only the columns that identify the row are converted.
+    /// - Returns: Whether a cell was left out.
+    @discardableResult
+    private mutating func convert(
+        from first: Int, old: Int = -1, in plan: TablePlan, identityAlone: Bool
+    ) -> Bool {
+        let count = plan.conversions.count
+        if slots.count < count { slots += Array(repeating: Slot.null, count: count - slots.count) }
+        var isMissing = false
+        for column in 0..<count {
+            var cell = batch.cells[first + column]
+            if cell == .unchanged {
+                // Of identity FULL the old row has all values.
+                if old >= 0, batch.cells[old + column].range != nil {
+                    cell = batch.cells[old + column]
+                } else {
+                    isMissing = true
+                }
+            }
+            guard identityAlone ? plan.isIdentity[column] : plan.isConverted[column] else { continue }
+            guard let range = cell.range else {
+                slots[column] = cell == .unchanged ? .missing : .null
+                continue
+            }
+            do throws(ConversionError) {
+                slots[column] = try converter.slot(range, column: column, of: plan, in: &arena)
+            } catch {
+                // A row without this value would be a row less on every device.
+                slots[column] = Slot(text: range)
+                // Of the key alone it is said with the row.
+                guard !identityAlone else { continue }
+                warnings.append(
+                    "The column \(plan.table.description.columns[column].name) of "
+                        + "\(plan.table.qualifiedName) is synced as Postgres spells it: \(error.message)")
+            }
+        }
+        return isMissing
+    }
+
+    /// The key and the replica id of the row in the slots.
+    private func key(_ plan: TablePlan) -> (key: RowKey, replicaID: ReplicaID) {
+        var columns: [(name: String, value: SQLiteValue)] = []
+        for (index, column) in plan.identity.enumerated() {
+            columns.append((name: plan.identityNames[index], value: slots[column].value(in: arena)))
+        }
+        let replicaID = columns.isEmpty ? ReplicaID.random() : ReplicaID(columns: columns)
+        return (RowKey(columns.map(\.value), of: replicaID), replicaID)
+    }
+
+    private mutating func append(_ key: RowKey) -> Range<Int> {
+        let start = result.bytes.count
+        result.bytes.append(contentsOf: key.bytes)
+        return start..<result.bytes.count
+    }
+
+    /// Appends the cells that an update may leave out, if their texts are a reason to keep them.
+    private mutating func largeCells(_ change: ChangeBatch.Change, _ plan: TablePlan) -> Range<Int>? {
+        var size = 0
+        for column in plan.table.largeColumns { size += text(column, of: change)?.count ?? 0 }
+        guard change.kind == .readAgain || size > limits.largeValueBytes else { return nil }
+        let start = result.bytes.count
+        for column in plan.table.largeColumns {
+            if let range = text(column, of: change) {
+                LargeCells.append(batch.bytes[range], to: &result.bytes)
+            } else {
+                LargeCells.appendNull(to: &result.bytes)
+            }
+        }
+        return start..<result.bytes.count
+    }
+
+    /// Where the text of a column lies; the old row's if the new one leaves it out.
+    private func text(_ column: Int, of change: ChangeBatch.Change) -> Range<Int>? {
+        let cell = batch.cells[change.new + column]
+        guard cell == .unchanged, change.old >= 0 else { return cell.range }
+        return batch.cells[change.old + column].range
+    }
+}

@@ -1,0 +1,79 @@
+/// The numbers of the store, the pipeline and the publication (DESIGN.md); tests make them smaller.
+///
+/// What is a part of the file's format stands with the format instead.
+package struct StoreLimits: Sendable, Hashable {
+    /// The numbers of production.
+    package init() {}
+
+    // Data on disk.
+
+    /// How many bytes a segment has, unless one operation alone is longer.
+    package var segmentBytes = 256 << 10
+    /// Below how many bytes a segment is small.
+    package var smallSegmentBytes = 64 << 10
+    /// From how many small segments on they are merged; the index of `bucket` says the same number.
+    package var smallSegments: Int64 = 16
+    /// How many bytes of segments one transaction of the merger writes.
+    package var mergeBytes = 1 << 20
+    /// Rows with more bytes of text are not synced (service 4.6).
+    package var rowBytes = 15 << 20
+    /// Up to how many bytes the values that an update may leave out are read again rather than kept.
+    package var largeValueBytes = 1 << 10
+    /// How many rows of a table that is emptied one transaction removes (service 4.6).
+    package var truncatedRows = 2000
+    /// The length at which the write-ahead log begins anew.
+    package var logBytes = 32 << 20
+    /// How much of its file the log keeps behind that.
+    package var keptLogBytes = 8 << 20
+    /// After how long without a write the log is emptied.
+    package var logRest = Duration.seconds(5)
+    /// From how many free bytes on the file is made shorter, if they are also more than the share below.
+    package var freeBytes = 16 << 20
+    /// The file is made shorter if more than one part of so many is free.
+    package var freeParts = 4
+    /// How many pages are given back at a time.
+    package var vacuumedPages = 256
+
+    // Pipeline.
+
+    /// About how many bytes of text a batch has, unless one row is longer.
+    package var batchBytes = 1 << 20
+    /// How many changes a batch has at most.
+    package var batchChanges = 2000
+    /// How many bytes are in the pipeline, a batch counted three times.
+    package var pipelineBytes = 12 << 20
+    /// How many bytes of batches one transaction stores.
+    package var groupBytes = 2 << 20
+    /// The same if all of them are rows of a snapshot.
+    package var snapshotGroupBytes = 4 << 20
+    /// After how many rows evaluation lets others run.
+    package var evaluatedRows = 256
+    /// How many rows a piece of a snapshot has.
+    package var pieceRows = 10_000
+    /// How long a position waits to be stored that has nothing else with it.
+    package var positionDelay = Duration.milliseconds(50)
+
+    // Publication.
+
+    /// How many changed buckets one publication names; beyond, streams read theirs anew.
+    package var changedBuckets = 65_536
+    /// How many bytes the published operations of one bucket have.
+    package var publishedFrameBytes = 1 << 20
+    /// How many bytes the operations of one publication have.
+    package var publicationBytes = 4 << 20
+    /// How many bytes of published operations are kept.
+    package var keptFrameBytes = 8 << 20
+    /// How many bytes of operations that were read from the disk are being sent, each counted once.
+    package var readFrameBytes = 16 << 20
+    /// How many publications wait for a stream before it reads everything anew.
+    package var mailboxPublications = 16
+
+    // SQLite.
+
+    /// How many bytes the connection that writes caches.
+    package var writerCacheBytes = 8 << 20
+    /// How many bytes each connection that reads caches.
+    package var readerCacheBytes = 1 << 20
+    /// How many connections read at most.
+    package var readers = 4
+}

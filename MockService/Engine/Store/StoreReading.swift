@@ -1,0 +1,188 @@
+import PowerSyncPostgres
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// What a stream that opens sees: a checkpoint, and its buckets at that checkpoint (DESIGN.md, 2).
+package struct StoredView: Sendable, Equatable {
+    /// The newest checkpoint of the replication stream.
+    package let checkpoint: StoredCheckpoint
+    /// The totals of the buckets that exist, by whole name.
+    package let buckets: [ExactText: BucketTotals]
+}
+
+/// Reads the file of version 6 for streams.
+package enum StoreReading {
+    /// Reads the newest checkpoint and the totals of buckets, all of one moment.
+    ///
+    /// It looks each bucket up and nothing else, whatever has been written behind the checkpoint.
+    ///
+    /// - Parameters:
+    ///   - names: The buckets, by whole name.
+    ///   - stream: Whose they are.
+    ///   - connection: One that reads, without a transaction.
+    /// - Returns: The view.
+    /// - Throws: `SQLiteError`; `StoreError` if the stream is gone or a row cannot be read.
+    package static func view(
+        of names: [String], stream: StreamNumber, _ connection: SQLiteConnection
+    ) throws -> StoredView {
+        let prefix = "\(stream)#"
+        // A name with another prefix is the name of no bucket of the stream.
+        let own = names.filter { $0.utf8.starts(with: prefix.utf8) }.map { name -> JSON in
+            .string(String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+        }
+        // One reading transaction: what a bucket has behind the checkpoint is told by the checkpoint of the same
+        // moment.
+        try connection.execute("BEGIN")
+        defer { connection.rollBack() }
+        let checkpoint = try connection.one(
+            "SELECT checkpoint_op, checkpoint_lsn FROM replication_stream WHERE id = ?", [.integer(stream)]
+        ) { row in
+            StoredCheckpoint(
+                operation: row.int64(0), lsn: LSN(rawValue: UInt64(bitPattern: row.int64(1))))
+        }
+        guard let checkpoint else { throw StoreError.noStream }
+        var buckets: [ExactText: BucketTotals] = [:]
+        try connection.forEach(viewSQL, [.integer(stream), .text(JSON.array(own).text)]) { row in
+            buckets[ExactText(prefix + row.string(0))] = try sums(row, from: 1).totals(
+                at: checkpoint.operation)
+        }
+        return StoredView(checkpoint: checkpoint, buckets: buckets)
+    }
+
+    /// The columns of a bucket that `sums(_:from:)` reads.
+    package static let sumColumns = "id, checksum, count, last_op, tail_checksum, tail_count, tail_op"
+
+    private static let viewSQL =
+        "SELECT name, \(sumColumns) FROM bucket WHERE stream = ? AND name IN (SELECT value FROM json_each(?))"
+
+    /// Reads the sums of a bucket.
+    ///
+    /// - Parameters:
+    ///   - row: A row with `sumColumns`.
+    ///   - first: Where these begin, from 0.
+    /// - Returns: The sums.
+    /// - Throws: `StoreError` if they cannot be.
+    package static func sums(_ row: SQLiteRow, from first: Int) throws(StoreError) -> BucketSums {
+        BucketSums(
+            id: row.int64(first),
+            covered: try BucketSums.Sum(
+                checksum: row.int64(first + 1), count: row.int64(first + 2),
+                lastOperation: row.int64(first + 3)),
+            tail: try BucketSums.Sum(
+                checksum: row.int64(first + 4), count: row.int64(first + 5),
+                lastOperation: row.int64(first + 6)))
+    }
+
+    /// Lends the operations of a bucket behind a position, in order.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket's id.
+    ///   - after: The operation behind which to begin.
+    ///   - last: The last operation that may be read.
+    ///   - connection: One that reads.
+    ///   - body: Gets each operation, with the segment that lends its bytes; returns whether to go on.
+    /// - Throws: `SQLiteError`; `StoreError` if a segment cannot be read; what `body` throws.
+    package static func forEachOperation(
+        of bucket: Int64, after: OperationID, upTo last: OperationID, _ connection: SQLiteConnection,
+        _ body: (SegmentBody.Entry, SegmentBody) throws -> Bool
+    ) throws {
+        try connection.withStatement(segmentSQL) { statement in
+            try statement.bind([.integer(bucket), .integer(after)])
+            // Segments do not overlap, so the order of their ends is that of their operations.
+            while try statement.step() {
+                let row = try statement.row()
+                guard row.int64(0) <= last else { return }
+                let goesOn = try row.withBlob(1) { bytes in
+                    var segment = try SegmentBody(bytes)
+                    try segment.skip(through: after)
+                    while let entry = try segment.next() {
+                        guard entry.id <= last, try body(entry, segment) else { return false }
+                    }
+                    return true
+                }
+                guard goesOn else { return }
+            }
+        }
+    }
+
+    private static let segmentSQL =
+        "SELECT first_op, body FROM segment WHERE bucket = ? AND last_op > ? ORDER BY last_op"
+
+    /// Reads operations of one bucket for one line (service 3.4).
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket's id.
+    ///   - after: The operation behind which to begin.
+    ///   - last: The last operation that may be read.
+    ///   - rows: At most that many operations.
+    ///   - bytes: At most that many bytes of data, unless one operation alone is larger.
+    ///   - connection: One that reads, without a transaction.
+    /// - Returns: The operations.
+    /// - Throws: `SQLiteError`; `StoreError` if a segment cannot be read.
+    package static func chunk(
+        bucket: Int64, after: OperationID, upTo last: OperationID, rows: Int, bytes: Int,
+        _ connection: SQLiteConnection
+    ) throws -> BucketChunk {
+        // Names and segments are of one moment, or a table that was removed meanwhile would have no uuid.
+        try connection.execute("BEGIN")
+        defer { connection.rollBack() }
+        var names = OperationNames()
+        var chunk = BucketChunk(operations: [], isCut: false)
+        var size = 0
+        try forEachOperation(of: bucket, after: after, upTo: last, connection) { entry, segment in
+            if case .put(_, let data) = entry.record.content { size += data.count }
+            if size > bytes, !chunk.operations.isEmpty {
+                chunk.isCut = true
+                return false
+            }
+            chunk.operations.append(try names.operation(entry, segment, connection))
+            return chunk.operations.count < rows
+        }
+        if chunk.operations.count == rows { chunk.isCut = true }
+        return chunk
+    }
+}
+
+/// The names that operations have by number, each read once.
+private struct OperationNames {
+    private var tables: [Int64: String] = [:]
+    private var types: [Int64: String] = [:]
+
+    mutating func operation(
+        _ entry: SegmentBody.Entry, _ segment: SegmentBody, _ connection: SQLiteConnection
+    ) throws -> Operation {
+        var operation = Operation(id: entry.id, kind: entry.kind, checksum: entry.record.checksum)
+        switch entry.record.content {
+        case .move, .clear: return operation
+        case .remove(let row): try name(&operation, row, segment, connection)
+        case .put(let row, let data):
+            try name(&operation, row, segment, connection)
+            operation.data = segment.text(data)
+        }
+        return operation
+    }
+
+    private mutating func name(
+        _ operation: inout Operation, _ row: OperationRecord.Row, _ segment: SegmentBody,
+        _ connection: SQLiteConnection
+    ) throws {
+        let uuid = try Self.named(
+            row.sourceTable, &tables, "SELECT uuid FROM source_table WHERE id = ?", connection)
+        let replicaID = try ReplicaID(stored: [UInt8](segment[row.replicaID]))
+        operation.objectType = try Self.named(
+            row.outputType, &types, "SELECT name FROM output_type WHERE id = ?", connection)
+        operation.objectID = segment.text(row.objectID)
+        operation.subkey = "\(uuid)/\(replicaID.text)"
+    }
+
+    private static func named(
+        _ id: Int64, _ known: inout [Int64: String], _ sql: String, _ connection: SQLiteConnection
+    ) throws -> String {
+        if let name = known[id] { return name }
+        guard let name = try connection.one(sql, [.integer(id)], { $0.string(0) }) else {
+            throw StoreError.unreadableRow
+        }
+        known[id] = name
+        return name
+    }
+}

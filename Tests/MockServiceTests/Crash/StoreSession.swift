@@ -1,0 +1,90 @@
+import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncSQLite
+
+/// A state to which the transactions of a script are applied, from where its file left off.
+struct StoreSession {
+    /// Whose write checkpoints are asked for.
+    static let writeCheckpointKey = "u0/c"
+    /// How many changes are stored at once of a transaction.
+    private static let piece = 6
+
+    let store: ServiceStore
+    /// The stream as it was when the file was opened.
+    let stream: StreamRecord
+    private let script: StoreScript
+    private let context: EvaluationContext
+    private let table: SourceTable
+    /// The last transaction that is stored.
+    private(set) var last: Int
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Opens the file, or makes it with a stream whose snapshot is complete.
+    init(path: String, script: StoreScript) async throws {
+        let hash = "script"
+        let store = try await ServiceStore.open(path: path)
+        var known = try await store.stream(configHash: hash)
+        if known == nil {
+            known = try await store.addStream(
+                config: StoreScript.config, configHash: hash, publication: 1
+            ) { "slot_\($0)" }
+        }
+        guard let stream = known else { throw Failure(description: "there is no stream") }
+        if !stream.isSnapshotDone {
+            try await store.holdCheckpoint(stream.number, until: .zero, isSnapshotDone: true)
+        }
+        if !stream.isActive { try await store.activate(stream.number) }
+        guard let last = StoreScript.number(at: stream.appliedLSN) else {
+            throw Failure(description: "\(stream.appliedLSN) is no commit of the script")
+        }
+        let context = EvaluationContext(
+            stream: stream.number, config: try SyncConfigReader.compile(StoreScript.config))
+        self.store = store
+        self.stream = stream
+        self.script = script
+        self.context = context
+        self.last = last
+        table = try await store.resolve(StoreScript.table, types: TypeCatalog(), context)
+    }
+
+    /// Stores the next transaction, one that is long in pieces, of which a former process may have stored the first.
+    ///
+    /// - Returns: The checkpoint that it is published with.
+    /// - Throws: What the store throws; `Failure` if nothing is published.
+    mutating func applyNext() async throws -> StoredCheckpoint {
+        let number = last + 1
+        let position = StoreScript.position(of: number)
+        var events = script.changes(of: number).map { $0.event(of: table) }
+        var told = stream.partial.finalLSN == position ? stream.partial.changes : 0
+        events.removeFirst(told)
+        while events.count > Self.piece {
+            told += Self.piece
+            let progress = TransactionProgress(finalLSN: position, position: position, changes: told)
+            _ = try await store.apply(
+                Array(events.prefix(Self.piece)) + [ReplicationEvent.told(progress)], context)
+            events.removeFirst(Self.piece)
+        }
+        let result = try await store.apply(
+            events + [ReplicationEvent.committed(position)], context)
+        guard let checkpoint = result.checkpoint else {
+            throw Failure(description: "transaction \(number) is not published")
+        }
+        last = number
+        return checkpoint
+    }
+
+    /// Takes the next write checkpoint, which is reached with the last transaction.
+    func takeWriteCheckpoint() async throws -> Int64 {
+        let position = StoreScript.position(of: last)
+        return try await store.nextWriteCheckpoint(
+            key: Self.writeCheckpointKey, head: position, published: position)
+    }
+
+    /// Copies all of the write-ahead log into the file, so that the next transaction begins it anew.
+    func copyLog() async throws {
+        try await store.pool.write { try $0.run("PRAGMA wal_checkpoint(PASSIVE)") }
+    }
+}

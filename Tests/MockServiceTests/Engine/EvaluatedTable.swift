@@ -1,0 +1,45 @@
+import PowerSyncMockService
+
+/// A table of a configuration, ready to be evaluated.
+struct EvaluatedTable {
+    /// The configuration.
+    let config: CompiledSyncConfig
+    /// The table.
+    let plan: TablePlan
+    /// The names of its output types, whose ids are their indexes.
+    let types: [String]
+
+    /// Makes a record of a table in a store of its own, and its plan.
+    init(
+        _ config: CompiledSyncConfig, _ description: TableDescription, _ catalog: TypeCatalog,
+        keepsLargeValues: Bool = true
+    ) async throws {
+        let store = try await ServiceStore.open(path: ":memory:", readers: 0)
+        let table: SourceTable
+        do {
+            table = try await store.resolve(
+                description, types: catalog, EvaluationContext(stream: 1, config: config))
+        } catch {
+            await store.close()
+            throw error
+        }
+        await store.close()
+        var types: [String] = []
+        plan = TablePlan(table, config, keepsLargeValues: keepsLargeValues) { name in
+            types.append(name)
+            return Int64(types.count - 1)
+        }
+        self.config = config
+        self.types = types
+    }
+
+    /// Evaluates changes of the table.
+    func evaluate(
+        limits: StoreLimits = StoreLimits(), _ build: (inout BatchBuilder) -> Void
+    ) -> EvaluatedBatch {
+        var builder = BatchBuilder([plan])
+        build(&builder)
+        return RowEvaluation.evaluateAtOnce(
+            builder.batch, SlotConverter(options: config.conversion), limits: limits)
+    }
+}
