@@ -169,7 +169,7 @@ struct AttachmentBackend: Sendable {
         } take: { answer in
             switch answer {
             case .body(let json): return .json(json)
-            case .problem(let status, let code):
+            case .problem(let status, let code, _):
                 try check(status, code, request)
                 // What says so in a batch is no problem.
                 return .json(.null)

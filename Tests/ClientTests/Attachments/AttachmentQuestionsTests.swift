@@ -319,6 +319,28 @@ import Testing
         await #expect(throws: CancellationError.self) { try await wait(forEndOf: next) }
     }
 
+    /// The answer as a whole is a success, and has no field of one of them.
+    @Test func thePauseThatOneOfThemIsToldIsKept() async throws {
+        let problems = [(503, "STORE_UNAVAILABLE", 7), (429, "RATE_LIMITED", 3), (429, "QUOTA_EXCEEDED", 60)]
+        let bench = Bench { _, path, body in
+            guard path == Self.batch else { return try Self.usual(path, body) }
+            let answers = problems.map { status, code, seconds in
+                JSON.object([
+                    JSONMember("status", .integer(status)), JSONMember("code", .string(code)),
+                    JSONMember("retryAfter", .integer(seconds)),
+                ])
+            }
+            return .json(JSON.object([JSONMember("download", .array(answers))]).text)
+        }
+        let results = try await bench.ask(["a", "b", "c"].map(Self.locate))
+        #expect(results[0].hasPrefix("storage: GET ") && results[2].hasPrefix("quotaExceeded: GET "))
+        let next = Task { [backend = bench.backend] in try await Self.locate("d")(backend) }
+        try await wait(for: "the longest", read: { bench.clock.waiting }, until: { $0 == [.seconds(7)] })
+        #expect(bench.asked == [Self.batch])
+        bench.clock.advance(by: .seconds(7))
+        #expect(try await wait(forEndOf: next) == "size 1")
+    }
+
     @Test func withoutAnAnswerEachHasTheErrorOfTheNetwork() async throws {
         let bench = Bench { _, _, _ in throw HTTPClientError(.couldNotConnect, "no network") }
         let tasks = try await bench.begin(
