@@ -22,11 +22,13 @@ struct QuestionLine: Sendable {
     static let mostQuestions = 100
     /// The most bytes of them: half of what a backend of this package takes.
     static let mostBytes = 256 << 10
-    /// How long the answer to a request takes at most for the next one to wait for it.
+    /// How soon a request has to be answered for the next one to wait for it.
     ///
     /// On a way that takes longer most of the time is the way's, and files would stand still for it: there two are on
     /// their way at once. Where answers come sooner one has more questions, and costs less than two.
     static let quick = Duration.milliseconds(50)
+    /// How many requests are on their way at once, where answers take longer.
+    private static let mostRequests = 2
 
     /// In the order in which they came; as many as there are transfers that ask.
     private var waiting: [Waiting] = []
@@ -37,6 +39,12 @@ struct QuestionLine: Sendable {
     /// How many questions the backend takes at once; one where it knows no batch.
     private var most = Self.mostQuestions
     private var takesCompletions = true
+
+    /// When more is to be sent although nothing happens until then; nil where nothing waits for that.
+    var moment: Duration? {
+        guard !waiting.isEmpty, begun.count < Self.mostRequests else { return nil }
+        return begun.values.min().map { $0 + Self.quick }
+    }
 
     /// Whether questions of a kind may go together.
     func gathers(_ kind: BatchQuestion.Kind) -> Bool { most > 1 && (takesCompletions || kind != .complete) }
@@ -65,7 +73,7 @@ struct QuestionLine: Sendable {
         return steps
     }
 
-    /// Says that a request has ended, whatever came of it.
+    /// Says that a request has ended, whatever came of it, or that nobody wants its answer any more.
     ///
     /// - Parameters:
     ///   - id: its first question.
@@ -73,7 +81,7 @@ struct QuestionLine: Sendable {
     mutating func ended(_ id: UInt64, at now: Duration) {
         // One that was sent apart held nothing up.
         guard let start = begun.removeValue(forKey: id) else { return }
-        isSlow = now - start > Self.quick
+        isSlow = now - start >= Self.quick
     }
 
     /// Says that a request had too many questions.
@@ -87,7 +95,7 @@ struct QuestionLine: Sendable {
     }
 
     private func mostAtOnce(at now: Duration) -> Int {
-        isSlow || begun.values.contains { now - $0 > Self.quick } ? 2 : 1
+        isSlow || begun.values.contains { now - $0 >= Self.quick } ? Self.mostRequests : 1
     }
 
     /// Takes as many questions as go together; one at least.

@@ -228,6 +228,30 @@ import Testing
         for task in tasks { try await wait(forEndOf: task) }
     }
 
+    @Test func whatWaitsGoesWhenTheAnswerTakesLongAlthoughNothingHappens() async throws {
+        let bench = Bench { try Self.usual($1, $2) }
+        let tasks = try await bench.begin(["a", "bb"].map(Self.locate), behind: Self.locate("first"))
+        try await wait(
+            for: "the alarm", read: { bench.clock.waiting }, until: { $0 == [QuestionLine.quick] })
+        bench.clock.advance(by: QuestionLine.quick)
+        #expect(try await wait(forEndOf: tasks[1]) == "size 1")
+        #expect(try await wait(forEndOf: tasks[2]) == "size 2")
+        #expect(bench.asked == [Self.batch])
+        bench.gate.open()
+        try await wait(forEndOf: tasks[0])
+    }
+
+    @Test func whereNothingWaitsAnyMoreNobodyLooksAgain() async throws {
+        let bench = Bench { try Self.usual($1, $2) }
+        let tasks = try await bench.begin([Self.locate("a")], behind: Self.locate("first"))
+        try await wait(for: "the alarm") { bench.clock.waiting.count == 1 }
+        tasks[1].cancel()
+        #expect(Self.text(await tasks[1].result) == "cancelled")
+        try await wait(for: "no alarm") { bench.clock.waiting.isEmpty }
+        bench.gate.open()
+        try await wait(forEndOf: tasks[0])
+    }
+
     @Test func manyFilesGoUpAndComeDownWithFewQuestions() async throws {
         try await StorageRig.run { rig in
             let client = rig.client(environment: SteppedClock().environment)
@@ -502,6 +526,41 @@ import Testing
         try await wait(for: "the end of the request") { ended.current == 1 }
         // And the next question finds the way free.
         #expect(try await Self.locate("c")(bench.backend) == "size 1")
+    }
+
+    /// As where the app's session hangs.
+    @Test func questionsThatIgnoreTheirCancellationHoldUpNoOthers() async throws {
+        let bench = Bench { try Self.usual($1, $2) }
+        var hanging: [Task<String, any Error>] = []
+        for (id, gate) in [("first", bench.gate), ("later", bench.later)] {
+            hanging.append(Task { [backend = bench.backend] in try await Self.locate(id)(backend) })
+            try await wait(for: "the question") { gate.arrivals == 1 }
+            bench.clock.advance(by: QuestionLine.quick)
+        }
+        let next = Task { [backend = bench.backend] in try await Self.locate("a")(backend) }
+        try await wait(for: "the next one") { bench.waiting == 1 }
+        for task in hanging { task.cancel() }
+        #expect(try await wait(forEndOf: next) == "size 1")
+        bench.gate.open()
+        bench.later.open()
+        for task in hanging { _ = await task.result }
+    }
+
+    @Test func aRequestThatIgnoresItsCancellationHoldsUpNoOther() async throws {
+        let onTheWay = Gate()
+        let bench = Bench { _, path, body in
+            if path == Self.batch { await onTheWay.pass() }
+            return try Self.usual(path, body)
+        }
+        let tasks = try await bench.begin(["a", "bb"].map(Self.locate), behind: Self.locate("first"))
+        bench.gate.open()
+        try await wait(for: "the request") { onTheWay.arrivals == 1 }
+        let next = Task { [backend = bench.backend] in try await Self.locate("ccc")(backend) }
+        try await wait(for: "the next one") { bench.waiting == 3 }
+        for task in tasks.dropFirst() { task.cancel() }
+        #expect(try await wait(forEndOf: next) == "size 3")
+        onTheWay.open()
+        for task in tasks.dropFirst() { #expect(Self.text(await task.result) == "cancelled") }
     }
 
     @Test func whoIsCancelledAloneLetsTheNextOnesGo() async throws {

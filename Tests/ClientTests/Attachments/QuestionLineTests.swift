@@ -71,11 +71,14 @@ import Testing
         add(1...1, to: &line)
         _ = line.steps(at: .zero)
         add(2...3, to: &line)
-        #expect(line.steps(at: QuestionLine.quick) == [])
-        let late = QuestionLine.quick + .milliseconds(1)
+        let late = QuestionLine.quick
+        #expect(line.steps(at: late - .milliseconds(1)) == [])
+        #expect(line.moment == late)
         #expect(line.steps(at: late) == [.together([2, 3])], "the first one takes long")
+        #expect(line.moment == nil)
         add(4...5, to: &line)
         #expect(line.steps(at: late) == [], "never more than two")
+        #expect(line.moment == nil, "whatever the time")
         line.ended(1, at: late)
         #expect(line.steps(at: late) == [.together([4, 5])], "the last one took long")
         line.ended(2, at: late)
@@ -84,6 +87,7 @@ import Testing
         #expect(line.steps(at: late) == [.alone(6)])
         add(7...7, to: &line)
         #expect(line.steps(at: late) == [], "the last one did not")
+        #expect(line.moment == late + QuestionLine.quick)
     }
 
     @Test func aRequestThatIsTooLargeHasHalfAsManyTheNextTime() {
