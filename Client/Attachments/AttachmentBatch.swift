@@ -87,23 +87,20 @@ struct AttachmentBatch: Sendable, Hashable {
         }
         var answers: [Answer] = []
         for question in questions {
-            guard let item = rest[question.kind]?.popFirst(), let answer = Self.answer(item, to: question)
+            guard let item = rest[question.kind]?.popFirst(), let answer = Self.answer(item)
             else { return nil }
             answers.append(answer)
         }
         return answers
     }
 
-    private static func answer(_ item: JSON, to question: BatchQuestion) -> Answer? {
+    private static func answer(_ item: JSON) -> Answer? {
         let code = item["code"]?.stringValue.flatMap(ShownText.code)
         if let status = item["status"]?.int64Value.flatMap({ Int(exactly: $0) }), status >= 300 {
             return .problem(status: status, code: code, retryAfter: item["retryAfter"]?.int64Value)
         }
-        // That a file is stored is taken from nothing that looks like a problem.
-        if question.kind == .complete {
-            guard item.objectMembers != nil, item["code"] == nil, item["error"] == nil
-            else { return nil }
-        }
+        // What looks like a problem and does not say which is asked about alone.
+        guard item.objectMembers != nil, item["code"] == nil, item["error"] == nil else { return nil }
         return .body(item)
     }
 }

@@ -13,7 +13,7 @@ final class AttachmentQuestions: Sendable {
         case failed(status: Int, code: String?)
         /// The backend takes fewer at once: they are asked apart.
         case tooMany
-        /// The backend does not know such a request: they are asked apart, now and from now on.
+        /// The backend does not know such a request: they are asked apart, now and for some time.
         case unknown
     }
 
@@ -212,8 +212,9 @@ final class AttachmentQuestions: Sendable {
             state.requests[ids[0]] = nil
             state.line.ended(ids[0], at: now)
             switch reply {
-            case .success(.tooMany): state.line.hadTooMany(ids.count)
-            case .success(.unknown): state.line.isUnknown(with: Set(batch.questions.map(\.kind)))
+            case .success(.tooMany): state.line.hadTooMany(ids.count, at: now)
+            case .success(.unknown):
+                state.line.isUnknown(with: Set(batch.questions.map(\.kind)), at: now)
             case .success, .failure: break
             }
             return ids.enumerated().compactMap { index, id in

@@ -27,6 +27,8 @@ struct QuestionLine: Sendable {
     /// On a way that takes longer most of the time is the way's, and files would stand still for it: there two are on
     /// their way at once. Where answers come sooner one has more questions, and costs less than two.
     static let quick = Duration.milliseconds(50)
+    /// How long it is believed what the backend does not take: the answer may have been that of something else on the way.
+    static let memory = Duration.seconds(600)
     /// How many requests are on their way at once, where answers take longer.
     private static let mostRequests = 2
 
@@ -39,6 +41,8 @@ struct QuestionLine: Sendable {
     /// How many questions the backend takes at once; one where it knows no batch.
     private var most = Self.mostQuestions
     private var takesCompletions = true
+    /// When the backend said last what it does not take; nil if it takes all.
+    private var lastRefusal: Duration?
 
     /// When more is to be sent although nothing happens until then; nil where nothing waits for that.
     var moment: Duration? {
@@ -62,6 +66,10 @@ struct QuestionLine: Sendable {
     /// - Parameter now: the time since some moment.
     /// - Returns: the steps in their order.
     mutating func steps(at now: Duration) -> [Step] {
+        if let lastRefusal, now - lastRefusal >= Self.memory {
+            (most, takesCompletions) = (Self.mostQuestions, true)
+            self.lastRefusal = nil
+        }
         let apart = waiting.filter { !gathers($0.kind) }
         var steps = apart.map { Step.alone($0.id) }
         if !apart.isEmpty { waiting = waiting.filter { gathers($0.kind) } }
@@ -85,13 +93,23 @@ struct QuestionLine: Sendable {
     }
 
     /// Says that a request had too many questions.
-    mutating func hadTooMany(_ count: Int) { most = max(1, min(most, count / 2)) }
+    ///
+    /// - Parameters:
+    ///   - count: how many it had.
+    ///   - now: the time since the same moment.
+    mutating func hadTooMany(_ count: Int, at now: Duration) {
+        most = max(1, min(most, count / 2))
+        lastRefusal = now
+    }
 
     /// Says that a backend does not know the request.
     ///
-    /// - Parameter kinds: the kinds of its questions: without completions it may know the others.
-    mutating func isUnknown(with kinds: Set<BatchQuestion.Kind>) {
-        if kinds.contains(.complete), takesCompletions { takesCompletions = false } else { most = 1 }
+    /// - Parameters:
+    ///   - kinds: the kinds of its questions: without completions it may know the others.
+    ///   - now: the time since the same moment.
+    mutating func isUnknown(with kinds: Set<BatchQuestion.Kind>, at now: Duration) {
+        if kinds.contains(.complete) { takesCompletions = false } else { most = 1 }
+        lastRefusal = now
     }
 
     private func mostAtOnce(at now: Duration) -> Int {

@@ -413,9 +413,33 @@ import Testing
         #expect(bench.batches.count == 1)
     }
 
+    /// The answer may have been that of something else on the way.
+    @Test func aBackendWithoutTheRouteIsAskedForItAgainLater() async throws {
+        let isAway = Lock(true)
+        let bench = Bench { _, path, body in
+            let isRefused = path == Self.batch && isAway.withLock { $0 }
+            return isRefused ? .status(403) : try Self.usual(path, body)
+        }
+        #expect(try await bench.ask([Self.locate("a"), Self.locate("bb")]) == ["size 1", "size 2"])
+        isAway.withLock { $0 = false }
+        bench.clock.advance(by: QuestionLine.memory)
+        let held = Task { [backend = bench.backend] in try await Self.locate("later")(backend) }
+        try await wait(for: "the question") { bench.later.arrivals == 1 }
+        let tasks = ["ccc", "d"].map { id in
+            Task { [backend = bench.backend] in try await Self.locate(id)(backend) }
+        }
+        try await wait(for: "two that wait") { bench.waiting == 2 }
+        bench.later.open()
+        try await wait(forEndOf: held)
+        #expect(try await wait(forEndOf: tasks[0]) == "size 3")
+        #expect(try await wait(forEndOf: tasks[1]) == "size 1")
+        #expect(bench.batches.count == 2)
+    }
+
     @Test(arguments: [
         "", "[]", "{}", #"{"download":[]}"#, #"{"download":{}}"#, #"{"download":[null]}"#,
-        #"{"download":[null,null,null]}"#,
+        #"{"download":[null,null,null]}"#, #"{"download":[null,null]}"#,
+        #"{"download":[{"error":"not-uploaded"},{"code":"NOT_UPLOADED"}]}"#,
     ])
     func anAnswerThatIsNotOneForEachIsThatOfABackendWithoutIt(answer: String) async throws {
         let bench = Bench { _, path, body in
