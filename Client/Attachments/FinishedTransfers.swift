@@ -13,7 +13,8 @@ struct FinishedTransfer: Sendable {
     /// Decides what becomes of its row.
     func rule(_ row: Attachment, bytes: Int64) -> AttachmentChange {
         switch (lane, done.file) {
-        case (.upload, _): AttachmentRules.uploaded(row)
+        // The time changes with the state: another one may be that of a row with other bytes, which came since.
+        case (.upload, _): row.timestamp == attachment.timestamp ? AttachmentRules.uploaded(row) : .unchanged
         case (.download, let file?):
             AttachmentRules.downloaded(row, as: attachment.filename, to: file.path, size: bytes)
         case (.download, nil): .unchanged
