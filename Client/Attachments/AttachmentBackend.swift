@@ -26,8 +26,12 @@ struct AttachmentBackend: Sendable {
         self.uploads = uploads
         self.downloads = downloads
         deletes = BackendPause(environment: environment)
-        uploadQuestions = AttachmentQuestions(environment: environment) { try await sender.send($0, uploads) }
-        downloadQuestions = AttachmentQuestions(environment: environment) { try await sender.send($0, downloads) }
+        uploadQuestions = AttachmentQuestions(environment: environment) {
+            try await sender.send($0, uploads)
+        }
+        downloadQuestions = AttachmentQuestions(environment: environment) {
+            try await sender.send($0, downloads)
+        }
     }
 
     /// The way to the backend.

@@ -33,7 +33,9 @@ extension StagedFile {
     ///
     /// - Parameter paths: The names that files were given, and those that they had.
     /// - Returns: For each of them what keeps it from the disk, `SystemError` with `file`; nil where it is there.
-    package static func syncEachName(of paths: [String]) -> [SystemError?] { syncEachName(of: paths, Calls()) }
+    package static func syncEachName(of paths: [String]) -> [SystemError?] {
+        syncEachName(of: paths, Calls())
+    }
 
     /// Removes a file that was written under this name unless somebody has it open.
     ///

@@ -260,7 +260,7 @@ struct AttachmentsRouteTests {
             #expect(answer.status == 200)
             let items = try #require(answer.json["download"]?.arrayValue)
             #expect(items[0]["status"] == .integer(503) && items[0]["retryable"] == .bool(true))
-            #expect((1...5).contains(items[0]["retryAfter"]?.int64Value ?? 0), "as the field of a lone one says")
+            #expect((1...5).contains(items[0]["retryAfter"]?.int64Value ?? 0), "the field of a lone one")
             #expect(items[1]["downloadUrl"] != nil)
         }
     }
