@@ -25,7 +25,7 @@ extension AttachmentService {
         let found = try await together(questions) { questions in
             try await transaction(caller, deadline) { try await readable(questions.map(\.asked), $0) }
         }
-        return try await each(Array(zip(questions, found))) { question, record in
+        return try await each(Array(zip(questions, found)), until: deadline) { question, record in
             try await ticket(try record.get(), inline: question.isInline, caller, deadline)
         }
     }

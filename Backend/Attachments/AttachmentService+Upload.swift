@@ -38,7 +38,8 @@ extension AttachmentService {
         let firsts = requests.indices.filter { known.insert(ExactText(requests[$0].id)).inserted }
         let some = firsts.map { requests[$0] }
         let claims = try await together(some) { try await self.claims($0, caller, deadline) }
-        let tickets = try await each(Array(zip(some, claims))) { request, claim -> AttachmentUploadTicket in
+        let asked = Array(zip(some, claims))
+        let tickets = try await each(asked, until: deadline) { request, claim -> AttachmentUploadTicket in
             if let claim = try claim.get(), let ticket = try await ticket(claim, caller, deadline) {
                 return ticket
             }
@@ -47,7 +48,7 @@ extension AttachmentService {
         for (place, ticket) in zip(firsts, tickets) { answers[place] = ticket }
         // Another question about the same id finds what the first one has made.
         for place in requests.indices where answers[place] == nil {
-            answers[place] = try await each([requests[place]]) {
+            answers[place] = try await each([requests[place]], until: deadline) {
                 try await upload($0, by: caller, until: deadline)
             }.first
         }
@@ -352,18 +353,18 @@ extension AttachmentService {
             if isOurs { return true }
         } catch {
             // If it is recorded all the same, the next question finds that the store does not know it, and begins another.
-            await giveUp(upload, of: record)
+            // The time of the request may be over.
+            await giveUp(upload, of: record, until: .now + Self.patience)
             throw error
         }
-        await giveUp(upload, of: record)
+        await giveUp(upload, of: record, until: .now + Self.patience)
         return false
     }
 
     /// Gives up an upload of which nobody knows; one that the store keeps all the same is the store's to clear up.
-    func giveUp(_ upload: String, of record: AttachmentRecord) async {
+    func giveUp(_ upload: String, of record: AttachmentRecord, until deadline: ContinuousClock.Instant) async {
         do {
-            // The time of the request may be over.
-            try await store.call(until: .now + Self.patience) {
+            try await store.call(until: deadline) {
                 try await $0.abortMultipart(key: record.key, upload: upload)
             }
         } catch {

@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncWire
 
 /// Says who may upload, download and delete which file, and keeps what is known of each (backend 10).
@@ -179,9 +180,11 @@ package struct AttachmentService: Sendable {
             }
             return states
         }
-        for (record, state) in zip(records, states) {
-            // Nobody knows of it any more, and a store may have kept it beside the object.
-            if state == .ready, let upload = record.upload { await giveUp(upload, of: record) }
+        // Nobody knows of it any more, and a store may have kept it beside the object.
+        let left = zip(records, states).filter { $0.1 == .ready && $0.0.upload != nil }.map { $0.0 }
+        let end = ContinuousClock.now + Self.patience
+        _ = try await each(left, until: end) { record in
+            if let upload = record.upload { await giveUp(upload, of: record, until: end) }
         }
         return states
     }
@@ -245,11 +248,13 @@ package struct AttachmentService: Sendable {
     ///
     /// - Parameters:
     ///   - items: what it is done about.
+    ///   - deadline: when none is begun any more, which is `Budget.Refusal`: a store that does not stop is waited for.
     ///   - body: what is done.
     /// - Returns: what it has returned or thrown, in the order of the items.
     /// - Throws: `CancellationError`.
     func each<Item: Sendable, Value: Sendable>(
-        _ items: [Item], _ body: @escaping @Sendable (Item) async throws -> Value
+        _ items: [Item], until deadline: ContinuousClock.Instant,
+        _ body: @escaping @Sendable (Item) async throws -> Value
     ) async throws -> [Result<Value, any Error>] {
         try await withThrowingTaskGroup(of: (Int, Result<Value, any Error>).self) { group in
             var answers = [Result<Value, any Error>?](repeating: nil, count: items.count)
@@ -259,6 +264,7 @@ package struct AttachmentService: Sendable {
                 }
                 group.addTask {
                     do {
+                        guard ContinuousClock.now < deadline else { throw Budget.Refusal.tooLate }
                         return (place, .success(try await body(item)))
                     } catch is CancellationError {
                         throw CancellationError()

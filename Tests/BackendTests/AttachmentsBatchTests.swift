@@ -144,6 +144,37 @@ struct AttachmentsBatchTests {
         }
     }
 
+    /// A disk that makes a file of its parts stops for nobody: one is waited for, and none begins behind the time.
+    @Test func noUploadIsCompletedBehindTheTimeOfTheRequest() async throws {
+        try await AttachmentsFixture.withScripted({ $0.uploadTimes.request = TestOptions.standstill }) {
+            fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                let question = AttachmentsFixture.question(id, [], size: AttachmentPart.size + 5)
+                try #require(try await fixture.upload(question).status == 200)
+                let upload = try #require(try await fixture.record(id, "upload"))
+                store.putPart(1, size: AttachmentPart.size, of: upload)
+                store.putPart(2, size: 5, of: upload)
+            }
+            let gate = Gate()
+            store.state.withLock { state in
+                state.isDeaf = true
+                state.onCall = { call in
+                    guard call == .completeMultipart else { return }
+                    await withTaskCancellationHandler {
+                        await gate.pass()
+                    } onCancel: {
+                        gate.open()
+                    }
+                }
+            }
+            let answers = try await batch(fixture, complete: [.string("a"), .string("b")])
+            #expect(answers.complete == ["done", "503 overloaded"])
+            #expect(store.count(.completeMultipart) == 1)
+            #expect(try await fixture.record("b", "state") == "pending")
+        }
+    }
+
     /// What one condition says to one row is the trouble of nobody else.
     @Test func aConditionThatFailsIsTroubleOfItsItemAlone() async throws {
         let map = AttachmentsFixture.map.replacing(
