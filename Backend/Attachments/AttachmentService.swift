@@ -217,7 +217,9 @@ package struct AttachmentService: Sendable {
     /// How many calls of the store answer one batch at once.
     private static let callsAtOnce = 8
 
-    /// Answers several questions in one transaction; each by itself where the database refuses that, whichever is to blame.
+    /// Answers several questions in one transaction; each by itself where the database refuses that and one may be to blame.
+    ///
+    /// What ends that, as a database that goes away, is the answer to the rest.
     ///
     /// - Parameters:
     ///   - items: the questions.
@@ -232,16 +234,30 @@ package struct AttachmentService: Sendable {
             return try await all(items)
         } catch is CancellationError {
             throw CancellationError()
-        } catch let error as PostgresError
-            where items.count > 1 && error.code == .server && !error.isConnectionLost
-        {
+        } catch let error where items.count > 1 && Self.mayBeOfOne(error) {
             log.debug("several questions about attachments are answered one by one", ["error": "\(error)"])
             var answers: [Result<Value, any Error>] = []
-            for item in items { answers += try await together([item], all) }
+            for (place, item) in items.enumerated() {
+                answers += try await together([item], all)
+                guard case .failure(let error)? = answers.last, !Self.mayBeOfOne(error) else { continue }
+                answers += items.dropFirst(place + 1).map { _ in .failure(error) }
+                break
+            }
             return answers
         } catch {
             return items.map { _ in .failure(error) }
         }
+    }
+
+    /// Whether something may have gone wrong because of one of several questions: not where the database is away, read-only or
+    /// full, or where the time is over.
+    private static func mayBeOfOne(_ error: any Error) -> Bool {
+        if error is Problem { return true }
+        guard let error = error as? PostgresError, error.code == .server, !error.isConnectionLost else {
+            return false
+        }
+        let kind = DatabaseVerdict(error).kind
+        return kind != .unavailable && kind != .misconfigured
     }
 
     /// Does something about each of several, some at once.

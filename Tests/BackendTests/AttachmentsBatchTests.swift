@@ -194,6 +194,29 @@ struct AttachmentsBatchTests {
         }
     }
 
+    /// What the database as a whole cannot do is not tried again with each.
+    @Test(arguments: [
+        ("25006", "503 database-unavailable"), ("53100", "503 overloaded"),
+        ("58030", "503 database-unavailable"),
+    ])
+    func whatIsNotTheTroubleOfOneIsTriedOnce(state: String, verdict: String) async throws {
+        let schema =
+            AttachmentsFixture.schema + """
+                CREATE SEQUENCE tries;
+                CREATE FUNCTION fail() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                    PERFORM nextval('tries');
+                    RAISE EXCEPTION 'x' USING ERRCODE = '\(state)';
+                END $$;
+                """
+        let map = AttachmentsFixture.map.replacing("friend = :sub", with: "fail()")
+        try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, _ in
+            for id in Self.ids { try await fixture.note(id, of: "alice", photo: id) }
+            let answers = try await batch(fixture, download: Self.ids, as: "bob")
+            #expect(answers.download == Array(repeating: verdict, count: 20))
+            #expect(try await fixture.backend.scalar("SELECT last_value FROM tries") == "1")
+        }
+    }
+
     @Test func theQuotaIsUsedUpInTheOrderOfTheItems() async throws {
         try await AttachmentsFixture.withScripted({ $0.attachments?.policy.userFiles = 3 }) { fixture, _ in
             for id in Self.ids.prefix(5) { try await fixture.note(id, of: "alice", photo: id) }
