@@ -28,6 +28,13 @@ extension AttachmentService {
     func completions(
         _ ids: [String], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws -> [Result<Void, any Error>] {
+        try await once(ids, by: ExactText.init) { try await completions(ofEach: $0, by: caller, until: deadline) }
+    }
+
+    /// Does so with uploads of which none stands twice.
+    private func completions(
+        ofEach ids: [String], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
+    ) async throws -> [Result<Void, any Error>] {
         let found = try await together(ids) { try await completion($0, caller, deadline) }
         let stored = try await each(found, until: deadline) { found -> AttachmentRecord? in
             guard case .pending(let record) = try found.get() else { return nil }

@@ -260,6 +260,31 @@ package struct AttachmentService: Sendable {
         return kind != .unavailable && kind != .misconfigured
     }
 
+    /// Answers several questions of which some may be the same: each is asked once.
+    ///
+    /// - Parameters:
+    ///   - items: the questions.
+    ///   - name: what is the same of questions that are the same.
+    ///   - all: answers several that are not, in their order.
+    /// - Returns: the answer to each.
+    /// - Throws: what `all` throws.
+    func once<Item: Sendable, Name: Hashable, Value: Sendable>(
+        _ items: [Item], by name: (Item) -> Name,
+        _ all: ([Item]) async throws -> [Result<Value, any Error>]
+    ) async throws -> [Result<Value, any Error>] {
+        var places: [Name: Int] = [:]
+        var different: [Item] = []
+        let order = items.map { item -> Int in
+            let name = name(item)
+            if let place = places[name] { return place }
+            places[name] = different.count
+            different.append(item)
+            return different.count - 1
+        }
+        let answers = try await all(different)
+        return order.map { answers[$0] }
+    }
+
     /// Does something about each of several, some at once.
     ///
     /// - Parameters:

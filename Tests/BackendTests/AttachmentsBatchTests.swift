@@ -248,6 +248,26 @@ struct AttachmentsBatchTests {
         }
     }
 
+    /// A call of a bucket is paid for.
+    @Test func theStoreIsAskedOnceForWhatStandsTwice() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try #require(try await fixture.upload(id).status == 200)
+            }
+            var ids = Array(repeating: "a", count: 20)
+            ids[7] = "b"
+            let missing = Array(repeating: "409 not-stored", count: 20)
+            #expect(try await batch(fixture, complete: ids.map { .string($0) }).complete == missing)
+            #expect(store.count(.head) == 2)
+            store.put(try await fixture.key("a"), size: 3)
+            var expected = Array(repeating: "url", count: 20)
+            expected[7] = "404 not-uploaded"
+            #expect(try await batch(fixture, download: ids).download == expected)
+            #expect(store.count(.head) == 4)
+        }
+    }
+
     /// A table that is everybody's, one with an owner, and a row that is named, in one question each.
     @Test func rowsOfSeveralTablesAndColumnsAreFoundForEach() async throws {
         try await AttachmentsFixture.withScripted { fixture, store in
