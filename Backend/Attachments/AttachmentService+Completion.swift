@@ -28,7 +28,9 @@ extension AttachmentService {
     func completions(
         _ ids: [String], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws -> [Result<Void, any Error>] {
-        try await once(ids, by: ExactText.init) { try await completions(ofEach: $0, by: caller, until: deadline) }
+        try await once(ids, by: ExactText.init) {
+            try await completions(ofEach: $0, by: caller, until: deadline)
+        }
     }
 
     /// Does so with uploads of which none stands twice.

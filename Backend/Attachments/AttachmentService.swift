@@ -37,16 +37,17 @@ package struct AttachmentService: Sendable {
     ) async throws {
         let now = environment.now()
         let removal = try await transaction(caller, deadline) { transaction -> AttachmentRemoval? in
-            let connection = transaction.connection
-            let found = try await AttachmentTable.record(
-                id, of: caller.subject, isLocked: true, on: connection, until: deadline)
-            guard let record = found else { throw unknown(transaction) }
+            let known = try await transaction.ask(
+                AttachmentTable.known([id], of: caller.subject, isLocked: true))
+            let found = try known.map { try AttachmentTable.records($0) } ?? []
+            guard let record = found.first else { throw unknown(transaction) }
             guard record.state != .deleted else { return nil }
             guard !transaction.lacksRows else { throw changing(transaction) }
             guard try await !transaction.isTrue(transaction.access.needed(record)) else {
                 throw Problem.stillReferenced
             }
-            return try await AttachmentTable.delete(record, at: now, on: connection, until: deadline)
+            return try await AttachmentTable.delete(
+                record, at: now, on: transaction.connection, until: deadline)
         }
         guard let removal else { return }
         do {

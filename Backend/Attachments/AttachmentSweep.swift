@@ -205,6 +205,8 @@ package struct AttachmentSweep: Sendable {
 
     private struct Batch: Sendable {
         var seen = 0
+        /// The keys of those whose table nobody knows.
+        var passed: [String] = []
         /// Those of them that no row has named for long.
         var unnamed: [AttachmentRecord] = []
         var deleted = 0
@@ -221,10 +223,7 @@ package struct AttachmentSweep: Sendable {
                 since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
             let known = unseen.filter { access.knowsTable(of: $0.record) }
             let passed = unseen.map(\.record).filter { !access.knowsTable(of: $0) }.map(\.key)
-            if !passed.isEmpty {
-                try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
-            }
-            guard !known.isEmpty else { return Batch(seen: unseen.count) }
+            guard !known.isEmpty else { return Batch(seen: unseen.count, passed: passed) }
             let named = try await self.named(known.map(\.record), transaction)
             let looks = known.enumerated().map { place, unseen in
                 AttachmentTable.Look(unseen, isNamed: named.contains(place))
@@ -232,7 +231,13 @@ package struct AttachmentSweep: Sendable {
             let unnamed = try await AttachmentTable.note(
                 looks, at: now, unnamedSince: now - AttachmentRules.unnamed, on: connection, until: deadline)
             return Batch(
-                seen: unseen.count, unnamed: known.map(\.record).filter { unnamed.contains($0.key) })
+                seen: unseen.count, passed: passed,
+                unnamed: known.map(\.record).filter { unnamed.contains($0.key) })
+        }
+        if !batch.passed.isEmpty {
+            try await service.transactions.alone(until: deadline) { [passed = batch.passed] in
+                try await AttachmentTable.pass(passed, at: now, on: $0, until: deadline)
+            }
         }
         if !batch.unnamed.isEmpty { batch.deleted = try await delete(batch.unnamed, at: now) }
         return batch
@@ -247,12 +252,12 @@ package struct AttachmentSweep: Sendable {
             let (connection, access) = (transaction.connection, transaction.access)
             guard try await seesRows(transaction) else { return 0 }
             let named = try await places(transaction.ask(access.named(unnamed)))
-            for place in named {
-                try await AttachmentTable.isNamed(unnamed[place], on: connection, until: deadline)
-            }
             let keys = unnamed.indices.filter { !named.contains($0) }.map { unnamed[$0].key }
-            return try await AttachmentTable.deleteUnnamed(
+            let deleted = try await AttachmentTable.deleteUnnamed(
                 keys, since: now - AttachmentRules.unnamed, at: now, on: connection, until: deadline)
+            // Behind that, since it waits for no record with another one in hand.
+            _ = try await transaction.ask(AttachmentTable.naming(named.map { unnamed[$0] }))
+            return deleted
         }
     }
 

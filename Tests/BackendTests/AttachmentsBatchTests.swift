@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -361,6 +362,84 @@ struct AttachmentsBatchTests {
                 }
             }
             #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "100")
+            // What ends a deadlock is answered one by one.
+            let lines = fixture.backend.lines.withLock { $0 }
+            #expect(!lines.contains { $0.contains("answered one by one") })
+        }
+    }
+
+    /// Who waits for a record has none of those that come behind it in hand, so no two wait for each other.
+    @Test func recordsAreHeldInTheOrderOfTheirKeys() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in Self.ids { try await fixture.note(id, of: "alice", photo: id) }
+            _ = try await batch(fixture, upload: Self.questions(Self.ids))
+            for id in Self.ids { store.put(try await fixture.key(id), size: 3) }
+            let first = "SELECT key FROM psb.attachments ORDER BY key LIMIT 1 FOR UPDATE"
+            let free = "SELECT count(*) FROM (SELECT key FROM psb.attachments FOR UPDATE SKIP LOCKED) AS f"
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; \(first)")
+            async let signed = batch(fixture, upload: Self.questions(Self.ids))
+            try await fixture.backend.waitForLocked(1)
+            #expect(try await fixture.backend.scalar(free) == "19")
+            try await holder.script("COMMIT")
+            #expect(try await signed.upload == Array(repeating: "there", count: 20))
+            try await fixture.execute("UPDATE psb.attachments SET state = 'pending'")
+            try await holder.script("BEGIN; \(first)")
+            async let completed = batch(fixture, complete: Self.ids.map { .string($0) })
+            try await fixture.backend.waitForLocked(1)
+            #expect(try await fixture.backend.scalar(free) == "19")
+            try await holder.script("COMMIT")
+            #expect(try await completed.complete == Array(repeating: "done", count: 20))
+            await holder.close()
+        }
+    }
+
+    /// That a row names what nobody seemed to name is noted by whoever has the record in hand.
+    @Test func nobodyWaitsToNoteThatAFileIsNamed() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE psb.attachments SET unnamed_since = now()")
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; SELECT key FROM psb.attachments FOR UPDATE")
+            let answers = try await batch(
+                fixture, upload: Self.questions(["a"]), download: ["a"], as: "bob")
+            #expect(answers.upload == ["there"])
+            #expect(answers.download == ["url"])
+            try await holder.script("COMMIT")
+            #expect(try await fixture.download("a", as: "bob").status == 200)
+            #expect(try await fixture.record("a", "unnamed_since") == nil)
+            await holder.close()
+        }
+    }
+
+    /// One that somebody else shares in that moment is no trouble of the others.
+    @Test func filesThatAreSharedTogetherAreAnsweredAsAlone() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b", "c"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+                try await fixture.execute("INSERT INTO walls VALUES ('\(id)', '\(id)')")
+            }
+            try await fixture.execute("DELETE FROM notes")
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script(
+                """
+                BEGIN; INSERT INTO psb.attachments (key, id, owner, is_shared, table_schema, table_name, row_id, filename,
+                    content_type, size, sha256, state, created_at, signed_at, looked_at)
+                VALUES ('k', 'b', 'bob', true, 'public', 'walls', 'b', 'f', 'image/png', 3, '\\x00', 'pending', now(), now(),
+                    now())
+                """)
+            async let answers = batch(fixture, upload: Self.questions(["a", "b", "c"]))
+            try await fixture.backend.waitForLocked(1)
+            try await holder.script("COMMIT")
+            #expect(try await answers.upload == ["there", "409 not-stored", "there"])
+            let shared = "SELECT string_agg(id || owner, ' ' ORDER BY id) FROM psb.attachments WHERE is_shared"
+            #expect(try await fixture.backend.scalar(shared) == "aalice bbob calice")
+            await holder.close()
         }
     }
 }
