@@ -195,7 +195,7 @@ package enum AttachmentTable {
     ///
     /// - Parameters:
     ///   - owner: the user.
-    ///   - connection: the connection.
+    ///   - connection: the connection, within a transaction that is read committed.
     /// - Returns: how many records there were.
     /// - Throws: `PostgresError`.
     static func erase(_ owner: String, on connection: PostgresConnection) async throws -> Int {
@@ -205,10 +205,12 @@ package enum AttachmentTable {
                 all_gone AS (DELETE FROM psb.attachments WHERE key IN (SELECT h.key FROM held h)
                     RETURNING key, upload, size, signed_at, state),
                 gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
-                told AS (\(removing(at: "pg_catalog.now()"))),
-                nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
+                told AS (\(removing(at: "pg_catalog.now()")))
             SELECT count(*)::text FROM all_gone
             """, [owner])
+        // A statement of its own sees what was deleted while the records were waited for.
+        try await connection.query(
+            "UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text", [owner])
         guard let count = result.scalar.flatMap({ Int($0) }) else { throw malformed }
         return count
     }
