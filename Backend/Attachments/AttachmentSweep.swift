@@ -19,6 +19,8 @@ package struct AttachmentSweep: Sendable {
         package var removed = 0
         /// Deleted ids that are forgotten.
         package var forgotten = 0
+        /// Users whose sums were not those of their records, and are.
+        package var recounted = 0
 
         /// Makes an outcome of nothing.
         package init() {}
@@ -32,6 +34,8 @@ package struct AttachmentSweep: Sendable {
 
     private let service: AttachmentService
     private let clockTolerance: Duration?
+    /// When the sums of all users were looked at last; nil before the first time.
+    private let compared = Lock<Double?>(nil)
 
     /// Makes it.
     ///
@@ -64,6 +68,7 @@ package struct AttachmentSweep: Sendable {
             "attachments.finished": String(outcome.finished),
             "attachments.unnamed": String(outcome.unnamed), "attachments.removed": String(outcome.removed),
             "attachments.forgotten": String(outcome.forgotten),
+            "attachments.recounted": String(outcome.recounted),
         ]
         if outcome == Outcome() {
             log.debug("attachments looked through", values)
@@ -81,7 +86,7 @@ package struct AttachmentSweep: Sendable {
         try await requireClock()
         var outcome = Outcome()
         var failure: (any Error)?
-        for step in [endUnfinished, deleteUnnamed, removeDue, forgetDeleted] {
+        for step in [endUnfinished, deleteUnnamed, removeDue, forgetDeleted, compareSums] {
             do {
                 try await step(&outcome)
             } catch is CancellationError {
@@ -328,6 +333,36 @@ package struct AttachmentSweep: Sendable {
             }
             if due.count < Self.batch { return try failures.end() }
         }
+    }
+
+    /// Looks once a day, user by user, whether the sums are those of the records, and counts anew what is not.
+    private func compareSums(_ outcome: inout Outcome) async throws {
+        let now = service.environment.now()
+        if let last = compared.withLock({ $0 }), last <= now, now < last + AttachmentRules.lookedAt { return }
+        var pace = pace
+        var user = ""
+        while true {
+            let users = try await pace.run { [user] most in
+                let deadline = ContinuousClock.now + Self.patience
+                return try await service.transactions.alone(until: deadline) {
+                    try await AttachmentTable.users(after: user, most: most, on: $0, until: deadline)
+                }
+            }
+            for user in users.wrong {
+                let deadline = ContinuousClock.now + Self.patience
+                try await service.transactions.alone(until: deadline) {
+                    try await AttachmentTable.recount(user, on: $0, until: deadline)
+                }
+                outcome.recounted += 1
+            }
+            guard let last = users.last, users.count >= pace.size else { break }
+            user = last
+        }
+        compared.withLock { $0 = now }
+        guard outcome.recounted > 0 else { return }
+        log.warning(
+            "the sums of what users have were wrong, as where triggers are passed over: they are counted anew",
+            ["attachments.recounted": String(outcome.recounted)])
     }
 
     /// Forgets ids that were deleted long ago.

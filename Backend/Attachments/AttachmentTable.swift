@@ -211,6 +211,8 @@ package enum AttachmentTable {
         // A statement of its own sees what was deleted while the records were waited for.
         try await connection.query(
             "UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text", [owner])
+        // Sums that were wrong would keep his name.
+        try await connection.query("SELECT psb.recount_attachments($1::text)", [owner])
         guard let count = result.scalar.flatMap({ Int($0) }) else { throw malformed }
         return count
     }
