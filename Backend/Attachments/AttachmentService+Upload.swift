@@ -66,7 +66,7 @@ extension AttachmentService {
             guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
                 return AttachmentUploadTicket(id: record.id, isUploaded: true)
             }
-            try await requireStore(deadline)
+            try await requireStore(by: caller, deadline)
             log.error("the store has lost the bytes of an attachment: they are uploaded again")
             let now = environment.now()
             try await alone(caller, deadline) {

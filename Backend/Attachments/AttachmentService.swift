@@ -64,7 +64,7 @@ package struct AttachmentService: Sendable {
     func remove(
         _ removal: AttachmentRemoval, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws {
-        try await requireStore(deadline)
+        try await requireStore(by: caller, deadline)
         try await store.call(until: deadline) { store in
             // First the parts: whoever completes them meanwhile makes an object, or finds nothing.
             if let upload = removal.upload {
@@ -100,7 +100,7 @@ package struct AttachmentService: Sendable {
         }
     }
 
-    /// Runs one statement about what the backend keeps itself, in a turn of the caller: it may wait for a record.
+    /// Runs statements about what the backend keeps itself, in a turn of the caller: it may wait for a record.
     ///
     /// Clearing up, which is nobody's, waits for no turn.
     func alone<Value: Sendable>(
@@ -200,14 +200,21 @@ package struct AttachmentService: Sendable {
     }
 
     /// Refuses to conclude anything from what is not there, where the store is not that of the records.
-    func requireStore(_ deadline: ContinuousClock.Instant) async throws {
-        try await StoreBinding(pool: transactions.pool, store: store).require(until: deadline)
+    ///
+    /// The database is asked in turns of the caller.
+    func requireStore(by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant) async throws {
+        let binding = StoreBinding(store: store) { statement, deadline in
+            try await alone(caller, deadline) {
+                try await $0.query(statement.sql, statement.parameters, until: deadline).scalar
+            }
+        }
+        try await binding.require(until: deadline)
     }
 
     func forgetUpload(
         of record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws {
-        try await requireStore(deadline)
+        try await requireStore(by: caller, deadline)
         _ = try await alone(caller, deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
         }

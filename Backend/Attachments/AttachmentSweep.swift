@@ -168,7 +168,7 @@ package struct AttachmentSweep: Sendable {
             if try await service.settle(record, by: .nobody, deadline) == .ready { outcome.finished += 1 }
             return
         }
-        try await service.requireStore(deadline)
+        try await service.requireStore(by: .nobody, deadline)
         let now = service.environment.now()
         let isGone = try await service.transactions.alone(until: deadline) {
             try await AttachmentTable.forget(record, notSignedSince: limit, at: now, on: $0, until: deadline)
