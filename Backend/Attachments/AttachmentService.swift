@@ -227,6 +227,7 @@ package struct AttachmentService: Sendable {
 
     /// Answers several questions in one transaction; each by itself where the database refuses that and one may be to blame.
     ///
+    /// A statement that takes too long or a lock that is held may be one question's, too, and the time of the request bounds it.
     /// What ends that, as a database that goes away, is the answer to the rest.
     ///
     /// - Parameters:
