@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncWire
 
@@ -19,22 +20,26 @@ final class StreamTotals: Sendable {
 }
 
 /// Serves one sync stream: reads what its session asks for and sends what it says.
-struct StreamLoop {
+///
+/// It looks at what its mailbox has when everything is sent, or where a checkpoint may be interrupted, and waits for
+/// that and for the next time of the token without a task of its own.
+struct SessionLoop {
     /// The token had expired before the client took a line that was under way.
     struct TokenHasExpired: Error {}
 
     let store: ServiceStore
-    let hub: CheckpointHub
-    let clock: ServiceClock
+    let attachment: Attachment
+    let alarm: Alarm
     let slot: ConnectionSlots.Slot
     let metrics: ServiceMetrics
     let lines: LineBudget
-    let stream: StreamNumber
     let buckets: [ResolvedBucket]
-    let writeCheckpointKey: String
-    let totals = StreamTotals()
     /// When the token expires, in seconds since 1970.
     let expiry: Double
+    let totals = StreamTotals()
+
+    private var clock: ServiceClock { alarm.clock }
+    private var mailbox: Mailbox { attachment.mailbox }
 
     /// What a line may hold of data (service 3.4).
     private static let lineLimit = 1 << 20
@@ -44,55 +49,110 @@ struct StreamLoop {
     /// (service 2.2).
     private static let tolerance = 60.0
 
-    /// The checkpoint as this stream sees it.
-    func view(_ published: PublishedCheckpoint) async throws -> CheckpointView {
-        let states = try await store.states(
-            of: buckets.map(\.name), stream: stream, at: published.checkpoint.operation)
+    // MARK: Views
+
+    /// Reads what the stream begins with; what is published behind that is in its mailbox.
+    ///
+    /// - Returns: The checkpoint that was the newest when the stream was attached, as it sees it.
+    /// - Throws: `SQLiteError`, `CancellationError`.
+    func firstView() async throws -> CheckpointView {
+        let checkpoint = attachment.publication.checkpoint
+        let stored = try await store.writeCheckpoint(key: mailbox.key.text)
+        // Its request may have been answered by a service that was ended since.
+        if let stored, stored.head > checkpoint.lsn { attachment.expect(stored.id, at: stored.head) }
+        return try await view(at: checkpoint, stored?.reached(at: checkpoint.lsn))
+    }
+
+    private func view(
+        at checkpoint: StoredCheckpoint, _ writeCheckpoint: Int64?
+    ) async throws -> CheckpointView {
+        let states = try await states(of: buckets.map(\.name), at: checkpoint)
         return CheckpointView(
-            operation: published.checkpoint.operation,
-            writeCheckpoint: try await store.writeCheckpoint(
-                key: writeCheckpointKey, at: published.checkpoint.lsn),
+            operation: checkpoint.operation, writeCheckpoint: writeCheckpoint,
             buckets: buckets.map {
                 CheckpointView.Bucket(bucket: $0, state: states[ExactText($0.name)] ?? .empty)
             })
     }
 
+    private func states(
+        of names: [String], at checkpoint: StoredCheckpoint
+    ) async throws -> [ExactText: BucketState] {
+        try await store.states(of: names, stream: attachment.publication.stream, at: checkpoint.operation)
+    }
+
+    /// What a stream finds out of what was published: everything, or what is new.
+    private enum Finding: Sendable {
+        case view(CheckpointView)
+        case change(ViewChange)
+    }
+
+    private func finding(_ news: Mailbox.News) async throws -> Finding {
+        guard let names = news.changed else {
+            return .view(try await view(at: news.checkpoint, news.writeCheckpoint))
+        }
+        let states = try await states(of: names.map(\.text), at: news.checkpoint)
+        return .change(
+            ViewChange(
+                operation: news.checkpoint.operation, writeCheckpoint: news.writeCheckpoint,
+                buckets: states))
+    }
+
+    // MARK: Serving
+
     /// Sends until the token expires, the configuration changes, the client goes or the service stops.
     ///
     /// - Parameters:
     ///   - session: A session that was offered nothing yet.
-    ///   - first: The first checkpoint.
-    ///   - firstView: What the stream sees of it.
+    ///   - firstView: What `firstView` has read.
     ///   - encoder: Makes bytes of lines.
     ///   - writer: Takes the bytes; suspends while the client does not read.
-    /// - Throws: What the writer or the storage throws, and `CancellationError`.
+    /// - Throws: What the writer or the storage throws, and `CancellationError`, also when the service stops.
     func run(
-        _ session: StreamSession, _ first: PublishedCheckpoint, _ firstView: CheckpointView,
-        _ encoder: LineEncoder,
+        _ session: StreamSession, _ firstView: CheckpointView, _ encoder: LineEncoder,
         _ writer: any HTTPBodyWriter
     ) async throws {
+        let clock = self.clock
+        let mailbox = self.mailbox
         var session = session
+        var first: CheckpointView? = firstView
         var keepalive = KeepaliveSchedule(expiry: expiry, at: clock.moment, random: clock.random())
+        let bell = alarm.timer { mailbox.ring() }
         // Room for the next line of data, from when it is asked for.
         var room: LineBudget.Room?
         func send(_ line: SyncLine) async throws { try await write(encode(line, encoder), writer) }
         func say(_ seconds: Int) async throws { try await send(.tokenExpiresIn(seconds)) }
-        // All readers of the state may be busy for long.
-        func offer(_ newer: PublishedCheckpoint) async throws -> Bool {
-            let view = try await keepalive.wait(clock, for: { try await self.view(newer) }, saying: say)
-            if let view, let line = session.offer(view) { try await send(line) }
-            return view != nil
+        /// Whether the stream goes on.
+        func offer(_ news: Mailbox.News) async throws -> Bool {
+            let found: Finding?
+            if news.changed?.isEmpty == true {
+                found = .change(
+                    ViewChange(
+                        operation: news.checkpoint.operation, writeCheckpoint: news.writeCheckpoint,
+                        buckets: [:]))
+            } else {
+                // All readers of the state may be busy for long.
+                found = try await keepalive.wait(clock, for: { try await finding(news) }, saying: say)
+            }
+            // Data of a replaced stream is being deleted: what was read may have holes.
+            guard let found, mailbox.end == nil else { return false }
+            let line =
+                switch found {
+                case .view(let view): session.offer(view)
+                case .change(let change): session.offer(change)
+                }
+            if let line { try await send(line) }
+            return true
         }
-        var published = first
-        // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
-        if !keepalive.isExpired(at: clock.moment), let line = session.offer(firstView) {
-            try await send(line)
-        }
-        serving: while hub.current?.stream == stream {
+        serving: while mailbox.end == nil {
+            // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
             let now = clock.moment
             if let seconds = keepalive.due(at: now, random: clock.random()) {
                 try await send(.tokenExpiresIn(seconds))
                 if keepalive.isExpired(at: now) { break serving }
+            }
+            if let view = first {
+                first = nil
+                if let line = session.offer(view) { try await send(line) }
             }
             switch session.next() {
             case .send(let line): try await send(line)
@@ -102,28 +162,33 @@ struct StreamLoop {
                 guard try await isGiven(place, until: keepalive.next(at: clock.moment)) else { continue }
                 let chunk = try await keepalive.wait(
                     clock, for: { try await self.chunk(for: read) }, saying: say)
-                // Data of a replaced stream is being deleted: what was read may have holes.
-                guard let chunk, hub.current?.stream == stream else { break serving }
+                guard let chunk, mailbox.end == nil else { break serving }
                 if let line = session.received(chunk, for: read) {
                     try await write(encode(line, encoder), writer, in: place)
                 }
                 room = nil
-                if session.mayBeInterrupted, let newer = hub.current, newer.sequence > published.sequence {
-                    published = newer
-                    guard newer.stream == stream else { break serving }
-                    guard try await offer(newer) else { break serving }
+                if session.mayBeInterrupted, let news = mailbox.take() {
+                    guard try await offer(news) else { break serving }
                 }
             case .wait:
-                slot.reached(published.sequence)
-                let time = keepalive.next(at: clock.moment)
-                guard let newer = try await next(after: published.sequence, until: time) else { continue }
-                published = newer
-                guard newer.stream == stream else { break serving }
-                guard try await offer(newer) else { break serving }
+                if let news = mailbox.take() {
+                    guard try await offer(news) else { break serving }
+                } else {
+                    bell.set(keepalive.next(at: clock.moment))
+                    try await mailbox.wait()
+                }
             }
         }
+        // A stream that the service breaks off is not complete.
+        if mailbox.end == .closed { throw CancellationError() }
         let end = encoder.finish()
         if !end.isEmpty { try await writer.write(end) }
+    }
+
+    /// Whether there is room for a line before the time has come.
+    private func isGiven(_ room: LineBudget.Room, until time: Double) async throws -> Bool {
+        if room.isGiven { return true }
+        return try await clock.first(until: time) { try await room.wait() } != nil
     }
 
     // MARK: Lines
@@ -193,18 +258,5 @@ struct StreamLoop {
         }
         totals.add(operations: line.operations, bytes: line.size)
         withExtendedLifetime(room) {}
-    }
-
-    // MARK: Waiting
-
-    /// Whether there is room for a line before the time has come.
-    private func isGiven(_ room: LineBudget.Room, until time: Double) async throws -> Bool {
-        if room.isGiven { return true }
-        return try await clock.first(until: time) { try await room.wait() } != nil
-    }
-
-    /// The next checkpoint, nil if the time has come first.
-    private func next(after sequence: UInt64, until time: Double) async throws -> PublishedCheckpoint? {
-        try await clock.first(until: time) { try await hub.next(after: sequence) }
     }
 }
