@@ -19,6 +19,8 @@ struct StreamHandler: Sendable {
     let lines: LineBudget
     let bucketLimit: Int
     let log: Log
+    /// Of all streams.
+    let compressors = BlockCompressors()
 
     /// How long the first view may take: clients and proxies give up when nothing comes for longer (service 3.4, 3.9).
     private static let patience = 30.0
@@ -56,7 +58,8 @@ struct StreamHandler: Sendable {
         fields.append("x-accel-buffering", "no")
         let client = StreamClient(request: request, body: body, userID: token.userID)
         // The stream lasts for hours: nothing that it names holds the request, whose room was given back by then.
-        let rawData = body.rawData
+        let lineFormat = LineForm.Format(format, rawData: body.rawData)
+        let compressors = compressors
         let log = log
         let publisher = publisher
         let served = attachment.publication.stream
@@ -65,7 +68,7 @@ struct StreamHandler: Sendable {
             let known = client.logged
             log.info(
                 "Sync stream started", known.merging(["buckets": "\(resolution.buckets.count)"]) { $1 })
-            let encoder = LineEncoder(format: format, rawData: rawData, compression: compression)
+            let encoder = LineEncoder(lineFormat, compression: compression, compressors)
             var reason = StreamEnd.service
             defer {
                 let totals = loop.totals.current
@@ -76,7 +79,7 @@ struct StreamHandler: Sendable {
                 log.info("Sync stream complete", known.merging(stats) { $1 })
             }
             do {
-                try await loop.run(session, view, encoder, writer)
+                try await loop.run(session, view, encoder, HTTPLineSink(writer))
             } catch {
                 reason = StreamEnd(
                     error, isStopping: publisher.isClosed, isReplaced: publisher.current?.stream != served)

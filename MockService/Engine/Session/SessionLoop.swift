@@ -1,4 +1,3 @@
-import PowerSyncHTTP
 import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncWire
@@ -43,8 +42,6 @@ struct SessionLoop {
 
     /// What a line may hold of data (service 3.4).
     private static let lineLimit = 1 << 20
-    /// Bytes of a line that are handed over at once.
-    private static let pieceBytes = 64 << 10
     /// The seconds that a line which is under way may take behind the end of the token: as long the token is accepted
     /// (service 2.2).
     private static let tolerance = 60.0
@@ -105,11 +102,10 @@ struct SessionLoop {
     ///   - session: A session that was offered nothing yet.
     ///   - firstView: What `firstView` has read.
     ///   - encoder: Makes bytes of lines.
-    ///   - writer: Takes the bytes; suspends while the client does not read.
-    /// - Throws: What the writer or the storage throws, and `CancellationError`, also when the service stops.
+    ///   - sink: Takes the lines; suspends while the client does not read.
+    /// - Throws: What the sink or the storage throws, and `CancellationError`, also when the service stops.
     func run(
-        _ session: StreamSession, _ firstView: CheckpointView, _ encoder: LineEncoder,
-        _ writer: any HTTPBodyWriter
+        _ session: StreamSession, _ firstView: CheckpointView, _ encoder: LineEncoder, _ sink: any LineSink
     ) async throws {
         let clock = self.clock
         let mailbox = self.mailbox
@@ -119,7 +115,7 @@ struct SessionLoop {
         let bell = alarm.timer { mailbox.ring() }
         // Room for the next line of data, from when it is asked for.
         var room: LineBudget.Room?
-        func send(_ line: SyncLine) async throws { try await write(encode(line, encoder), writer) }
+        func send(_ line: SyncLine) async throws { try await write(encoder.encode(line), sink) }
         func say(_ seconds: Int) async throws { try await send(.tokenExpiresIn(seconds)) }
         /// Whether the stream goes on.
         func offer(_ news: Mailbox.News) async throws -> Bool {
@@ -164,7 +160,7 @@ struct SessionLoop {
                     clock, for: { try await self.chunk(for: read) }, saying: say)
                 guard let chunk, mailbox.end == nil else { break serving }
                 if let line = session.received(chunk, for: read) {
-                    try await write(encode(line, encoder), writer, in: place)
+                    try await write(encoder.encode(line), sink, in: place)
                 }
                 room = nil
                 if session.mayBeInterrupted, let news = mailbox.take() {
@@ -181,8 +177,7 @@ struct SessionLoop {
         }
         // A stream that the service breaks off is not complete.
         if mailbox.end == .closed { throw CancellationError() }
-        let end = encoder.finish()
-        if !end.isEmpty { try await writer.write(end) }
+        if let end = encoder.finish() { try await sink.send([end]) }
     }
 
     /// Whether there is room for a line before the time has come.
@@ -193,70 +188,29 @@ struct SessionLoop {
 
     // MARK: Lines
 
-    /// A line as it is sent, without what it was made of; what was taken of it is not held any more.
-    private final class EncodedLine: Sendable {
-        /// How many bytes it has.
-        let count: Int
-        /// Its size before compression.
-        let size: Int
-        let operations: Int
-        /// The last one first.
-        private let pieces: Lock<[[UInt8]]>
-
-        init(_ bytes: [UInt8], size: Int, operations: Int) {
-            count = bytes.count
-            self.size = size
-            self.operations = operations
-            let pieces: [[UInt8]] =
-                bytes.count <= pieceBytes
-                ? [bytes]
-                : stride(from: 0, to: bytes.count, by: pieceBytes).reversed().map { start in
-                    Array(bytes[start..<min(start + pieceBytes, bytes.count)])
-                }
-            self.pieces = Lock(pieces)
-        }
-
-        /// Takes the next bytes; nil at the end.
-        func next() -> [UInt8]? { pieces.withLock { $0.popLast() } }
-    }
-
-    private func encode(_ line: SyncLine, _ encoder: LineEncoder) -> EncodedLine {
-        let (bytes, size) = encoder.encode(line)
-        guard case .data(let data) = line else { return EncodedLine(bytes, size: size, operations: 0) }
-        return EncodedLine(bytes, size: size, operations: data.operations.count)
-    }
-
     private func chunk(for read: StreamSession.BucketRead) async throws -> BucketChunk {
         try await store.chunk(
             bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows, bytes: Self.lineLimit)
     }
 
     private func write(
-        _ line: EncodedLine, _ writer: any HTTPBodyWriter, in room: LineBudget.Room? = nil
+        _ line: EncodedLine, _ sink: any LineSink, in room: LineBudget.Room? = nil
     ) async throws {
-        let room = room ?? lines.take(line.count)
-        room.resize(to: line.count)
+        // What a slow client has taken of the line makes room for others.
+        line.charge(to: room ?? lines.take(line.count))
         // Nothing can be said of the token in the midst of a line, which a slow client may take hours for (service 3.9).
         let now = clock.moment
         let end = now.monotonic + max(0, expiry - now.wall) + Self.tolerance
-        // One line is one chunk (service 1.5). What a slow client has taken of it makes room for others.
-        try writer.beginChunk(of: line.count)
         let isTaken: Bool? = try await clock.first(until: end) {
-            var left = line.count
-            while let piece = line.next() {
-                try await writer.write(piece)
-                left -= piece.count
-                room.resize(to: left)
-            }
+            try await sink.send([line])
             return true
         }
         guard isTaken != nil else { throw TokenHasExpired() }
         metrics.count { counters in
-            counters.syncedBytes += line.size
+            counters.syncedBytes += line.plainBytes
             counters.sentBytes += line.count
             counters.syncedOperations += line.operations
         }
-        totals.add(operations: line.operations, bytes: line.size)
-        withExtendedLifetime(room) {}
+        totals.add(operations: line.operations, bytes: line.plainBytes)
     }
 }

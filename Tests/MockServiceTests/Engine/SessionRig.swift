@@ -186,7 +186,7 @@ final class SessionRig: Sendable {
             task: Task {
                 try await loop.run(
                     StreamSession(positions: [], streams: []), view,
-                    LineEncoder(format: .ndjson, rawData: true, compression: nil), sink)
+                    LineEncoder(.raw, BlockCompressors()), HTTPLineSink(sink))
             })
     }
 
