@@ -32,6 +32,10 @@ final class RowWriter {
     private(set) var incomplete: [IncompleteRow] = []
     /// What an operator should know; holds no values.
     private(set) var warnings = RowWarnings()
+    /// The buckets with new operations, by whole name; there behind `finish`.
+    private(set) var written = WrittenBuckets()
+    private var bucketsUpToCommit: Set<Int64> = []
+    private var bucketsBehind: Set<Int64> = []
 
     /// Rows larger than this are not synced (service 4.6).
     private static let rowLimit = 15 << 20
@@ -49,6 +53,12 @@ final class RowWriter {
 
     /// Whether anything was written.
     var hasWritten: Bool { lastOperation > firstOperation }
+
+    /// Notes that a transaction of the source ends here.
+    func noteCommit() {
+        bucketsUpToCommit.formUnion(bucketsBehind)
+        bucketsBehind = []
+    }
 
     func apply(_ change: RowChange, to table: SourceTable) throws {
         switch change {
@@ -248,19 +258,25 @@ final class RowWriter {
         totals[entry.bucket, default: Total()].checksum += checksum
         totals[entry.bucket, default: Total()].count += 1
         totals[entry.bucket, default: Total()].lastOperation = lastOperation
+        bucketsBehind.insert(entry.bucket)
     }
 
     /// Writes counters and totals; the last call before the commit.
     func finish() throws {
         guard hasWritten else { return }
         for (bucket, total) in totals {
-            try connection.run(
-                "UPDATE bucket SET checksum = (checksum + ?) & 4294967295, count = count + ?, last_op = ? WHERE id = ?",
+            let name = try connection.one(
+                "UPDATE bucket SET checksum = (checksum + ?) & 4294967295, count = count + ?, last_op = ? "
+                    + "WHERE id = ? RETURNING name",
                 [
                     .integer(Int64(total.checksum.value)), .integer(total.count),
                     .integer(total.lastOperation),
                     .integer(bucket),
-                ])
+                ]
+            ) { ExactText($0.string(0)) }
+            guard let name else { throw StoreError.noStream }
+            if bucketsUpToCommit.contains(bucket) { written.upToCommit.insert(name) }
+            if bucketsBehind.contains(bucket) { written.behind.insert(name) }
         }
         try connection.run("UPDATE counter SET last_op = ?", [.integer(lastOperation)])
         try connection.run(

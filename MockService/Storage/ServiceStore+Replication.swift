@@ -26,6 +26,8 @@ package struct EvaluationContext: Sendable {
 package struct ApplyResult: Sendable {
     /// The newly published checkpoint, if there is one.
     package var checkpoint: StoredCheckpoint?
+    /// The buckets that this checkpoint changes since the one before.
+    package var changed = ChangedBuckets()
     /// Rows that have to be read again from the source.
     package var incomplete: [IncompleteRow]
     /// Tables that have to be read anew.
@@ -52,51 +54,69 @@ extension ServiceStore {
     package func apply(
         _ events: [ReplicationEvent], _ context: EvaluationContext, isAhead: Bool = false
     ) async throws -> ApplyResult {
-        try await pool.write { connection in
-            try connection.transaction {
-                let before = try Self.required(context.stream, connection)
-                // Its data is being deleted: what is written now would stay for ever.
-                guard !before.isStopped else { throw StoreError.noStream }
-                let writer = try RowWriter(
-                    connection, context,
-                    aheadUntil: before.isAhead ? LSN(rawValue: .max) : before.noCheckpointBefore)
-                var committed: (lsn: LSN, operation: Int64)?
-                var told: TransactionProgress?
-                var over: [SourceTable] = []
-                for event in events {
-                    switch event {
-                    case .change(let table, let change): try writer.apply(change, to: table)
-                    case .truncate(let table): try writer.truncate(table)
-                    case .committed(let lsn): committed = (lsn, writer.lastOperation)
-                    case .identityIsOver(let table): over.append(table)
-                    case .told(let progress): told = progress
-                    }
-                }
-                try writer.finish()
-                if let told { try Self.note(told, before.number, connection) }
-                // The log does not bring these rows again.
-                let missing = Set(writer.incomplete.map(\.table.id) + over.map(\.id))
-                for table in missing {
-                    try connection.run(
-                        "UPDATE source_table SET is_incomplete = 1 WHERE id = ?", [.integer(table)])
-                }
-                // A transaction of which a row is missing is stored: it must not be published, also not with the next
-                // one, should reading the row again fail.
-                let isAhead = isAhead || !missing.isEmpty
-                if isAhead {
-                    try connection.run(
-                        "UPDATE replication_stream SET is_ahead = 1 WHERE id = ?", [.integer(context.stream)])
-                }
-                var result = ApplyResult(
-                    incomplete: writer.incomplete, over: over, warnings: writer.warnings)
-                guard let committed else { return result }
-                // Ids are shared by all streams, so only what this one wrote moves its checkpoint.
-                let written = committed.operation > writer.firstOperation ? committed.operation : 0
-                let operation = max(before.checkpoint.operation, before.lastOperation, written)
-                result.checkpoint = try Self.commit(
-                    committed.lsn, operation: operation, before, isAhead: isAhead, connection)
+        try await pool.write { [unpublished] connection in
+            do {
+                let applied = try Self.apply(events, context, isAhead: isAhead, connection)
+                var result = applied.result
+                result.changed = unpublished.note(
+                    applied.written, of: applied.before, isCheckpoint: result.checkpoint != nil)
                 return result
+            } catch {
+                unpublished.lose(context.stream)
+                throw error
             }
+        }
+    }
+
+    private static func apply(
+        _ events: [ReplicationEvent], _ context: EvaluationContext, isAhead: Bool,
+        _ connection: SQLiteConnection
+    ) throws -> (result: ApplyResult, written: WrittenBuckets, before: StreamRecord) {
+        try connection.transaction {
+            let before = try Self.required(context.stream, connection)
+            // Its data is being deleted: what is written now would stay for ever.
+            guard !before.isStopped else { throw StoreError.noStream }
+            let writer = try RowWriter(
+                connection, context,
+                aheadUntil: before.isAhead ? LSN(rawValue: .max) : before.noCheckpointBefore)
+            var committed: (lsn: LSN, operation: Int64)?
+            var told: TransactionProgress?
+            var over: [SourceTable] = []
+            for event in events {
+                switch event {
+                case .change(let table, let change): try writer.apply(change, to: table)
+                case .truncate(let table): try writer.truncate(table)
+                case .committed(let lsn):
+                    committed = (lsn, writer.lastOperation)
+                    writer.noteCommit()
+                case .identityIsOver(let table): over.append(table)
+                case .told(let progress): told = progress
+                }
+            }
+            try writer.finish()
+            if let told { try Self.note(told, before.number, connection) }
+            // The log does not bring these rows again.
+            let missing = Set(writer.incomplete.map(\.table.id) + over.map(\.id))
+            for table in missing {
+                try connection.run(
+                    "UPDATE source_table SET is_incomplete = 1 WHERE id = ?", [.integer(table)])
+            }
+            // A transaction of which a row is missing is stored: it must not be published, also not with the next
+            // one, should reading the row again fail.
+            let isAhead = isAhead || !missing.isEmpty
+            if isAhead {
+                try connection.run(
+                    "UPDATE replication_stream SET is_ahead = 1 WHERE id = ?", [.integer(context.stream)])
+            }
+            var result = ApplyResult(
+                incomplete: writer.incomplete, over: over, warnings: writer.warnings)
+            guard let committed else { return (result, writer.written, before) }
+            // Ids are shared by all streams, so only what this one wrote moves its checkpoint.
+            let written = committed.operation > writer.firstOperation ? committed.operation : 0
+            let operation = max(before.checkpoint.operation, before.lastOperation, written)
+            result.checkpoint = try Self.commit(
+                committed.lsn, operation: operation, before, isAhead: isAhead, connection)
+            return (result, writer.written, before)
         }
     }
 

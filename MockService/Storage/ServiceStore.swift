@@ -64,6 +64,8 @@ package final class ServiceStore: Sendable {
     package let pool: SQLitePool
     /// Streams that surely have no table with former writers, which is asked at each commit.
     let streamsWithoutWriters = Lock<Set<StreamNumber>>([])
+    /// What streams have to be told of with the next checkpoint.
+    let unpublished = UnpublishedBuckets()
     private let path: String
 
     /// Opens the file, which is made if it is missing, and which nobody else may read.
