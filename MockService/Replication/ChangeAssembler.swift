@@ -111,7 +111,7 @@ package struct ChangeAssembler {
             let truncated = relations.compactMap { tables[$0] }.filter { !wasRead($0) }
             // Rows are removed in pieces: should the service end between two, what stands in front is not applied again.
             if !truncated.isEmpty, former.changes > 0 { events.append(.told(progress(former))) }
-            events += truncated.map { .truncate($0) }
+            events += truncated.map { ReplicationEvent.truncate($0) }
         case .message, .origin, .type: break
         }
         return nil

@@ -94,19 +94,14 @@ final class ChangeWriter {
             if oldKey != key, previous != nil { try rows.remove(oldKey, from: table) }
             return
         }
+        var large = keep(tuple, of: table, in: &evaluated, isKept: hadLargeValues)
         guard oldKey == key else {
-            let large = keep(tuple, of: table, in: &evaluated, isKept: hadLargeValues)
             if previous != nil { try rows.remove(oldKey, from: table) }
             return try rows.write(
                 Self.row(table, key, evaluated, large), replacing: try rows.places(of: key, in: table))
         }
-        var large = RowWriter.LargeValues.unchanged
-        // What no query reads may be missing; what is kept of it is as good as before.
-        if !tuple.contains(.unchangedToast) {
-            large = keep(tuple, of: table, in: &evaluated, isKept: hadLargeValues)
-            if case .cells(let range) = large, let known, evaluated.bytes[range].elementsEqual(known.bytes) {
-                large = .unchanged
-            }
+        if case .cells(let range) = large, let known, evaluated.bytes[range].elementsEqual(known.bytes) {
+            large = .unchanged
         }
         try rows.write(Self.row(table, key, evaluated, large), replacing: previous)
     }
@@ -135,7 +130,8 @@ final class ChangeWriter {
         _ tuple: PgOutputTuple, of table: SourceTable, in evaluated: inout Evaluated, isKept: Bool,
         isReadAgain: Bool = false
     ) -> RowWriter.LargeValues {
-        // Of another layout, or of fewer columns, they would be taken for what they are not.
+        // Of another layout, or of fewer columns, they would be taken for what they are not. Where one is missing, which no
+        // query reads then, what is known of the others is over.
         guard table.isOfLayout, tuple.count == table.description.columns.count,
             !tuple.contains(.unchangedToast)
         else { return .nothing }

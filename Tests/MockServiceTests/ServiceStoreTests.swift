@@ -250,7 +250,11 @@ struct ServiceStoreTests {
                 ], commit: 1)
             #expect(result.incomplete.isEmpty && result.checkpoint?.operation == 4)
             #expect(try await fixture.operations("u1").last == "REMOVE large -")
-            #expect(try await fixture.operations("u2") == [#"PUT large {"id":"large","owner":"u2"}"#])
+            // What was told with it is known, too.
+            _ = try await fixture.apply(
+                [.update(old: nil, new: [.text("large"), .unchangedToast, .unchangedToast])], commit: nil)
+            let put = #"PUT large {"id":"large","owner":"u2"}"#
+            #expect(try await fixture.operations("u2") == [put, put])
             #expect(try await fixture.count("large_value") == 1)
             // It goes along to another key.
             _ = try await fixture.apply(

@@ -11,7 +11,7 @@ package final class RowWriter {
     package enum LargeValues: Sendable, Hashable {
         /// None are kept.
         case nothing
-        /// What is kept stays.
+        /// What is kept stays: it is what the row has.
         case unchanged
         /// These are kept: where the bytes of `LargeCells` lie among those of the row.
         case cells(Range<Int>)
