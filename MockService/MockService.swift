@@ -16,7 +16,7 @@ package final class MockService: Sendable {
         let server: HTTPServer
         let metricsServer: HTTPServer?
         let router: ServiceRouter
-        let hub: CheckpointHub
+        let publisher: Publisher
         let replicating: Task<Void, Never>
         let serving: Task<Void, Never>
     }
@@ -69,7 +69,7 @@ package final class MockService: Sendable {
     package var store: ServiceStore? { parts.withLock { $0?.store } }
 
     /// The newest checkpoint that clients are served; nil before the first.
-    package var checkpoint: StoredCheckpoint? { running.withLock { $0?.hub.current?.checkpoint } }
+    package var checkpoint: StoredCheckpoint? { running.withLock { $0?.publisher.current?.checkpoint } }
 
     /// Starts and returns once there is a checkpoint to serve, which takes as long as Postgres is away.
     ///
@@ -96,7 +96,8 @@ package final class MockService: Sendable {
     private func start(
         _ config: CompiledSyncConfig, _ state: StateOpener.State, _ opener: StateOpener
     ) async throws {
-        let hub = CheckpointHub()
+        let publisher = Publisher()
+        let alarm = Alarm(clock)
         let metrics = ServiceMetrics()
         let health = ServiceHealth(liveness: configuration.linkTimes.liveness)
         let slots = ConnectionSlots(limit: configuration.maxConcurrentConnections)
@@ -111,20 +112,23 @@ package final class MockService: Sendable {
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
             // First what can fail.
             let servers = LinkedServers()
-            let replicators = try await replicators(config, state, hub, servers, metrics, health)
+            let replicators = try await replicators(config, state, publisher, servers, metrics, health)
             let pool = configuration.source.pool(patience: configuration.linkTimes.statement, poller)
             let streams = StreamHandler(
-                store: state.store, hub: hub, clock: clock, slots: slots, metrics: metrics, lines: lines,
-                bucketLimit: configuration.maxBucketsPerConnection, log: log.labelled("sync"))
+                store: state.store, publisher: publisher, alarm: alarm, slots: slots, metrics: metrics,
+                lines: lines, bucketLimit: configuration.maxBucketsPerConnection,
+                log: log.labelled("sync"))
             return Parts(
                 store: state.store, pool: pool,
                 answering: ServiceRouter.State(
                     writeCheckpoints: WriteCheckpoints(
-                        pool: pool, callsAtOnce: configuration.source.poolSize, store: state.store, hub: hub,
-                        servers: servers, clock: clock, clients: configuration.maxClientsPerUser),
+                        pool: pool, callsAtOnce: configuration.source.poolSize, store: state.store,
+                        publisher: publisher, servers: servers, clock: clock,
+                        clients: configuration.maxClientsPerUser),
                     streams: streams),
                 metricsRouter: MetricsRouter(
-                    metrics: metrics, slots: slots, hub: hub, store: state.store, clock: clock),
+                    metrics: metrics, slots: slots, publisher: publisher, store: state.store,
+                    clock: clock),
                 replicators: replicators)
         }
         let client = try HTTPClient()
@@ -135,7 +139,7 @@ package final class MockService: Sendable {
             client.close()
             throw error
         }
-        let router = router(hub, client, health)
+        let router = router(publisher, client, health)
         let probeFiles = configuration.probes.folder.map {
             ProbeFiles(folder: $0, poller: poller, log: log.labelled("probes"), answer: router.probe)
         }
@@ -143,38 +147,43 @@ package final class MockService: Sendable {
         let replicating = Task {
             async let writing: Void? = probeFiles?.run()
             async let purging: Void = purgeWriteCheckpoints()
-            await replicate(state.file, opener, hub, make)
+            await replicate(state.file, opener, publisher, make)
             _ = await writing
             await purging
         }
         let serving = Task {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await server.run { await router.handle($0, $1) } }
-                if let metricsServer {
-                    group.addTask {
-                        await metricsServer.run { [self] request, _ in
-                            let router = parts.withLock { $0?.metricsRouter }
-                            return router?.handle(request) ?? HTTPResponse(status: 503)
+            await withTaskGroup(of: Void.self) { ringing in
+                // As long as there is a stream.
+                ringing.addTask { await alarm.run() }
+                await withTaskGroup(of: Void.self) { group in
+                    group.addTask { await server.run { await router.handle($0, $1) } }
+                    if let metricsServer {
+                        group.addTask {
+                            await metricsServer.run { [self] request, _ in
+                                let router = parts.withLock { $0?.metricsRouter }
+                                return router?.handle(request) ?? HTTPResponse(status: 503)
+                            }
                         }
                     }
+                    await group.waitForAll()
                 }
-                await group.waitForAll()
+                ringing.cancelAll()
             }
             client.close()
         }
         running.withLock {
             $0 = Running(
-                server: server, metricsServer: metricsServer, router: router, hub: hub,
+                server: server, metricsServer: metricsServer, router: router, publisher: publisher,
                 replicating: replicating, serving: serving)
         }
         log.info("listening", ["http.host": configuration.host, "http.port": "\(server.port)"])
-        _ = try await hub.next(after: 0)
+        _ = try await publisher.next(after: 0)
     }
 
     /// The replicator of the configuration, and of the one that clients are served from meanwhile; publishes what the
     /// state has.
     private func replicators(
-        _ config: CompiledSyncConfig, _ state: StateOpener.State, _ hub: CheckpointHub,
+        _ config: CompiledSyncConfig, _ state: StateOpener.State, _ publisher: Publisher,
         _ servers: LinkedServers, _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) async throws -> [Replicator] {
         let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
@@ -183,7 +192,7 @@ package final class MockService: Sendable {
         ) -> Replicator {
             let log = log.labelled("replication")
             return Replicator(
-                source: configuration.source, store: state.store, hub: hub, servers: servers,
+                source: configuration.source, store: state.store, publisher: publisher, servers: servers,
                 poller: poller, log: log, metrics: metrics, config: config, configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
                 heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
@@ -204,7 +213,9 @@ package final class MockService: Sendable {
                 replicator(served, active.config, active.configHash, formerStream: active.number))
         }
         if state.mayBeServed {
-            hub.publish(stream: active.number, config: served, active.checkpoint)
+            publisher.publish(
+                DurableCommit(
+                    stream: active.number, config: served, checkpoint: active.checkpoint, changed: .any))
             // Until the source is heard, nobody knows how old that is.
             health.link(active.configHash).isDown()
         }
@@ -216,14 +227,14 @@ package final class MockService: Sendable {
     /// When the source turns out to be another than that of the state, nobody is served from the state any more,
     /// and everything is made anew.
     private func replicate(
-        _ file: StateFile, _ opener: StateOpener, _ hub: CheckpointHub,
+        _ file: StateFile, _ opener: StateOpener, _ publisher: Publisher,
         _ make: @Sendable (StateOpener.State) async throws -> Parts
     ) async {
         var delay = RetryDelay()
         while let replicators = parts.withLock({ $0?.replicators }) {
             let begun = ContinuousClock.now
             guard await isOfAnotherSource(replicators) else { return }
-            hub.retract()
+            publisher.retract()
             await closeParts()
             // An address behind which the sources take turns must not fill the disk with states.
             if ContinuousClock.now - begun > .seconds(60) { delay.reset() }
@@ -321,7 +332,7 @@ package final class MockService: Sendable {
             return running
         }
         guard let stopped else { return }
-        stopped.hub.close()
+        stopped.publisher.close()
         stopped.server.stop(grace: configuration.grace)
         stopped.metricsServer?.stop(grace: .zero)
         stopped.replicating.cancel()
@@ -331,11 +342,11 @@ package final class MockService: Sendable {
     }
 
     private func router(
-        _ hub: CheckpointHub, _ client: HTTPClient, _ health: ServiceHealth
+        _ publisher: Publisher, _ client: HTTPClient, _ health: ServiceHealth
     ) -> ServiceRouter {
         let authenticator = Authenticator(configuration, client, clock: clock, log: log.labelled("keys"))
         return ServiceRouter(
-            authenticator: authenticator, hub: hub, health: health, clock: clock,
+            authenticator: authenticator, publisher: publisher, health: health, clock: clock,
             checkpointPlaces: TaskPlaces(configuration.checkpointRequests),
             answersProbes: configuration.probes.usesHTTP,
             state: { [parts] in parts.withLock { $0?.answering } }, log: log.labelled("http"))

@@ -114,29 +114,8 @@ package indirect enum JSON: Sendable, Hashable {
     ///   - bytes: where the literal goes.
     package static func appendQuoted(_ utf8: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        var plain = 0
-        for index in utf8.indices {
-            guard let escape = escape(utf8[index]) else { continue }
-            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain..<index]))
-            bytes.append(contentsOf: escape.utf8)
-            plain = index + 1
-        }
-        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain...]))
+        appendEscaped(UnsafeRawBufferPointer(utf8), to: &bytes)
         bytes.append(UInt8(ascii: "\""))
-    }
-
-    private static func escape(_ byte: UInt8) -> String? {
-        switch byte {
-        case UInt8(ascii: "\""): return "\\\""
-        case UInt8(ascii: "\\"): return "\\\\"
-        case 0x08: return "\\b"
-        case 0x09: return "\\t"
-        case 0x0A: return "\\n"
-        case 0x0C: return "\\f"
-        case 0x0D: return "\\r"
-        case 0..<0x20: return "\\u00" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16)
-        default: return nil
-        }
     }
 }
 

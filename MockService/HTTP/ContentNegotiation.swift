@@ -49,3 +49,17 @@ package enum ContentNegotiation {
         }
     }
 }
+
+extension LineForm.Format {
+    /// What lines are spelled as in a format of a stream.
+    ///
+    /// - Parameters:
+    ///   - format: What was negotiated.
+    ///   - rawData: What the request says of data; in BSON it is a text whatever that says (service 1.7).
+    package init(_ format: LineFormat, rawData: Bool) {
+        switch format {
+        case .bson: self = .bson
+        case .ndjson: self = rawData ? .raw : .nested
+        }
+    }
+}

@@ -58,8 +58,10 @@ package final class ServiceMetrics: Sendable {
     package struct Gauges: Sendable {
         /// Open streams.
         var connections = 0
-        /// Open streams that have yet to send something of the newest checkpoint.
+        /// Open streams that have something to look at or to send.
         var sessionsBehind = 0
+        /// How often an open stream that had nothing to look at got something.
+        var sessionWakeups = 0
         /// The size of the state file.
         var storedBytes: Int64 = 0
 
@@ -97,8 +99,13 @@ package final class ServiceMetrics: Sendable {
             ("concurrent_connections", "gauge", "Open sync streams", "\(gauges.connections)"),
             (
                 "sessions_behind", "gauge",
-                "Open sync streams that have yet to send of the newest checkpoint",
+                "Open sync streams that have something to look at or to send",
                 "\(gauges.sessionsBehind)"
+            ),
+            (
+                "session_wakeups_total", "counter",
+                "How often a sync stream with nothing to look at was told of a checkpoint",
+                "\(gauges.sessionWakeups)"
             ),
             (
                 "data_replicated_bytes_total", "counter",
@@ -140,7 +147,7 @@ package final class ServiceMetrics: Sendable {
 struct MetricsRouter: Sendable {
     let metrics: ServiceMetrics
     let slots: ConnectionSlots
-    let hub: CheckpointHub
+    let publisher: Publisher
     let store: ServiceStore
     let clock: ServiceClock
 
@@ -153,7 +160,8 @@ struct MetricsRouter: Sendable {
         }
         var gauges = ServiceMetrics.Gauges()
         gauges.connections = slots.count
-        gauges.sessionsBehind = slots.behind(hub.current?.sequence ?? 0)
+        gauges.sessionsBehind = publisher.sessionsBehind
+        gauges.sessionWakeups = publisher.sessionWakeups
         gauges.storedBytes = store.size()
         return HTTPResponse(
             status: 200, fields: ["content-type": "text/plain; version=0.0.4; charset=utf-8"],

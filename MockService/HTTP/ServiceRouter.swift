@@ -12,7 +12,7 @@ struct ServiceRouter: Sendable {
     }
 
     let authenticator: Authenticator
-    let hub: CheckpointHub
+    let publisher: Publisher
     let health: ServiceHealth
     let clock: ServiceClock
     /// The places of the requests for write checkpoints.
@@ -159,7 +159,7 @@ struct ServiceRouter: Sendable {
     }
 
     private func take(_ parameters: JSON, _ token: VerifiedToken, requested: Int64?) async throws -> Int64 {
-        guard hub.current != nil else {
+        guard publisher.current != nil else {
             throw StreamHandler.Refusal(
                 response: ErrorResponse.service(
                     500, "PSYNC_S2302", "Cannot create Write Checkpoint since no sync config is active."))
@@ -180,7 +180,7 @@ struct ServiceRouter: Sendable {
     /// Whether there is a checkpoint, and the source is heard.
     ///
     /// Streams are served all the same: clients keep what they have.
-    private var isReady: Bool { hub.current != nil && health.isConnected }
+    private var isReady: Bool { publisher.current != nil && health.isConnected }
 
     /// The state of the process (service 1.9); not wrapped in `data`.
     private func probe(isGood: Bool) -> HTTPResponse {

@@ -12,13 +12,15 @@ struct StreamHandler: Sendable {
     }
 
     let store: ServiceStore
-    let hub: CheckpointHub
-    let clock: ServiceClock
+    let publisher: Publisher
+    let alarm: Alarm
     let slots: ConnectionSlots
     let metrics: ServiceMetrics
     let lines: LineBudget
     let bucketLimit: Int
     let log: Log
+    /// Of all streams.
+    let compressors = BlockCompressors()
 
     /// How long the first view may take: clients and proxies give up when nothing comes for longer (service 3.4, 3.9).
     private static let patience = 30.0
@@ -28,35 +30,19 @@ struct StreamHandler: Sendable {
     {
         let body = try SyncStreamRequest(json: parameters)
         guard let slot = slots.take() else { throw Refusal(response: HTTPResponse(status: 429)) }
-        guard let published = hub.current else {
-            throw Refusal(
-                response: ErrorResponse.service(500, "PSYNC_S2302", "No sync config available"))
-        }
-        // Names are held as long as the stream, and spelled in each line that lists their buckets.
-        let nameLimit = max(RequestParameters.bodyLimit, bucketLimit << 10)
-        let resolution = BucketResolver(config: published.config, streamNumber: published.stream)
-            .resolve(body, token: token.payload, nameBytes: nameLimit)
-        guard !resolution.isCut else {
-            throw Refusal(response: ErrorResponse.tooManyBuckets("names of more than \(nameLimit) bytes"))
-        }
-        guard resolution.buckets.count <= bucketLimit else {
-            throw Refusal(
-                response: ErrorResponse.tooManyBuckets(
-                    "\(resolution.buckets.count) (limit of \(bucketLimit))"))
-        }
-        let loop = StreamLoop(
-            store: store, hub: hub, clock: clock, slot: slot, metrics: metrics, lines: lines,
-            stream: published.stream, buckets: resolution.buckets,
-            writeCheckpointKey: WriteCheckpoints.key(userID: token.userID, clientID: body.clientID),
-            expiry: token.expiry)
+        let (resolution, attachment) = try attach(body, token)
+        let loop = SessionLoop(
+            store: store, attachment: attachment, alarm: alarm, slot: slot, metrics: metrics, lines: lines,
+            buckets: resolution.buckets, expiry: token.expiry)
+        let clock = alarm.clock
         let view = try await clock.first(until: clock.monotonic() + Self.patience) {
-            try await loop.view(published)
+            try await loop.firstView()
         }
         guard let view else {
             log.warning("no stream was opened: what it begins with could not be read in time")
             throw Refusal(response: ErrorResponse.unexpected("Timeout while waiting for data"))
         }
-        let names = Set(resolution.buckets.map { ExactText($0.name) })
+        let names = attachment.mailbox.buckets
         let session = StreamSession(
             positions: body.buckets.filter { names.contains(ExactText($0.name)) }, streams: resolution.streams
         )
@@ -72,15 +58,17 @@ struct StreamHandler: Sendable {
         fields.append("x-accel-buffering", "no")
         let client = StreamClient(request: request, body: body, userID: token.userID)
         // The stream lasts for hours: nothing that it names holds the request, whose room was given back by then.
-        let rawData = body.rawData
+        let lineFormat = LineForm.Format(format, rawData: body.rawData)
+        let compressors = compressors
         let log = log
-        let hub = hub
+        let publisher = publisher
+        let served = attachment.publication.stream
         let stream: @Sendable (any HTTPBodyWriter) async throws -> Void = { writer in
             // The slot, which the loop holds, is free again when this closure is gone, also if it never runs.
             let known = client.logged
             log.info(
                 "Sync stream started", known.merging(["buckets": "\(resolution.buckets.count)"]) { $1 })
-            let encoder = LineEncoder(format: format, rawData: rawData, compression: compression)
+            let encoder = LineEncoder(lineFormat, compression: compression, compressors)
             var reason = StreamEnd.service
             defer {
                 let totals = loop.totals.current
@@ -91,10 +79,10 @@ struct StreamHandler: Sendable {
                 log.info("Sync stream complete", known.merging(stats) { $1 })
             }
             do {
-                try await loop.run(session, published, view, encoder, writer)
+                try await loop.run(session, view, encoder, HTTPLineSink(writer))
             } catch {
                 reason = StreamEnd(
-                    error, isStopping: hub.isClosed, isReplaced: hub.current?.stream != published.stream)
+                    error, isStopping: publisher.isClosed, isReplaced: publisher.current?.stream != served)
                 if (error as? HTTPServerError)?.code == .writeTimeout {
                     log.warning("a client reads too slowly and is dropped", known)
                 } else if reason == .failure {
@@ -104,5 +92,37 @@ struct StreamHandler: Sendable {
             }
         }
         return HTTPResponse(status: 200, fields: fields, body: .stream(stream))
+    }
+
+    /// Resolves a request in the configuration that is served, and attaches its stream to what is published of that.
+    private func attach(
+        _ body: SyncStreamRequest, _ token: VerifiedToken
+    ) throws -> (resolution: Resolution, attachment: Attachment) {
+        let key = ExactText(WriteCheckpoints.key(userID: token.userID, clientID: body.clientID))
+        while true {
+            guard let published = publisher.current else {
+                throw Refusal(
+                    response: ErrorResponse.service(500, "PSYNC_S2302", "No sync config available"))
+            }
+            // Names are held as long as the stream, and spelled in each line that lists their buckets.
+            let nameLimit = max(RequestParameters.bodyLimit, bucketLimit << 10)
+            let resolution = BucketResolver(config: published.config, streamNumber: published.stream)
+                .resolve(body, token: token.payload, nameBytes: nameLimit)
+            guard !resolution.isCut else {
+                throw Refusal(
+                    response: ErrorResponse.tooManyBuckets("names of more than \(nameLimit) bytes"))
+            }
+            guard resolution.buckets.count <= bucketLimit else {
+                throw Refusal(
+                    response: ErrorResponse.tooManyBuckets(
+                        "\(resolution.buckets.count) (limit of \(bucketLimit))"))
+            }
+            let mailbox = Mailbox(
+                buckets: Set(resolution.buckets.map { ExactText($0.name) }), key: key)
+            // Another configuration may have taken its place meanwhile, with other buckets.
+            if let attachment = try publisher.attach(mailbox, to: published.stream) {
+                return (resolution, attachment)
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ import PowerSyncWire
 /// (service 1.8).
 struct WriteCheckpoints: Sendable {
     private let store: ServiceStore
-    private let hub: CheckpointHub
+    private let publisher: Publisher
     private let clock: ServiceClock
     /// How many clients a user may have.
     private let clients: Int
@@ -18,16 +18,16 @@ struct WriteCheckpoints: Sendable {
     ///   - pool: Connections to the source.
     ///   - callsAtOnce: Calls of each kind that are under way: as many as the pool has connections.
     ///   - store: The state.
-    ///   - hub: Knows the newest checkpoint.
+    ///   - publisher: Knows the newest checkpoint, and tells streams of ids that are reached.
     ///   - servers: Knows the server that checkpoints are of.
     ///   - clock: The service's.
     ///   - clients: How many clients a user may have.
     init(
-        pool: PostgresPool, callsAtOnce: Int, store: ServiceStore, hub: CheckpointHub,
+        pool: PostgresPool, callsAtOnce: Int, store: ServiceStore, publisher: Publisher,
         servers: LinkedServers, clock: ServiceClock, clients: Int
     ) {
         self.store = store
-        self.hub = hub
+        self.publisher = publisher
         self.clock = clock
         self.clients = clients
         heads = SharedCall(limit: callsAtOnce) {
@@ -70,8 +70,8 @@ struct WriteCheckpoints: Sendable {
     func take(key: String, requested: Int64?) async throws -> Int64 {
         // The head comes first: what the client wrote before its request lies before it.
         let head = try await heads.value()
-        let published = hub.current?.checkpoint.lsn ?? .zero
-        let id =
+        let published = publisher.current?.checkpoint.lsn ?? .zero
+        let stored =
             if let requested {
                 try await store.requestWriteCheckpoint(
                     key: key, requested: requested, head: head, published: published, clients: clients,
@@ -80,9 +80,10 @@ struct WriteCheckpoints: Sendable {
                 try await store.nextWriteCheckpoint(
                     key: key, head: head, published: published, clients: clients)
             }
+        publisher.expect(stored.id, of: ExactText(key), at: stored.head)
         // Behind the id: the checkpoint that the marker brings about is to find it.
         try await markers.value()
-        return id
+        return stored.id
     }
 
     /// Deletes ids that clients named longer ago than is kept.
@@ -91,7 +92,7 @@ struct WriteCheckpoints: Sendable {
     /// - Returns: How many there were.
     /// - Throws: `SQLiteError`.
     func purge(keeping retention: Duration) async throws -> Int64 {
-        guard let published = hub.current?.checkpoint.lsn else { return 0 }
+        guard let published = publisher.current?.checkpoint.lsn else { return 0 }
         return try await store.removeWriteCheckpoints(
             requestedBefore: clock.now() - retention / .seconds(1), published: published)
     }

@@ -42,8 +42,8 @@ struct ReplicationRun {
             }
             group.addTask {
                 var sequence: UInt64 = 0
-                while replicator.hub.current?.stream != context.stream {
-                    sequence = try await replicator.hub.next(after: sequence).sequence
+                while replicator.publisher.current?.stream != context.stream {
+                    sequence = try await replicator.publisher.next(after: sequence).sequence
                 }
                 try await store.removeStoppedData()
             }
@@ -51,7 +51,7 @@ struct ReplicationRun {
                 group.addTask {
                     var sequence: UInt64 = 0
                     while !replicator.isReplaced {
-                        sequence = try await replicator.hub.next(after: sequence).sequence
+                        sequence = try await replicator.publisher.next(after: sequence).sequence
                     }
                     throw ReplicationError(.replaced, "Clients are served from another configuration by now.")
                 }
@@ -188,7 +188,8 @@ struct ReplicationRun {
             }
         }
         if let checkpoint = result.checkpoint {
-            try await replicator.publish(checkpoint, context.stream, connection)
+            try await replicator.publish(
+                checkpoint, changing: result.changed, context.stream, connection)
         }
         if let committed {
             await reporter.advance(to: committed)

@@ -7,7 +7,7 @@ import PowerSyncSystem
 struct Replicator {
     let source: SourceDatabase
     let store: ServiceStore
-    let hub: CheckpointHub
+    let publisher: Publisher
     let servers: LinkedServers
     let poller: Poller
     let log: Log
@@ -29,7 +29,7 @@ struct Replicator {
 
     /// Whether clients are served from another stream by now.
     var isReplaced: Bool {
-        guard let formerStream, let current = hub.current else { return false }
+        guard let formerStream, let current = publisher.current else { return false }
         return current.stream != formerStream
     }
 
@@ -57,7 +57,7 @@ struct Replicator {
                 try Task.checkCancellation()
                 // The end of a former configuration is no failure.
                 if isReplaced { return }
-                if !isFormer { hub.abandonSwitch() }
+                if !isFormer { publisher.abandonSwitch() }
                 health.isDown()
                 if (error as? ReplicationError)?.code == .silent { links.note { $0.stream.wasSilent() } }
                 if links.now.hasCommitted { delay.reset() }
@@ -74,7 +74,7 @@ struct Replicator {
         health.isDown()
         health.step(before: .seconds(1 << 31))
         var sequence: UInt64 = 0
-        while !isReplaced { sequence = try await hub.next(after: sequence).sequence }
+        while !isReplaced { sequence = try await publisher.next(after: sequence).sequence }
     }
 
     /// Waits, and lets the probes know that this is on purpose.
@@ -101,7 +101,8 @@ struct Replicator {
             try await withReplication { replication in
                 try await servers.begin(configHash, connection, replication)
                 defer { servers.end(configHash) }
-                guard try await SourceCheck(source: source, store: store).isOurs(replication) else {
+                let check = SourceCheck(source: source, store: store, publisher: publisher)
+                guard try await check.isOurs(replication) else {
                     throw ReplicationError(
                         .otherSource,
                         "The state was made from another database, or from one before it was restored.")
@@ -131,9 +132,13 @@ struct Replicator {
     ) async throws {
         let catalog = SourceCatalog(connection)
         // A state that was not sure to be of this source could not be served before.
-        if hub.current == nil, let active = try await store.activeStream(), active.configHash == configHash {
+        if publisher.current == nil, let active = try await store.activeStream(),
+            active.configHash == configHash
+        {
             // By now another configuration may have taken its place.
-            hub.publishFirst(stream: active.number, config: config, active.checkpoint)
+            publisher.publishFirst(
+                DurableCommit(
+                    stream: active.number, config: config, checkpoint: active.checkpoint, changed: .any))
         }
         let publication = try await catalog.checkPublication()
         try await dropStoppedSlots(connection)
@@ -354,14 +359,17 @@ struct Replicator {
     /// Publishes a checkpoint; the first of a stream that is as new as what clients have makes it the one that they are
     /// served from.
     func publish(
-        _ checkpoint: StoredCheckpoint, _ stream: StreamNumber, _ connection: PostgresConnection
+        _ checkpoint: StoredCheckpoint, changing changed: ChangedBuckets, _ stream: StreamNumber,
+        _ connection: PostgresConnection
     ) async throws {
-        let isSwitch = hub.current?.stream != stream
+        let isSwitch = publisher.current?.stream != stream
         if isSwitch {
-            guard !isFormer, hub.mayServe(stream, from: checkpoint) else { return }
+            guard !isFormer, publisher.mayServe(stream, from: checkpoint) else { return }
             try await store.activate(stream)
         }
-        hub.publish(stream: stream, config: config, checkpoint, maySwitch: !isFormer)
+        publisher.publish(
+            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: changed),
+            maySwitch: !isFormer)
         guard isSwitch else { return }
         log.info("clients are served from this stream", ["replication.stream": "\(stream)"])
         try await dropStoppedSlots(connection)

@@ -5,6 +5,8 @@ import PowerSyncPostgres
 struct SourceCheck {
     let source: SourceDatabase
     let store: ServiceStore
+    /// Is told of heads that are lowered; nil as long as there are no streams.
+    var publisher: Publisher?
 
     /// Asks the source who it is and where it stands, and notes that if the state is new or goes on.
     ///
@@ -33,7 +35,10 @@ struct SourceCheck {
             guard try await store.note(now, hasCrashed: now.countersSince != known.countersSince) else {
                 throw LinkedServers.otherServer
             }
-            if head > position { try await store.lowerHeads(upTo: head, to: position) }
+            if head > position {
+                try await store.lowerHeads(upTo: head, to: position)
+                publisher?.lowerHeads(upTo: head, to: position)
+            }
             return true
         }
         guard try await !store.isReplicated() else { return false }

@@ -26,6 +26,8 @@ package struct EvaluationContext: Sendable {
 package struct ApplyResult: Sendable {
     /// The newly published checkpoint, if there is one.
     package var checkpoint: StoredCheckpoint?
+    /// The buckets that this checkpoint changes since the one before.
+    package var changed = ChangedBuckets()
     /// Rows that have to be read again from the source.
     package var incomplete: [IncompleteRow] = []
     /// Tables that have to be read anew.
@@ -36,6 +38,7 @@ package struct ApplyResult: Sendable {
     /// Adds what became of the changes behind.
     mutating func add(_ next: ApplyResult) {
         checkpoint = next.checkpoint ?? checkpoint
+        changed.formUnion(next.changed)
         incomplete += next.incomplete
         over += next.over
         for (text, count) in next.warnings.counts { warnings.add(text, count) }
@@ -66,13 +69,25 @@ extension ServiceStore {
         var rest = events[...]
         var aheadUntil: LSN?
         repeat {
-            let piece = try await pool.write { [rest, aheadUntil, limits] connection in
-                try connection.transaction {
-                    var piece = try Piece(
-                        context, isAhead: isAhead, aheadUntil: aheadUntil, limits, connection)
-                    try piece.apply(rest)
-                    try piece.finish()
-                    return (result: piece.result, count: piece.count, aheadUntil: piece.aheadUntil)
+            let piece = try await pool.write { [rest, aheadUntil, limits, unpublished] connection in
+                do {
+                    let stored = try connection.transaction {
+                        var piece = try Piece(
+                            context, isAhead: isAhead, aheadUntil: aheadUntil, limits, connection)
+                        try piece.apply(rest)
+                        try piece.finish()
+                        return (
+                            result: piece.result, written: piece.written, before: piece.before,
+                            count: piece.count, aheadUntil: piece.aheadUntil
+                        )
+                    }
+                    var result = stored.result
+                    result.changed = unpublished.note(
+                        stored.written, of: stored.before, isCheckpoint: result.checkpoint != nil)
+                    return (result: result, count: stored.count, aheadUntil: stored.aheadUntil)
+                } catch {
+                    unpublished.lose(context.stream)
+                    throw error
                 }
             }
             result.add(piece.result)
@@ -86,7 +101,7 @@ extension ServiceStore {
     /// What one SQLite transaction stores of a batch.
     private struct Piece {
         private let connection: SQLiteConnection
-        private let before: StreamRecord
+        let before: StreamRecord
         private let isAhead: Bool
         private let rows: RowWriter
         private let changes: ChangeWriter
@@ -99,6 +114,8 @@ extension ServiceStore {
         /// How many of the events are done.
         private(set) var count = 0
         private(set) var result = ApplyResult()
+        /// The buckets that were written to.
+        var written: WrittenBuckets { rows.written }
 
         init(
             _ context: EvaluationContext, isAhead: Bool, aheadUntil: LSN?, _ limits: StoreLimits,

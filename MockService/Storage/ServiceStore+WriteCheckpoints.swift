@@ -10,6 +10,26 @@ package struct TooManyClients: Error, Sendable, Equatable {
     package init(limit: Int) { self.limit = limit }
 }
 
+/// The newest write checkpoint of a client, and the newest one that was surely reached before it was taken.
+package struct StoredWriteCheckpoint: Sendable, Equatable {
+    /// Its id.
+    package let id: Int64
+    /// The position that the log has to reach, as all that came before it.
+    package let head: LSN
+    let reached: Int64?
+    let reachedHead: LSN
+    let isRequested: Bool
+
+    /// The newest one that a checkpoint includes; nil if there is none.
+    ///
+    /// - Parameter position: The position of the checkpoint.
+    /// - Returns: The id.
+    package func reached(at position: LSN) -> Int64? {
+        if head <= position { return id }
+        return reachedHead <= position ? reached : nil
+    }
+}
+
 extension ServiceStore {
     /// Takes the next write checkpoint of a client (service 1.8).
     ///
@@ -18,18 +38,18 @@ extension ServiceStore {
     ///   - head: The position of the source's log, read before this call.
     ///   - published: The position of the newest checkpoint.
     ///   - clients: How many clients the user may have.
-    /// - Returns: The id: 1 at first, then one more than the last, whatever happened in between. There is none behind
-    ///   9223372036854775807, which a client may have named: it is given again, for the new position.
+    /// - Returns: What is stored now. The id is 1 at first, then one more than the last, whatever happened in between.
+    ///   There is none behind 9223372036854775807, which a client may have named: it is given again, for the new
+    ///   position.
     /// - Throws: `SQLiteError`, `TooManyClients`.
     package func nextWriteCheckpoint(
         key: String, head: LSN, published: LSN, clients: Int = .max
-    ) async throws -> Int64 {
+    ) async throws -> StoredWriteCheckpoint {
         try await pool.write { connection in
             try connection.transaction {
                 let stored = try Self.stored(key, clients, connection)
                 let id = stored.map { $0.id < .max ? $0.id + 1 : $0.id } ?? 1
-                try Self.set(key, id, head, published, stored, requestedAt: nil, connection)
-                return id
+                return try Self.set(key, id, head, published, stored, requestedAt: nil, connection)
             }
         }
     }
@@ -43,27 +63,26 @@ extension ServiceStore {
     ///   - published: The position of the newest checkpoint.
     ///   - clients: How many clients the user may have.
     ///   - time: Seconds since 1970.
-    /// - Returns: The stored id.
+    /// - Returns: What is stored now.
     /// - Throws: `SQLiteError`, `TooManyClients`.
     package func requestWriteCheckpoint(
         key: String, requested: Int64, head: LSN, published: LSN, clients: Int = .max, at time: Double
-    ) async throws -> Int64 {
+    ) async throws -> StoredWriteCheckpoint {
         let time = Int64(time)
         return try await pool.write { connection in
             try connection.transaction {
                 let stored = try Self.stored(key, clients, connection)
-                guard requested > stored?.id ?? 0 else {
+                if let stored, requested <= stored.id {
                     try connection.run(
                         "UPDATE write_checkpoint SET requested_at = ? "
                             + "WHERE key = ? AND id = ? AND requested_at IS NOT NULL",
                         [.integer(time), .text(key), .integer(requested)])
-                    return stored?.id ?? 0
+                    return stored
                 }
                 // Where an id was given once, the next one must follow it.
                 let wasGiven = stored.map { !$0.isRequested } ?? false
-                try Self.set(
+                return try Self.set(
                     key, requested, head, published, stored, requestedAt: wasGiven ? nil : time, connection)
-                return requested
             }
         }
     }
@@ -90,27 +109,11 @@ extension ServiceStore {
         }
     }
 
-    private struct StoredWriteCheckpoint {
-        let id: Int64
-        let head: LSN
-        let reached: Int64?
-        let reachedHead: LSN
-        let isRequested: Bool
-    }
-
     /// What is stored of a client; of one that is new, that there is a place for it.
     private static func stored(
         _ key: String, _ clients: Int, _ connection: SQLiteConnection
     ) throws -> StoredWriteCheckpoint? {
-        let stored = try connection.one(
-            "SELECT id, head, reached, reached_head, requested_at FROM write_checkpoint WHERE key = ?",
-            [.text(key)]
-        ) {
-            StoredWriteCheckpoint(
-                id: $0.int64(0), head: lsn($0.int64(1)), reached: $0.integer(2),
-                reachedHead: lsn($0.int64(3)), isRequested: $0.integer(4) != nil)
-        }
-        if let stored { return stored }
+        if let stored = try Self.stored(key, connection) { return stored }
         // The user ends where the first "/" stands, behind which "0" comes.
         let user = String(decoding: key.utf8.prefix { $0 != 0x2F }, as: UTF8.self)
         let count = try connection.one(
@@ -124,18 +127,23 @@ extension ServiceStore {
     private static func set(
         _ key: String, _ id: Int64, _ head: LSN, _ published: LSN, _ stored: StoredWriteCheckpoint?,
         requestedAt: Int64?, _ connection: SQLiteConnection
-    ) throws {
+    ) throws -> StoredWriteCheckpoint {
         // Heads may arrive in another order than they were read in, and a larger id tells of everything before it.
         let head = max(head, stored?.head ?? .zero)
         // An id that is given again is not reached before its new position is.
         let isReached = stored.map { $0.head <= published && $0.id < id } ?? false
+        let taken = StoredWriteCheckpoint(
+            id: id, head: head, reached: isReached ? stored?.id : stored?.reached,
+            reachedHead: (isReached ? stored?.head : stored?.reachedHead) ?? .zero,
+            isRequested: requestedAt != nil)
         try connection.run(
             "INSERT OR REPLACE INTO write_checkpoint(key, id, head, reached, reached_head, requested_at) "
                 + "VALUES (?, ?, ?, ?, ?, ?)",
             [
-                .text(key), .integer(id), value(head), SQLiteValue(isReached ? stored?.id : stored?.reached),
-                value((isReached ? stored?.head : stored?.reachedHead) ?? .zero), SQLiteValue(requestedAt),
+                .text(key), .integer(id), value(head), SQLiteValue(taken.reached), value(taken.reachedHead),
+                SQLiteValue(requestedAt),
             ])
+        return taken
     }
 
     /// Deletes ids that clients named long ago and that every stream has been told since (service 10.1).
@@ -163,15 +171,21 @@ extension ServiceStore {
         }
     }
 
-    /// The newest write checkpoint of a client that a checkpoint includes; nil if there is none.
-    package func writeCheckpoint(key: String, at lsn: LSN) async throws -> Int64? {
-        try await pool.read { connection in
-            try connection.one(
-                "SELECT id, head, reached, reached_head FROM write_checkpoint WHERE key = ?", [.text(key)]
-            ) { row in
-                if Self.lsn(row.int64(1)) <= lsn { return row.int64(0) }
-                return Self.lsn(row.int64(3)) <= lsn ? row.integer(2) : nil
-            } ?? nil
+    /// What is stored of a client; nil if it has asked for none.
+    package func writeCheckpoint(key: String) async throws -> StoredWriteCheckpoint? {
+        try await pool.read { try Self.stored(key, $0) }
+    }
+
+    private static func stored(
+        _ key: String, _ connection: SQLiteConnection
+    ) throws -> StoredWriteCheckpoint? {
+        try connection.one(
+            "SELECT id, head, reached, reached_head, requested_at FROM write_checkpoint WHERE key = ?",
+            [.text(key)]
+        ) {
+            StoredWriteCheckpoint(
+                id: $0.int64(0), head: lsn($0.int64(1)), reached: $0.integer(2),
+                reachedHead: lsn($0.int64(3)), isRequested: $0.integer(4) != nil)
         }
     }
 }

@@ -65,6 +65,8 @@ package final class ServiceStore: Sendable {
     /// Streams that surely have no table with former writers, which is asked at each commit.
     let streamsWithoutWriters = Lock<Set<StreamNumber>>([])
     let limits: StoreLimits
+    /// What streams have to be told of with the next checkpoint.
+    let unpublished = UnpublishedBuckets()
     private let path: String
 
     /// Opens the file, which is made if it is missing, and which nobody else may read.

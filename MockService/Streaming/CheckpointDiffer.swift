@@ -22,7 +22,7 @@ package enum CheckpointDiffer {
     ) -> Difference? {
         let updated = view.buckets.filter { bucket in
             guard let old = listed[ExactText(bucket.bucket.name)]?.state else { return true }
-            return old.checksum != bucket.state.checksum || old.count != bucket.state.count
+            return isNew(bucket.state, after: old)
         }
         let names = Set(view.buckets.map { ExactText($0.bucket.name) })
         let removed = listed.keys.filter { !names.contains($0) }.map(\.text).sorted()
@@ -30,5 +30,27 @@ package enum CheckpointDiffer {
             return nil
         }
         return Difference(updated: updated, removed: removed)
+    }
+
+    /// The difference that a change makes, of which only what is changed is looked at; nil if there is nothing to tell.
+    ///
+    /// - Parameters:
+    ///   - listed: The buckets as they were told, by name.
+    ///   - writeCheckpoint: The write checkpoint that was told.
+    ///   - change: What has changed since the checkpoint that was told.
+    /// - Returns: What to tell, in no order.
+    package static func diff(
+        from listed: [ExactText: CheckpointView.Bucket], writeCheckpoint: Int64?, by change: ViewChange
+    ) -> Difference? {
+        let updated = change.buckets.compactMap { name, state -> CheckpointView.Bucket? in
+            guard let known = listed[name], isNew(state, after: known.state) else { return nil }
+            return CheckpointView.Bucket(bucket: known.bucket, state: state)
+        }
+        guard !updated.isEmpty || change.writeCheckpoint != writeCheckpoint else { return nil }
+        return Difference(updated: updated, removed: [])
+    }
+
+    private static func isNew(_ state: BucketState, after old: BucketState) -> Bool {
+        old.checksum != state.checksum || old.count != state.count
     }
 }

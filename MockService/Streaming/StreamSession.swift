@@ -69,9 +69,11 @@ package struct StreamSession {
     private let streams: [StreamDescription]
     private var positions: [ExactText: Int64]
     private var listed: [ExactText: CheckpointView.Bucket] = [:]
+    /// The order in which buckets are listed.
+    private var places: [ExactText: Int] = [:]
     private var waiting: Set<ExactText> = []
     private var plan = Plan(groups: [], isComplete: true)
-    private var current: CheckpointView?
+    private var current: (operation: Int64, writeCheckpoint: Int64?)?
     private var rowsLeft = Self.rowLimit
     private var rowsSinceLine = 0
 
@@ -97,43 +99,82 @@ package struct StreamSession {
     ///   planned goes on.
     package mutating func offer(_ view: CheckpointView) -> SyncLine? {
         var view = view
-        // What was told is not taken back: an id that is not kept any more was reached long ago, and of two that were reached
-        // the state knows the one by which it was asked.
-        view.writeCheckpoint =
-            [view.writeCheckpoint, current?.writeCheckpoint].compactMap { $0 }.max()
-        let line: SyncLine
+        view.writeCheckpoint = newest(view.writeCheckpoint)
         if let current {
             guard
                 let diff = CheckpointDiffer.diff(
                     from: listed, writeCheckpoint: current.writeCheckpoint, to: view)
             else { return nil }
-            for name in diff.removed.map({ ExactText($0) }) {
-                listed[name] = nil
-                positions[name] = nil
-                waiting.remove(name)
-            }
-            for bucket in diff.updated {
-                listed[ExactText(bucket.bucket.name)] = bucket
-                waiting.insert(ExactText(bucket.bucket.name))
-            }
-            line = .checkpointDiff(
-                CheckpointDiff(
-                    lastOpID: view.operation, writeCheckpoint: view.writeCheckpoint,
-                    updatedBuckets: diff.updated.map(Self.entry), removedBuckets: diff.removed))
-        } else {
-            for bucket in view.buckets { listed[ExactText(bucket.bucket.name)] = bucket }
-            waiting = Set(listed.keys)
-            positions = positions.filter { listed[$0.key] != nil }
-            line = .checkpoint(
-                Checkpoint(
-                    lastOpID: view.operation, writeCheckpoint: view.writeCheckpoint,
-                    buckets: view.buckets.map(Self.entry), streams: streams))
+            places = Self.places(of: view.buckets)
+            return take(diff, at: view.operation, view.writeCheckpoint)
         }
-        current = view
+        places = Self.places(of: view.buckets)
+        for bucket in view.buckets { listed[ExactText(bucket.bucket.name)] = bucket }
+        waiting = Set(listed.keys)
+        positions = positions.filter { listed[$0.key] != nil }
+        begin(at: view.operation, view.writeCheckpoint)
+        return .checkpoint(
+            Checkpoint(
+                lastOpID: view.operation, writeCheckpoint: view.writeCheckpoint,
+                buckets: view.buckets.map(Self.entry), streams: streams))
+    }
+
+    /// Takes what a newer checkpoint has changed; the stream has begun with a whole view.
+    ///
+    /// - Parameter change: The change since the view or change before.
+    /// - Returns: The line to send; nil if nothing is new for this client, then what was planned goes on.
+    package mutating func offer(_ change: ViewChange) -> SyncLine? {
+        guard let current else { preconditionFailure("a stream begins with a whole view") }
+        var change = change
+        change.writeCheckpoint = newest(change.writeCheckpoint)
+        guard
+            var diff = CheckpointDiffer.diff(
+                from: listed, writeCheckpoint: current.writeCheckpoint, by: change)
+        else { return nil }
+        diff.updated.sort { place(of: $0) < place(of: $1) }
+        return take(diff, at: change.operation, change.writeCheckpoint)
+    }
+
+    /// What was told is not taken back: an id that is not kept any more was reached long ago, and of two that were reached
+    /// the state knows the one by which it was asked.
+    private func newest(_ writeCheckpoint: Int64?) -> Int64? {
+        [writeCheckpoint, current?.writeCheckpoint].compactMap { $0 }.max()
+    }
+
+    private static func places(of buckets: [CheckpointView.Bucket]) -> [ExactText: Int] {
+        var places: [ExactText: Int] = [:]
+        for (place, bucket) in buckets.enumerated() { places[ExactText(bucket.bucket.name)] = place }
+        return places
+    }
+
+    private func place(of bucket: CheckpointView.Bucket) -> Int {
+        places[ExactText(bucket.bucket.name)] ?? .max
+    }
+
+    private mutating func take(
+        _ diff: CheckpointDiffer.Difference, at operation: Int64, _ writeCheckpoint: Int64?
+    ) -> SyncLine {
+        for name in diff.removed.map({ ExactText($0) }) {
+            listed[name] = nil
+            positions[name] = nil
+            waiting.remove(name)
+        }
+        for bucket in diff.updated {
+            listed[ExactText(bucket.bucket.name)] = bucket
+            waiting.insert(ExactText(bucket.bucket.name))
+        }
+        begin(at: operation, writeCheckpoint)
+        return .checkpointDiff(
+            CheckpointDiff(
+                lastOpID: operation, writeCheckpoint: writeCheckpoint,
+                updatedBuckets: diff.updated.map(Self.entry), removedBuckets: diff.removed))
+    }
+
+    private mutating func begin(at operation: Int64, _ writeCheckpoint: Int64?) {
+        current = (operation, writeCheckpoint)
         plan = makePlan()
         rowsLeft = Self.rowLimit
         rowsSinceLine = 0
-        return line
     }
 
     /// What to do now.

@@ -18,6 +18,9 @@ package final class Compressor {
         case zstd(OpaquePointer)
     }
 
+    /// The window of zstd, as a power of two: streams live for hours, and the one of the level takes megabytes.
+    private static let windowLog: Int32 = 17
+
     private let engine: Engine
 
     /// Begins a stream.
@@ -39,6 +42,7 @@ package final class Compressor {
         case .zstd:
             guard let context = ZSTD_createCCtx() else { preconditionFailure("no memory for a zstd stream") }
             ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 2)
+            ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, Self.windowLog)
             engine = .zstd(context)
         }
     }
@@ -68,8 +72,7 @@ package final class Compressor {
     }
 
     private func run(_ bytes: [UInt8], gzip: Int32, zstd: ZSTD_EndDirective) -> [UInt8] {
-        var bytes = bytes
-        return bytes.withUnsafeMutableBufferPointer { input in
+        bytes.withUnsafeBufferPointer { input in
             switch engine {
             case .gzip(let stream): Self.deflate(stream, input, gzip)
             case .zstd(let context): Self.compress(context, input, zstd)
@@ -80,10 +83,11 @@ package final class Compressor {
     private static let chunk = 16 << 10
 
     private static func deflate(
-        _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeMutableBufferPointer<UInt8>, _ flush: Int32
+        _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeBufferPointer<UInt8>, _ flush: Int32
     ) -> [UInt8] {
         var output: [UInt8] = []
-        stream.pointee.next_in = input.baseAddress
+        // zlib only reads there.
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
         stream.pointee.avail_in = UInt32(input.count)
         repeat {
             output += [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
@@ -97,7 +101,7 @@ package final class Compressor {
     }
 
     private static func compress(
-        _ context: OpaquePointer, _ input: UnsafeMutableBufferPointer<UInt8>, _ end: ZSTD_EndDirective
+        _ context: OpaquePointer, _ input: UnsafeBufferPointer<UInt8>, _ end: ZSTD_EndDirective
     ) -> [UInt8] {
         var output: [UInt8] = []
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)

@@ -13,9 +13,12 @@ package struct GzipMember: Sendable {
     package init() {}
 
     /// Notes a block whose bytes are sent next.
-    package mutating func append(_ block: DeflateBlock) {
-        checksum = DeflateBlock.combined(checksum, block.checksum, block.plainCount)
-        plainCount &+= UInt32(truncatingIfNeeded: block.plainCount)
+    package mutating func append(_ block: DeflateBlock) { append(block.sum) }
+
+    /// Notes blocks whose bytes are sent next: what all of them hold.
+    package mutating func append(_ sum: PlainSum) {
+        checksum = DeflateBlock.combined(checksum, sum.checksum, sum.count)
+        plainCount &+= UInt32(truncatingIfNeeded: sum.count)
     }
 
     /// What ends the member: a last block that holds nothing, the checksum and the length.

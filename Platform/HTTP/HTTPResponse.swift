@@ -61,6 +61,28 @@ package protocol HTTPBodyWriter: Sendable {
     /// - Parameter count: The bytes of the chunk; 0 begins none.
     /// - Throws: When the body has ended or the chunk before lacks bytes.
     func beginChunk(of count: Int) throws
+
+    /// Sends what a `write` of each element would, all of it as one piece if the system takes it so; returns as that does.
+    ///
+    /// - Parameter chunks: Chunks, or pieces of the one begun, each of several arrays that are sent from where they are.
+    /// - Throws: As `write`; a misuse of one of them keeps all of them from being sent.
+    func write(chunks: [[[UInt8]]]) async throws
+
+    /// Ends the connection as if the peer had left, in the midst of whatever is being sent, which throws then.
+    ///
+    /// Nothing can be written behind it. What the system has taken already may still arrive.
+    func cut()
+}
+
+/// For writers to which nothing is sent that could be cut, and which have no use for many arrays at once.
+extension HTTPBodyWriter {
+    /// Joins the arrays of each element and writes one after the other.
+    package func write(chunks: [[[UInt8]]]) async throws {
+        for chunk in chunks { try await write(Array(chunk.joined())) }
+    }
+
+    /// Does nothing: no write of such a writer waits for a peer.
+    package func cut() {}
 }
 
 /// The body of a request, read only when asked for: as a whole, or piece by piece.

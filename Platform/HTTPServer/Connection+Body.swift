@@ -24,7 +24,7 @@ extension Connection {
 
     func sendContinue() async throws(HTTPError) {
         do {
-            try await socket.send(HTTPResponseEncoder.continueHead)
+            try await socket.send([HTTPResponseEncoder.continueHead])
         } catch {
             throw HTTPError(.cut, "the client has left")
         }

@@ -202,9 +202,9 @@ final class Connection: Sendable {
         let start = HTTPResponseEncoder.head(
             response, framing: framing, to: head, keepsAlive: keepsAlive, date: server.date())
         if case .bytes(let bytes) = response.body, HTTPResponseEncoder.sendsBody(response, to: head) {
-            try await socket.send(start, bytes, isWhole: true)
+            try await socket.send([start, bytes], isWhole: true)
         } else {
-            try await socket.send(start)
+            try await socket.send([start])
         }
     }
 

@@ -30,22 +30,44 @@ final class ResponseWriter: HTTPBodyWriter {
             if isLast, lacking > count { throw HTTPServerError(.misuse, "the body lacks bytes") }
         }
 
-        /// Returns what stands before and after bytes that are a chunk of their own or belong to the one begun.
-        mutating func take(
-            _ count: Int, isChunked: Bool
-        ) throws(HTTPServerError) -> (before: [UInt8], after: [UInt8]) {
-            if count == 0 { return ([], []) }
+        /// Returns what is sent for bytes that are a chunk of their own or belong to the one begun.
+        mutating func framed(_ parts: [[UInt8]], isChunked: Bool) throws(HTTPServerError) -> [[UInt8]] {
+            let count = parts.reduce(0) { $0 + $1.count }
+            if count == 0 { return [] }
             let current = chunk ?? (count, count)
             guard count <= current.lacking else {
                 throw HTTPServerError(.misuse, "a chunk gets more bytes than it was begun with")
             }
             let lacking = current.lacking - count
             chunk = lacking > 0 ? (current.count, lacking) : nil
-            guard isChunked else { return ([], []) }
-            return (
-                current.lacking == current.count ? HTTPResponseEncoder.chunkLine(current.count) : [],
-                lacking == 0 ? HTTPResponseEncoder.chunkEnd : []
-            )
+            try self.count(count, isLast: false)
+            guard isChunked else { return parts }
+            var framed: [[UInt8]] = []
+            framed.reserveCapacity(parts.count + 2)
+            if current.lacking == current.count {
+                framed.append(HTTPResponseEncoder.chunkLine(current.count))
+            }
+            framed += parts
+            if lacking == 0 { framed.append(HTTPResponseEncoder.chunkEnd) }
+            return framed
+        }
+
+        /// Returns what is sent for chunks, or for the end of the body behind them.
+        mutating func take(
+            _ chunks: [[[UInt8]]], isLast: Bool, isChunked: Bool
+        ) throws(HTTPServerError) -> [[UInt8]] {
+            try check(endsChunk: isLast)
+            var parts: [[UInt8]] = []
+            if let head { parts.append(head) }
+            for chunk in chunks { parts += try framed(chunk, isChunked: isChunked) }
+            if isLast {
+                try count(0, isLast: true)
+                if isChunked { parts.append(HTTPResponseEncoder.lastChunk) }
+            }
+            head = nil
+            isWriting = true
+            isFinished = isLast
+            return parts
         }
     }
 
@@ -60,20 +82,11 @@ final class ResponseWriter: HTTPBodyWriter {
         state = Lock(State(head: head, lacking: announced))
     }
 
-    func write(_ bytes: [UInt8]) async throws {
+    func write(_ bytes: [UInt8]) async throws { try await write(chunks: [[bytes]]) }
+
+    func write(chunks: [[[UInt8]]]) async throws {
         try Task.checkCancellation()
-        try await send(bytes, isLast: false)
-    }
-
-    /// Ends the body.
-    func finish() async throws { try await send([], isLast: true) }
-
-    /// Refuses whatever a task that has outlived the body still writes; says whether anything was sent.
-    func abandon() -> Bool {
-        state.withLock { state in
-            state.isFinished = true
-            return state.head == nil
-        }
+        try await send(chunks, isLast: false)
     }
 
     func beginChunk(of count: Int) throws {
@@ -83,19 +96,38 @@ final class ResponseWriter: HTTPBodyWriter {
         }
     }
 
-    private func send(_ bytes: [UInt8], isLast: Bool) async throws {
-        let (start, end) = try state.withLock { state throws(HTTPServerError) in
-            try state.check(endsChunk: isLast)
-            let marks = try state.take(bytes.count, isChunked: isChunked)
-            try state.count(bytes.count, isLast: isLast)
-            defer { state.head = nil }
-            state.isWriting = true
-            state.isFinished = isLast
-            let last = isChunked && isLast ? HTTPResponseEncoder.lastChunk : []
-            return ((state.head ?? []) + marks.before, marks.after + last)
+    /// Ends the body.
+    func finish() async throws { try await send([], isLast: true) }
+
+    func cut() {
+        state.withLock { $0.isFinished = true }
+        // The task that writes is cancelled, as it is when the client has left.
+        socket.channel.giveUp()
+    }
+
+    /// Refuses whatever a task that has outlived the body still writes; says whether anything was sent.
+    func abandon() -> Bool {
+        state.withLock { state in
+            state.isFinished = true
+            return state.head == nil
+        }
+    }
+
+    private func send(_ chunks: [[[UInt8]]], isLast: Bool) async throws {
+        let parts = try state.withLock { state throws(HTTPServerError) -> [[UInt8]] in
+            var next = state
+            do throws(HTTPServerError) {
+                let parts = try next.take(chunks, isLast: isLast, isChunked: isChunked)
+                state = next
+                return parts
+            } catch {
+                // None of them has been sent. But a body that got too many bytes has ended.
+                state.isFinished = next.isFinished
+                throw error
+            }
         }
         do {
-            try await socket.send(start, bytes, end)
+            try await socket.send(parts)
         } catch {
             // Part of a chunk may have left: nothing may follow it.
             state.withLock { ($0.isWriting, $0.isFinished) = (false, true) }

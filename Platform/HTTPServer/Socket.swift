@@ -28,6 +28,26 @@ struct Socket: Sendable {
         var reason: Int32 = 0
     }
 
+    /// How far parts have been sent.
+    private struct Place {
+        /// The index of the part that is next.
+        var part = 0
+        /// How many bytes of it have been sent.
+        var offset = 0
+
+        /// Goes on, over parts that end where it stands, too.
+        mutating func advance(by count: Int, in parts: [[UInt8]]) {
+            offset += count
+            while part < parts.count, offset >= parts[part].count {
+                offset -= parts[part].count
+                part += 1
+            }
+        }
+    }
+
+    /// So many parts are offered to the system at once.
+    private static let mostParts = 64
+
     /// A task that sends much gives way to others after this many bytes.
     private static let turn = 512 << 10
 
@@ -60,29 +80,28 @@ struct Socket: Sendable {
         }
     }
 
-    /// Sends parts one after another and returns when the system has taken them all.
+    /// Sends parts one after another and returns when the system has taken them all; nothing is copied to join them.
     ///
     /// A cancelled task still sends what the system takes without waiting.
     ///
     /// - Parameters:
-    ///   - head: The first part.
-    ///   - body: The second part.
-    ///   - end: The last part.
+    ///   - parts: The parts, of which any may be empty.
     ///   - isWhole: Whether this is an answer of which all is in memory until it is taken: then the longer it is, the
     ///     more of it must be taken in each stretch of time.
     /// - Throws: `peerGone`, `writeTimeout`, or `CancellationError`.
-    func send(_ head: [UInt8], _ body: [UInt8] = [], _ end: [UInt8] = [], isWhole: Bool = false) async throws
-    {
-        let total = head.count + body.count + end.count
+    func send(_ parts: [[UInt8]], isWhole: Bool = false) async throws {
+        let total = parts.reduce(0) { $0 + $1.count }
         let minimum = isWhole ? max(writeMinimum, min(total, mostPerStretch)) : writeMinimum
         // A stretch that began with an earlier answer asked for less.
         if isWhole { progress.withLock { $0.pace = nil } }
+        var place = Place()
         var sent = 0
         var sentThisTurn = 0
         while sent < total {
-            let count = attempt(head, body, end, from: sent)
+            let count = attempt(parts, from: place)
             if count >= 0 {
                 sent += count
+                place.advance(by: count, in: parts)
                 progress.withLock { $0.handedOver += count }
                 sentThisTurn += count
                 if sentThisTurn >= Self.turn, sent < total {
@@ -161,31 +180,31 @@ struct Socket: Sendable {
     /// Says that nothing more will be sent.
     func finishSending() { shutdown(channel.descriptor, Int32(SHUT_WR)) }
 
-    /// Sends without waiting, leaving out what was sent before; returns the number of bytes or a negative errno.
-    private func attempt(_ head: [UInt8], _ body: [UInt8], _ end: [UInt8], from sent: Int) -> Int {
-        head.withUnsafeBytes { head in
-            body.withUnsafeBytes { body in
-                end.withUnsafeBytes { end in
-                    withUnsafeTemporaryAllocation(of: iovec.self, capacity: 3) { parts in
-                        var skipped = sent
-                        var count = 0
-                        for part in [head, body, end] {
-                            let left = part.dropFirst(skipped)
-                            skipped = max(0, skipped - part.count)
-                            if left.isEmpty { continue }
-                            let bytes = UnsafeMutableRawBufferPointer(
-                                mutating: UnsafeRawBufferPointer(rebasing: left))
-                            parts.initializeElement(
-                                at: count, to: iovec(iov_base: bytes.baseAddress, iov_len: bytes.count))
-                            count += 1
-                        }
-                        return self.end.withLock { end in
-                            guard end.isOpen else { return -Int(EPIPE) }
-                            return powersync_send(channel.descriptor, parts.baseAddress, Int32(count))
-                        }
-                    }
-                }
+    /// Sends parts without waiting, from where they were sent to; returns the number of bytes or a negative errno.
+    private func attempt(_ parts: [[UInt8]], from place: Place) -> Int {
+        withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.mostParts) { vector in
+            offer(parts, from: place, vector, 0)
+        }
+    }
+
+    /// Names a part to the system, and those behind it while that one is lent; then all of them are sent.
+    private func offer(
+        _ parts: [[UInt8]], from place: Place, _ vector: UnsafeMutableBufferPointer<iovec>, _ count: Int
+    ) -> Int {
+        var place = place
+        // Nothing of an empty one is sent, and it would take the place of another.
+        place.advance(by: 0, in: parts)
+        guard place.part < parts.count, count < vector.count else {
+            return end.withLock { end in
+                guard end.isOpen else { return -Int(EPIPE) }
+                return powersync_send(channel.descriptor, vector.baseAddress, Int32(count))
             }
+        }
+        return parts[place.part].withUnsafeBytes { bytes in
+            let left = UnsafeMutableRawBufferPointer(
+                mutating: UnsafeRawBufferPointer(rebasing: bytes[place.offset...]))
+            vector.initializeElement(at: count, to: iovec(iov_base: left.baseAddress, iov_len: left.count))
+            return offer(parts, from: Place(part: place.part + 1), vector, count + 1)
         }
     }
 }

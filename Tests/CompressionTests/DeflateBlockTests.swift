@@ -108,6 +108,16 @@ import Testing
         #expect(try decompressed(member([joined, joined])) == plain + plain)
     }
 
+    @Test func blocksAreNotedOneByOneOrAllTogether() {
+        let compressor = BlockCompressor()
+        let blocks = [Self.line, Self.frame, [], Self.line].map { compressor.compress($0) }
+        var (each, all) = (GzipMember(), GzipMember())
+        for block in blocks { each.append(block) }
+        all.append(blocks.reduce(PlainSum.none) { $0 + $1.sum })
+        #expect(each.trailer == all.trailer)
+        #expect(each.trailer != GzipMember().trailer)
+    }
+
     /// The check value that goes with the polynomial of ITU-T V.42.
     @Test func checksumsAreThoseOfGzip() {
         #expect(DeflateBlock.stored(Array("123456789".utf8)).checksum == 0xCBF4_3926)

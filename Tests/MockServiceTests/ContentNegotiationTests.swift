@@ -28,4 +28,10 @@ struct ContentNegotiationTests {
     func bsonIsSentOnlyWhereItIsPreferred(field: String?, format: LineFormat) {
         #expect(ContentNegotiation.format(field) == format)
     }
+
+    @Test func dataIsATextInBSONWhateverTheRequestSays() {
+        #expect(LineForm.Format(.ndjson, rawData: true) == .raw)
+        #expect(LineForm.Format(.ndjson, rawData: false) == .nested)
+        for rawData in [true, false] { #expect(LineForm.Format(.bson, rawData: rawData) == .bson) }
+    }
 }

@@ -38,6 +38,9 @@ final class ManualClock: Sendable {
         }
     }
 
+    /// How many wait.
+    var sleeperCount: Int { state.withLock { $0.sleepers.count } }
+
     /// Sets the clock on the wall, forward or back; nobody who waits is told.
     func setWall(by seconds: Double) { state.withLock { $0.ahead += seconds } }
 

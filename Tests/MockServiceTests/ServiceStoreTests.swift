@@ -25,8 +25,9 @@ struct ServiceStoreTests {
             let result = try await first.apply(
                 [.insert(row("a", "u1")), .insert(row("b", "u1"))], commit: 100)
             #expect(result.checkpoint == StoredCheckpoint(operation: 2, lsn: LSN(rawValue: 100)))
+            let zero = LSN.zero
             #expect(
-                try await first.store.nextWriteCheckpoint(key: "u1/c", head: .zero, published: .zero) == 1)
+                try await first.store.nextWriteCheckpoint(key: "u1/c", head: zero, published: zero).id == 1)
             // Nothing is closed in order: what was answered is on the disk.
             let second = try await Fixture(path: path)
             #expect(second.stream.number == first.stream.number)
@@ -37,7 +38,7 @@ struct ServiceStoreTests {
             let next = try await second.apply([.insert(row("c", "u1"))], commit: 200)
             #expect(next.checkpoint?.operation == 3)
             #expect(
-                try await second.store.nextWriteCheckpoint(key: "u1/c", head: .zero, published: .zero) == 2)
+                try await second.store.nextWriteCheckpoint(key: "u1/c", head: zero, published: zero).id == 2)
             await second.store.close()
             await first.store.close()
         }
@@ -491,27 +492,30 @@ struct ServiceStoreTests {
             let store = try await ServiceStore.open(path: path)
             func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
             func seen(_ at: UInt64) async throws -> Int64? {
-                try await store.writeCheckpoint(key: "k", at: lsn(at))
+                try await store.writeCheckpoint(key: "k")?.reached(at: lsn(at))
             }
-            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(5), published: lsn(1)) == 1)
+            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(5), published: lsn(1)).id == 1)
             #expect(try await seen(4) == nil)
             #expect(try await seen(5) == 1)
-            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(8), published: lsn(6)) == 2)
+            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(8), published: lsn(6)).id == 2)
             #expect(try await seen(7) == 1)
             #expect(try await seen(8) == 2)
             #expect(
                 try await store.requestWriteCheckpoint(
-                    key: "k", requested: 42, head: lsn(9), published: lsn(8), at: 0) == 42)
+                    key: "k", requested: 42, head: lsn(9), published: lsn(8), at: 0
+                ).id == 42)
             #expect(
                 try await store.requestWriteCheckpoint(
-                    key: "k", requested: 41, head: lsn(10), published: lsn(8), at: 0) == 42)
+                    key: "k", requested: 41, head: lsn(10), published: lsn(8), at: 0
+                ).id == 42)
             #expect(
                 try await store.requestWriteCheckpoint(
-                    key: "k", requested: 42, head: lsn(11), published: lsn(8), at: 0) == 42)
+                    key: "k", requested: 42, head: lsn(11), published: lsn(8), at: 0
+                ).id == 42)
             #expect(try await seen(8) == 2)
             #expect(try await seen(9) == 42)
-            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(12), published: lsn(9)) == 43)
-            #expect(try await store.writeCheckpoint(key: "other", at: lsn(99)) == nil)
+            #expect(try await store.nextWriteCheckpoint(key: "k", head: lsn(12), published: lsn(9)).id == 43)
+            #expect(try await store.writeCheckpoint(key: "other")?.reached(at: lsn(99)) == nil)
             await store.close()
         }
     }
@@ -524,9 +528,9 @@ struct ServiceStoreTests {
             func lsn(_ value: UInt64) -> LSN { LSN(rawValue: value) }
             _ = try await store.nextWriteCheckpoint(key: key, head: lsn(98), published: lsn(90))
             _ = try await store.nextWriteCheckpoint(key: key, head: lsn(110), published: lsn(100))
-            #expect(try await store.writeCheckpoint(key: key, at: lsn(95)) == nil)
-            #expect(try await store.writeCheckpoint(key: key, at: lsn(98)) == 1)
-            #expect(try await store.writeCheckpoint(key: key, at: lsn(110)) == 2)
+            #expect(try await store.writeCheckpoint(key: key)?.reached(at: lsn(95)) == nil)
+            #expect(try await store.writeCheckpoint(key: key)?.reached(at: lsn(98)) == 1)
+            #expect(try await store.writeCheckpoint(key: key)?.reached(at: lsn(110)) == 2)
             await store.close()
         }
     }
@@ -545,8 +549,8 @@ struct ServiceStoreTests {
             } else {
                 _ = try await store.nextWriteCheckpoint(key: key, head: lsn(100), published: lsn(90))
             }
-            #expect(try await store.writeCheckpoint(key: key, at: lsn(110)) == nil)
-            #expect(try await store.writeCheckpoint(key: key, at: lsn(120)) == 2)
+            #expect(try await store.writeCheckpoint(key: key)?.reached(at: lsn(110)) == nil)
+            #expect(try await store.writeCheckpoint(key: key)?.reached(at: lsn(120)) == 2)
             await store.close()
         }
     }
@@ -566,12 +570,12 @@ struct ServiceStoreTests {
             try await request("u/again", 7, at: 200)
             try await request("u/ahead", 7, at: 100, head: far)
             try await request("u/first", 7, at: 100)
-            #expect(try await store.nextWriteCheckpoint(key: "u/first", head: near, published: .zero) == 8)
-            #expect(try await store.nextWriteCheckpoint(key: "u/given", head: near, published: .zero) == 1)
+            #expect(try await store.nextWriteCheckpoint(key: "u/first", head: near, published: .zero).id == 8)
+            #expect(try await store.nextWriteCheckpoint(key: "u/given", head: near, published: .zero).id == 1)
             try await request("u/given", 7, at: 100)
             #expect(try await store.removeWriteCheckpoints(requestedBefore: 150, published: near) == 1)
             func known(_ key: String) async throws -> Int64? {
-                try await store.writeCheckpoint(key: key, at: far)
+                try await store.writeCheckpoint(key: key)?.reached(at: far)
             }
             #expect(try await known("u/old") == nil)
             #expect(try await known("u/first") == 8)
@@ -584,14 +588,15 @@ struct ServiceStoreTests {
         try await withFolder { path in
             let store = try await ServiceStore.open(path: path)
             func next(_ key: String) async throws -> Int64 {
-                try await store.nextWriteCheckpoint(key: key, head: .zero, published: .zero, clients: 2)
+                try await store.nextWriteCheckpoint(key: key, head: .zero, published: .zero, clients: 2).id
             }
             #expect(try await next("u/a") == 1)
             #expect(try await next("u/b") == 1)
             await #expect(throws: TooManyClients(limit: 2)) { try await next("u/c") }
             await #expect(throws: TooManyClients(limit: 2)) {
                 try await store.requestWriteCheckpoint(
-                    key: "u/c", requested: 1, head: .zero, published: .zero, clients: 2, at: 0)
+                    key: "u/c", requested: 1, head: .zero, published: .zero, clients: 2, at: 0
+                ).id
             }
             #expect(try await next("u/a") == 2)
             for other in ["u2/a", "u2/b", "v/a"] { #expect(try await next(other) == 1) }

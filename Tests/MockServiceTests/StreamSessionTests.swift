@@ -208,6 +208,39 @@ struct StreamSessionTests {
         #expect(play.lines(2005) == ["D a 1000>2000 1000+", "cc 2000"])
     }
 
+    /// Buckets are told in the order of the first line, and those that are named without reason are not.
+    @Test func aChangeIsToldAsTheWholeViewWouldBe() {
+        var play = Play()
+        play.names = ["c", "a", "b"]
+        play.put("a", 1...1)
+        play.step(1) { _ in }
+        var session = play.session
+        play.put("b", 2...2)
+        play.put("c", 3...3)
+        play.writeCheckpoint = 4
+        let view = play.view(3)
+        let states = view.buckets.map { (ExactText($0.bucket.name), $0.state) }
+        let change = ViewChange(
+            operation: 3, writeCheckpoint: 4, buckets: Dictionary(uniqueKeysWithValues: states))
+        let line = session.offer(change)
+        #expect(line.map(Play.short) == "diff 3 +[\"c\", \"b\"] -[]")
+        #expect(play.session.offer(view) == line)
+        #expect(session.next() == play.session.next())
+        // Nothing is new of that any more, and what was told is not taken back.
+        #expect(session.offer(change) == nil)
+        #expect(session.offer(ViewChange(operation: 4, writeCheckpoint: nil, buckets: [:])) == nil)
+        #expect(session.offer(ViewChange(operation: 4, writeCheckpoint: 3, buckets: [:])) == nil)
+        let last = session.offer(ViewChange(operation: 4, writeCheckpoint: 5, buckets: [:]))
+        #expect(last.map(Play.short) == "diff 4 +[] -[]")
+    }
+
+    @Test func aStreamBeginsWithAWholeView() async {
+        await #expect(processExitsWith: .failure) {
+            var session = StreamSession(positions: [], streams: [])
+            _ = session.offer(ViewChange(operation: 1, writeCheckpoint: nil, buckets: [:]))
+        }
+    }
+
     @Test(.namesSeed) func randomHistoriesKeepTheInvariantsOfTheProtocol() async throws {
         try await forEachSeed(200) { random in
             var play = Play()

@@ -111,6 +111,20 @@ package final class RowWriter {
         return changed
     }
 
+    /// The names of these: of buckets with operations that become visible with this transaction, and of those with others.
+    package var written: WrittenBuckets {
+        var written = WrittenBuckets()
+        for bucket in buckets.values where bucket.isChanged {
+            let name = ExactText("\(stream)#\(bucket.name)")
+            let (covered, tail) = (bucket.sums.covered.lastOperation, bucket.sums.tail.lastOperation)
+            if covered > firstOperation || (tail > firstOperation && tail <= checkpoint) {
+                written.upToCommit.insert(name)
+            }
+            if tail > checkpoint { written.behind.insert(name) }
+        }
+        return written
+    }
+
     /// Takes note of a commit that becomes visible with this transaction: what is written from now on lies behind it.
     ///
     /// - Parameter operation: The last operation of its checkpoint.

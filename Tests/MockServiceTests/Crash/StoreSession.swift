@@ -84,7 +84,8 @@ struct StoreSession {
     func takeWriteCheckpoint() async throws -> Int64 {
         let position = StoreScript.position(of: last)
         return try await store.nextWriteCheckpoint(
-            key: Self.writeCheckpointKey, head: position, published: position)
+            key: Self.writeCheckpointKey, head: position, published: position
+        ).id
     }
 
     /// Copies all of the write-ahead log into the file, so that the next transaction begins it anew.

@@ -1,0 +1,288 @@
+import PowerSyncPostgres
+import PowerSyncSystem
+import PowerSyncWire
+
+/// Hands each checkpoint to the streams that it concerns, and wakes nobody else (DESIGN.md, 7).
+///
+/// Publishing, attaching and expecting happen one at a time, so that nothing falls between them:
+/// - A stream attaches, and then reads what it begins with at the checkpoint that was the newest when it did. What is
+///   published behind that is in its mailbox.
+/// - A write checkpoint is stored, and then expected. A stream of its key that attaches before that is told; one
+///   that attaches later finds it on the disk. If its head was published meanwhile, it is told at once.
+/// - What stands still for its successor keeps the names of its changed buckets, should it go on.
+/// - At a switch, a retraction and the end everybody's mailbox says so before anything else happens. So whoever has read
+///   something, and finds that the end has not come, has read it from data that was not being deleted.
+package final class Publisher: Sendable {
+    private typealias Waiter = CheckedContinuation<Publication, any Error>
+
+    private struct State {
+        var current: Publication?
+        /// The stream that is about to take the place of the current one, which stands still meanwhile.
+        var successor: StreamNumber?
+        /// What the current one has changed while it stands still.
+        var heldBack = ChangedBuckets()
+        var sequence: UInt64 = 0
+        var index = SubscriptionIndex()
+        var heads = PendingHeads()
+        var wakeups = 0
+        var waiters: [UInt64: Waiter] = [:]
+        var nextWaiter: UInt64 = 0
+        var isClosed = false
+
+        /// Makes a publication of a commit.
+        mutating func publish(_ commit: DurableCommit) -> (publication: Publication, woken: [Mailbox.Waiter])
+        {
+            var woken: [Mailbox.Waiter] = []
+            if let current, current.stream != commit.stream {
+                woken = finish(.replaced)
+                heldBack = ChangedBuckets()
+            }
+            var changed = commit.changed
+            changed.formUnion(heldBack)
+            heldBack = ChangedBuckets()
+            successor = nil
+            sequence += 1
+            let published = post(changed, at: commit.checkpoint, of: commit.stream, commit.config)
+            current = published.publication
+            return (published.publication, woken + published.woken)
+        }
+
+        /// Tells of the write checkpoints that the newest checkpoint has reached already.
+        mutating func tellReached() -> [Mailbox.Waiter] {
+            guard let current, heads.isReached(at: current.checkpoint.lsn) else { return [] }
+            return post(ChangedBuckets(), at: current.checkpoint, of: current.stream, current.config).woken
+        }
+
+        private mutating func post(
+            _ changed: ChangedBuckets, at checkpoint: StoredCheckpoint, of stream: StreamNumber,
+            _ config: CompiledSyncConfig
+        ) -> (publication: Publication, woken: [Mailbox.Waiter]) {
+            let reached = heads.take(upTo: checkpoint.lsn)
+            let (buckets, mailboxes) = index.concerned(by: changed, reached.keys)
+            let publication = Publication(
+                sequence: sequence, stream: stream, config: config, checkpoint: checkpoint, changed: buckets,
+                writeCheckpoints: reached)
+            var woken: [Mailbox.Waiter] = []
+            for mailbox in mailboxes {
+                let (wasEmpty, waiter) = mailbox.post(publication)
+                if wasEmpty { wakeups += 1 }
+                if let waiter { woken.append(waiter) }
+            }
+            return (publication, woken)
+        }
+
+        /// Ends all streams; nobody is attached any more.
+        mutating func finish(_ end: Mailbox.End) -> [Mailbox.Waiter] {
+            let woken = index.mailboxes.compactMap { $0.finish(end) }
+            index = SubscriptionIndex()
+            heads = PendingHeads()
+            return woken
+        }
+
+        mutating func takeWaiters() -> [Waiter] {
+            defer { waiters = [:] }
+            return Array(waiters.values)
+        }
+    }
+
+    private let state = Lock(State())
+
+    /// Makes a publisher without a checkpoint.
+    package init() {}
+
+    /// The newest publication, nil before the first.
+    package var current: Publication? { state.withLock { $0.current } }
+
+    /// Whether the service ends.
+    package var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// How often a stream that had nothing to look at got something.
+    package var sessionWakeups: Int { state.withLock { $0.wakeups } }
+
+    /// How many streams have something to look at or to send.
+    package var sessionsBehind: Int {
+        state.withLock { state in state.index.mailboxes.count { !$0.isAtRest } }
+    }
+
+    /// How many write checkpoints wait for the log.
+    package var pendingHeads: Int { state.withLock { $0.heads.count } }
+
+    // MARK: Streams
+
+    /// Attaches a stream: from now on its mailbox gets what concerns it.
+    ///
+    /// - Parameters:
+    ///   - mailbox: The mailbox.
+    ///   - stream: The replication stream that its buckets are of.
+    /// - Returns: What it begins with; nil if clients are served from another replication stream.
+    /// - Throws: `CancellationError` if the service ends.
+    package func attach(
+        _ mailbox: Mailbox, to stream: StreamNumber
+    ) throws(CancellationError) -> Attachment? {
+        let publication = try state.withLock { state throws(CancellationError) -> Publication? in
+            if state.isClosed { throw CancellationError() }
+            guard let current = state.current, current.stream == stream else { return nil }
+            state.index.add(mailbox)
+            return current
+        }
+        return publication.map { Attachment(mailbox, $0, self) }
+    }
+
+    fileprivate func detach(_ mailbox: Mailbox) {
+        state.withLock { state in
+            state.index.remove(mailbox)
+            if !state.index.isAwaited(mailbox.key) { state.heads.remove(mailbox.key) }
+        }
+    }
+
+    /// Waits for a write checkpoint that was stored, if a stream could be told of it.
+    ///
+    /// - Parameters:
+    ///   - id: Its id.
+    ///   - key: Whose it is.
+    ///   - head: The position that the log has to reach, as it was stored with the id.
+    package func expect(_ id: Int64, of key: ExactText, at head: LSN) {
+        let woken = state.withLock { state -> [Mailbox.Waiter] in
+            guard state.index.isAwaited(key) else { return [] }
+            state.heads.add(id, of: key, at: head)
+            return state.tellReached()
+        }
+        for waiter in woken { waiter.resume() }
+    }
+
+    /// Lowers heads behind the end of the log, as `ServiceStore.lowerHeads` does for those on the disk.
+    ///
+    /// - Parameters:
+    ///   - furthest: The furthest of them.
+    ///   - end: Where the log ended.
+    package func lowerHeads(upTo furthest: LSN, to end: LSN) {
+        let woken = state.withLock { state in
+            state.heads.lower(upTo: furthest, to: end)
+            return state.tellReached()
+        }
+        for waiter in woken { waiter.resume() }
+    }
+
+    // MARK: Checkpoints
+
+    /// Finds out whether clients may be served from another stream from a checkpoint on: what they have must not go
+    /// back.
+    ///
+    /// If it is older than what is served, then that stands still until it is not, so that nobody runs ahead for ever.
+    ///
+    /// - Parameters:
+    ///   - stream: The other stream.
+    ///   - checkpoint: A checkpoint of it.
+    /// - Returns: Whether it may be published.
+    package func mayServe(_ stream: StreamNumber, from checkpoint: StoredCheckpoint) -> Bool {
+        state.withLock { state in
+            guard let current = state.current, current.stream != stream else { return true }
+            state.successor = stream
+            return checkpoint.lsn >= current.checkpoint.lsn
+        }
+    }
+
+    /// Lets what is served go on: the stream that was to take its place has been lost.
+    package func abandonSwitch() { state.withLock { $0.successor = nil } }
+
+    /// Publishes a checkpoint.
+    ///
+    /// - Parameters:
+    ///   - commit: The checkpoint, behind all of its stream that were handed over before.
+    ///   - maySwitch: Whether clients may be served from its stream from now on, if they are from another.
+    package func publish(_ commit: DurableCommit, maySwitch: Bool = true) {
+        publish(commit) { state in
+            state.current?.stream == commit.stream ? state.successor == nil : maySwitch
+        }
+    }
+
+    /// Publishes a checkpoint unless clients are served from one already.
+    ///
+    /// - Parameter commit: The checkpoint.
+    package func publishFirst(_ commit: DurableCommit) { publish(commit) { $0.current == nil } }
+
+    private func publish(_ commit: DurableCommit, if mayPublish: (State) -> Bool) {
+        let (publication, woken, waiters) = state.withLock {
+            state -> (Publication?, [Mailbox.Waiter], [Waiter]) in
+            guard mayPublish(state) else {
+                if state.current?.stream == commit.stream { state.heldBack.formUnion(commit.changed) }
+                return (nil, [], [])
+            }
+            let (publication, woken) = state.publish(commit)
+            return (publication, woken, state.takeWaiters())
+        }
+        for waiter in woken { waiter.resume() }
+        guard let publication else { return }
+        for waiter in waiters { waiter.resume(returning: publication) }
+    }
+
+    /// Takes back what was published: it is not of this source.
+    ///
+    /// Streams end, and nobody gets one before the next checkpoint.
+    package func retract() {
+        let woken = state.withLock { state in
+            state.current = nil
+            state.successor = nil
+            state.heldBack = ChangedBuckets()
+            return state.finish(.replaced)
+        }
+        for waiter in woken { waiter.resume() }
+    }
+
+    /// Returns a checkpoint published behind `sequence`, at once if there is one.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled or the publisher closed.
+    package func next(after sequence: UInt64) async throws -> Publication {
+        let id = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: Waiter) in
+                let answer: Result<Publication, any Error>? = state.withLock { state in
+                    if Task.isCancelled || state.isClosed { return .failure(CancellationError()) }
+                    if let current = state.current, current.sequence > sequence { return .success(current) }
+                    state.waiters[id] = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Ends all streams, and wakes everybody else who waits with `CancellationError`.
+    package func close() {
+        let (woken, waiters) = state.withLock { state in
+            state.isClosed = true
+            return (state.finish(.closed), state.takeWaiters())
+        }
+        for waiter in woken { waiter.resume() }
+        for waiter in waiters { waiter.resume(throwing: CancellationError()) }
+    }
+}
+
+/// A stream that is told what concerns it, until the last reference goes, however the stream ends.
+package final class Attachment: Sendable {
+    /// Gets everything that is published behind `publication`.
+    package let mailbox: Mailbox
+    /// The newest publication when the stream was attached.
+    package let publication: Publication
+    private let publisher: Publisher
+
+    fileprivate init(_ mailbox: Mailbox, _ publication: Publication, _ publisher: Publisher) {
+        self.mailbox = mailbox
+        self.publication = publication
+        self.publisher = publisher
+    }
+
+    deinit { publisher.detach(mailbox) }
+
+    /// Waits for a write checkpoint of the stream's key that was found on the disk.
+    ///
+    /// - Parameters:
+    ///   - id: Its id.
+    ///   - head: The position that the log has to reach.
+    package func expect(_ id: Int64, at head: LSN) { publisher.expect(id, of: mailbox.key, at: head) }
+}

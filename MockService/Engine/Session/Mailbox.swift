@@ -1,0 +1,186 @@
+import PowerSyncSystem
+import PowerSyncWire
+
+/// What was published for one stream and that has yet to look at; the stream waits on it for everything.
+///
+/// It holds references, in order, and a bounded number of them: a stream that is later than that reads anew.
+package final class Mailbox: Sendable {
+    /// Why there is nothing more for a stream.
+    package enum End: Sendable {
+        /// Clients are served from another replication stream, or from none: the stream ends as one that is complete.
+        case replaced
+        /// The service ends.
+        case closed
+    }
+
+    /// All that was published since the stream looked last.
+    package struct News: Sendable, Equatable {
+        /// The newest checkpoint.
+        package let checkpoint: StoredCheckpoint
+        /// Those of the stream's buckets that may have changed; nil if all have to be read.
+        package let changed: Set<ExactText>?
+        /// The newest write checkpoint that was reached; nil if none was.
+        package let writeCheckpoint: Int64?
+    }
+
+    /// Who waits for something to come.
+    typealias Waiter = CheckedContinuation<Void, any Error>
+
+    private struct State {
+        var publications: [Publication] = []
+        /// Whether publications were left out.
+        var isIncomplete = false
+        /// The newest write checkpoint of those that were left out.
+        var writeCheckpoint: Int64?
+        var end: End?
+        var hasRung = false
+        var isAtRest = false
+        var waiter: Waiter?
+
+        mutating func takeWaiter() -> Waiter? {
+            defer { waiter = nil }
+            return waiter
+        }
+    }
+
+    /// The stream's buckets, by whole name.
+    package let buckets: Set<ExactText>
+    /// By what the stream's write checkpoints are kept.
+    package let key: ExactText
+    private let limit: Int
+    private let state = Lock(State())
+
+    /// Makes an empty mailbox.
+    ///
+    /// - Parameters:
+    ///   - buckets: The buckets that the stream lists, by whole name.
+    ///   - key: By what its write checkpoints are kept.
+    ///   - limit: How many publications are held.
+    package init(
+        buckets: Set<ExactText>, key: ExactText, limit: Int = StoreLimits().mailboxPublications
+    ) {
+        self.buckets = buckets
+        self.key = key
+        self.limit = limit
+    }
+
+    /// Why there is nothing more; nil as long as there may be.
+    package var end: End? { state.withLock { $0.end } }
+
+    /// Whether the stream has sent everything that it looked at, and has looked at everything.
+    package var isAtRest: Bool { state.withLock { $0.isAtRest } }
+
+    // MARK: The publisher
+
+    /// Takes a publication that concerns the stream.
+    ///
+    /// - Parameter publication: The publication, newer than all before.
+    /// - Returns: Whether the mailbox was empty, and who waits: to be resumed without a lock.
+    func post(_ publication: Publication) -> (wasEmpty: Bool, waiter: Waiter?) {
+        state.withLock { state in
+            guard state.end == nil else { return (false, nil) }
+            let wasEmpty = state.publications.isEmpty
+            if state.publications.count == limit {
+                state.writeCheckpoint = newest(state.publications, state.writeCheckpoint)
+                state.publications = []
+                state.isIncomplete = true
+            }
+            state.publications.append(publication)
+            state.isAtRest = false
+            return (wasEmpty, state.takeWaiter())
+        }
+    }
+
+    /// Says that there is nothing more; what has not been looked at does not matter any more.
+    ///
+    /// - Parameter end: Why.
+    /// - Returns: Who waits: to be resumed without a lock.
+    func finish(_ end: End) -> Waiter? {
+        state.withLock { state in
+            state.publications = []
+            state.end = end
+            return state.takeWaiter()
+        }
+    }
+
+    private func newest(_ publications: [Publication], _ known: Int64?) -> Int64? {
+        publications.reduce(known) { newest, publication in
+            [newest, publication.writeCheckpoints[key]].compactMap { $0 }.max()
+        }
+    }
+
+    // MARK: The stream
+
+    /// Wakes the stream for a time that has come.
+    package func ring() {
+        let waiter = state.withLock { state in
+            state.hasRung = state.waiter == nil
+            return state.takeWaiter()
+        }
+        waiter?.resume()
+    }
+
+    /// Returns as soon as there is something to look at, the end has come or `ring` was called, also before this.
+    ///
+    /// Who waits with nothing to look at is at rest. One task waits at a time.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    package func wait() async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: Waiter) in
+                let answer: Result<Void, any Error>? = state.withLock { state in
+                    // The cancellation handler may have run already and have found nobody waiting.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if !state.publications.isEmpty || state.end != nil { return .success(()) }
+                    state.isAtRest = true
+                    if state.hasRung {
+                        state.hasRung = false
+                        return .success(())
+                    }
+                    state.waiter = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.takeWaiter() }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Takes everything that was published since the last call; nil if there is nothing.
+    package func take() -> News? {
+        let taken = state.withLock { state in
+            defer {
+                state.publications = []
+                state.isIncomplete = false
+                state.writeCheckpoint = nil
+            }
+            return (state.publications, state.isIncomplete, state.writeCheckpoint)
+        }
+        let (publications, isIncomplete, writeCheckpoint) = taken
+        guard let last = publications.last else { return nil }
+        var changed: Set<ExactText>? = isIncomplete ? nil : []
+        for publication in publications {
+            guard let names = publication.changed else {
+                changed = nil
+                break
+            }
+            // One publication may name the buckets of thousands of streams.
+            changed?.formUnion(
+                names.count < buckets.count
+                    ? names.filter { buckets.contains($0) } : buckets.filter { names.contains($0) })
+        }
+        return News(
+            checkpoint: last.checkpoint, changed: changed,
+            writeCheckpoint: newest(publications, writeCheckpoint))
+    }
+}
+
+/// A mailbox equals itself alone.
+extension Mailbox: Hashable {
+    /// Whether both are one.
+    package static func == (left: Mailbox, right: Mailbox) -> Bool { left === right }
+
+    /// Hashes which one it is.
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,99 @@
+import PowerSyncPostgres
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+@testable import PowerSyncMockService
+
+@Suite(.patient())
+struct MailboxTests {
+    private let config: CompiledSyncConfig
+    private let key = ExactText("k")
+
+    init() throws { config = try SyncConfigReader.compile(ReplicationServiceTests.config) }
+
+    private func names(_ names: [String]) -> Set<ExactText> { Set(names.map { ExactText($0) }) }
+
+    private func publication(
+        _ number: UInt64, _ changed: [String]?, writeCheckpoints: [ExactText: Int64] = [:]
+    ) -> Publication {
+        Publication(
+            sequence: number, stream: 1, config: config,
+            checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
+            changed: changed.map { names($0) }, writeCheckpoints: writeCheckpoints)
+    }
+
+    private func news(
+        _ number: UInt64, _ changed: [String]?, _ writeCheckpoint: Int64? = nil
+    ) -> Mailbox.News {
+        Mailbox.News(
+            checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
+            changed: changed.map { names($0) }, writeCheckpoint: writeCheckpoint)
+    }
+
+    @Test func allThatWasPublishedBecomesOneChange() {
+        let mailbox = Mailbox(buckets: names(["a", "b", "c"]), key: key)
+        #expect(mailbox.take() == nil)
+        #expect(mailbox.post(publication(1, ["a", "x"])).wasEmpty)
+        #expect(!mailbox.post(publication(2, [], writeCheckpoints: [key: 4])).wasEmpty)
+        _ = mailbox.post(publication(3, ["b", "x", "y", "z"], writeCheckpoints: [ExactText("other"): 9]))
+        #expect(mailbox.take() == news(3, ["a", "b"], 4))
+        #expect(mailbox.take() == nil)
+        #expect(mailbox.post(publication(4, nil, writeCheckpoints: [key: 5])).wasEmpty)
+        _ = mailbox.post(publication(5, ["a"]))
+        #expect(mailbox.take() == news(5, nil, 5))
+    }
+
+    @Test func whoIsTooLateReadsAnewAndMissesNoWriteCheckpoint() {
+        #expect(StoreLimits().mailboxPublications == 16)
+        let mailbox = Mailbox(buckets: names(["a"]), key: key, limit: 3)
+        for number: UInt64 in 1...3 { _ = mailbox.post(publication(number, ["a"])) }
+        #expect(mailbox.take() == news(3, ["a"]))
+        _ = mailbox.post(publication(4, ["a"], writeCheckpoints: [key: 7]))
+        for number: UInt64 in 5...9 { _ = mailbox.post(publication(number, [])) }
+        #expect(mailbox.take() == news(9, nil, 7))
+        // That is over then.
+        _ = mailbox.post(publication(10, ["a"]))
+        #expect(mailbox.take() == news(10, ["a"]))
+    }
+
+    @Test func nothingComesBehindTheEnd() async throws {
+        let mailbox = Mailbox(buckets: names(["a"]), key: key)
+        _ = mailbox.post(publication(1, ["a"]))
+        _ = mailbox.finish(.replaced)
+        #expect(mailbox.end == .replaced && mailbox.take() == nil)
+        #expect(!mailbox.post(publication(2, ["a"])).wasEmpty && mailbox.take() == nil)
+        try await mailbox.wait()
+    }
+
+    @Test func whoWaitsIsWokenByWhateverComes() async throws {
+        let mailbox = Mailbox(buckets: names(["a"]), key: key)
+        let wakers: [@Sendable () -> Void] = [
+            { [self] in mailbox.post(publication(1, ["a"])).waiter?.resume() },
+            { mailbox.ring() },
+            { mailbox.finish(.closed)?.resume() },
+        ]
+        for wake in wakers {
+            #expect(!mailbox.isAtRest)
+            let waiting = Task { try await mailbox.wait() }
+            try await wait(for: "the stream to be at rest") { mailbox.isAtRest }
+            wake()
+            try await wait(forEndOf: waiting)
+            // A time that has come changes nothing of it.
+            _ = mailbox.take()
+            if mailbox.isAtRest { _ = mailbox.post(publication(2, [])) }
+            _ = mailbox.take()
+        }
+    }
+
+    @Test func aTimeThatCameBeforeIsNotMissed() async throws {
+        let mailbox = Mailbox(buckets: [], key: key)
+        mailbox.ring()
+        mailbox.ring()
+        try await mailbox.wait()
+        #expect(mailbox.isAtRest)
+        let waiting = Task { try await mailbox.wait() }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: waiting) }
+    }
+}

@@ -1,0 +1,228 @@
+import PowerSyncMockService
+import PowerSyncPostgres
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// What clients are served from, who is told of it, and when that changes (service 7.2).
+@Suite(.patient())
+struct PublisherTests {
+    private let config: CompiledSyncConfig
+    private let publisher = Publisher()
+
+    init() throws { config = try SyncConfigReader.compile(ReplicationServiceTests.config) }
+
+    private func checkpoint(_ lsn: UInt64) -> StoredCheckpoint {
+        StoredCheckpoint(operation: Int64(lsn), lsn: LSN(rawValue: lsn))
+    }
+
+    private func commit(_ stream: StreamNumber, _ lsn: UInt64, _ changed: String...) -> DurableCommit {
+        var buckets = ChangedBuckets()
+        for name in changed { buckets.insert(ExactText(name)) }
+        return DurableCommit(stream: stream, config: config, checkpoint: checkpoint(lsn), changed: buckets)
+    }
+
+    private func attach(
+        _ buckets: String..., key: String = "", to stream: StreamNumber = 1
+    ) throws -> Attachment {
+        let mailbox = Mailbox(buckets: Set(buckets.map { ExactText($0) }), key: ExactText(key))
+        let attachment = try publisher.attach(mailbox, to: stream)
+        return try #require(attachment)
+    }
+
+    // MARK: Which stream is served
+
+    @Test func aNewStreamTakesOverOnceItIsAsNewAsWhatIsServed() {
+        #expect(publisher.mayServe(1, from: checkpoint(5)), "there was nothing before it")
+        publisher.publish(commit(1, 10))
+        #expect(!publisher.mayServe(2, from: checkpoint(9)))
+        // The former one does not run ahead meanwhile.
+        publisher.publish(commit(1, 12), maySwitch: false)
+        #expect(publisher.current?.checkpoint == checkpoint(10))
+        #expect(publisher.mayServe(2, from: checkpoint(10)))
+        publisher.publish(commit(2, 10))
+        #expect(publisher.current?.stream == 2)
+        publisher.publish(commit(2, 11))
+        #expect(publisher.current?.checkpoint == checkpoint(11))
+        publisher.publish(commit(1, 12), maySwitch: false)
+        #expect(publisher.current?.stream == 2)
+    }
+
+    /// What was stored while it stood still is told with the next checkpoint.
+    @Test func whatIsServedGoesOnWhenItsSuccessorIsLost() throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a", "b", "c")
+        #expect(!publisher.mayServe(2, from: checkpoint(9)))
+        publisher.publish(commit(1, 11, "a"), maySwitch: false)
+        publisher.publish(commit(2, 9, "b"), maySwitch: false)
+        #expect(stream.mailbox.take() == nil)
+        publisher.abandonSwitch()
+        publisher.publish(commit(1, 12, "c"), maySwitch: false)
+        #expect(publisher.current?.checkpoint == checkpoint(12))
+        #expect(stream.mailbox.take()?.changed == [ExactText("a"), ExactText("c")])
+        publisher.publish(commit(1, 13, "b"), maySwitch: false)
+        #expect(stream.mailbox.take()?.changed == [ExactText("b")])
+    }
+
+    /// A former configuration asks the state which stream is served while the new one takes its place.
+    @Test func whatIsServedGivesWayToNothingThatWasOnlyToBeTheFirst() {
+        publisher.publishFirst(commit(1, 10))
+        #expect(publisher.current?.stream == 1)
+        publisher.publish(commit(2, 10))
+        publisher.publishFirst(commit(1, 12))
+        #expect(publisher.current?.stream == 2 && publisher.current?.checkpoint == checkpoint(10))
+    }
+
+    @Test func whoWaitsForACheckpointGetsTheNext() async throws {
+        let first = Task { try await publisher.next(after: 0) }
+        publisher.publish(commit(1, 10))
+        let sequence = try await wait(forEndOf: first).sequence
+        let second = Task { try await publisher.next(after: sequence) }
+        publisher.publish(commit(1, 11))
+        #expect(try await wait(forEndOf: second).checkpoint == checkpoint(11))
+        let last = Task { try await publisher.next(after: sequence + 1) }
+        publisher.close()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: last) }
+        #expect(publisher.isClosed)
+    }
+
+    // MARK: Who is told
+
+    @Test func onlyThoseWhomACheckpointConcernsAreWoken() throws {
+        publisher.publish(commit(1, 10, "a"))
+        let (one, two, three) = (try attach("a", "b"), try attach("b"), try attach("c"))
+        #expect(publisher.sessionWakeups == 0 && one.publication.checkpoint == checkpoint(10))
+        publisher.publish(commit(1, 11))
+        publisher.publish(commit(1, 12, "x", "y"))
+        #expect(publisher.sessionWakeups == 0)
+        publisher.publish(commit(1, 13, "b", "x"))
+        #expect(publisher.sessionWakeups == 2)
+        // Those two have yet to look.
+        publisher.publish(commit(1, 14, "a", "c"))
+        #expect(publisher.sessionWakeups == 3)
+        #expect(one.mailbox.take()?.changed == [ExactText("a"), ExactText("b")])
+        #expect(two.mailbox.take()?.checkpoint == checkpoint(13))
+        #expect(three.mailbox.take()?.changed == [ExactText("c")])
+        publisher.publish(
+            DurableCommit(stream: 1, config: config, checkpoint: checkpoint(15), changed: .any))
+        #expect(publisher.sessionWakeups == 6)
+        for stream in [one, two, three] {
+            let news = stream.mailbox.take()
+            #expect(news?.changed == nil && news?.checkpoint == checkpoint(15))
+        }
+    }
+
+    @Test func aStreamIsBehindUntilItHasLookedAtEverything() async throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a")
+        #expect(publisher.sessionsBehind == 1)
+        let waiting = Task { try await stream.mailbox.wait() }
+        try await wait(for: "the stream to be at rest") { publisher.sessionsBehind == 0 }
+        publisher.publish(commit(1, 11, "x"))
+        #expect(publisher.sessionsBehind == 0)
+        publisher.publish(commit(1, 12, "a"))
+        #expect(publisher.sessionsBehind == 1)
+        try await wait(forEndOf: waiting)
+        #expect(publisher.sessionsBehind == 1, "it has something to look at")
+    }
+
+    @Test func whoHasGoneIsNotTold() throws {
+        publisher.publish(commit(1, 10))
+        var gone: Attachment? = try attach("a", key: "k")
+        let mailbox = try #require(gone?.mailbox)
+        publisher.expect(1, of: ExactText("k"), at: LSN(rawValue: 20))
+        #expect(publisher.pendingHeads == 1)
+        gone = nil
+        #expect(publisher.pendingHeads == 0 && publisher.sessionsBehind == 0)
+        publisher.publish(commit(1, 20, "a"))
+        #expect(mailbox.take() == nil && publisher.sessionWakeups == 0)
+    }
+
+    // MARK: Write checkpoints
+
+    @Test func aWriteCheckpointIsToldOnceThePositionHasReachedItsHead() throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a", key: "k")
+        let other = try attach("a", key: "other")
+        publisher.expect(3, of: ExactText("k"), at: LSN(rawValue: 20))
+        publisher.publish(commit(1, 19))
+        #expect(publisher.sessionWakeups == 0)
+        publisher.publish(commit(1, 20))
+        #expect(publisher.sessionWakeups == 1)
+        let news = try #require(stream.mailbox.take())
+        #expect(news.writeCheckpoint == 3 && news.changed == [] && news.checkpoint == checkpoint(20))
+        #expect(other.mailbox.take() == nil)
+        publisher.publish(commit(1, 30))
+        #expect(stream.mailbox.take() == nil && publisher.pendingHeads == 0)
+    }
+
+    /// Its transaction is published between the moment at which the id is stored and the one at which it is expected.
+    @Test func aWriteCheckpointThatWasReachedBeforeItIsExpectedIsToldAtOnce() throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a", key: "k")
+        publisher.publish(commit(1, 30, "a"))
+        publisher.expect(3, of: ExactText("k"), at: LSN(rawValue: 20))
+        let news = try #require(stream.mailbox.take())
+        #expect(news.writeCheckpoint == 3 && news.changed == [ExactText("a")])
+        #expect(news.checkpoint == checkpoint(30))
+        #expect(publisher.current?.sequence == 2, "that is no checkpoint of its own")
+    }
+
+    @Test func aWriteCheckpointThatNoStreamWaitsForIsNotKept() {
+        publisher.publish(commit(1, 10))
+        for number: Int64 in 1...1000 {
+            publisher.expect(number, of: ExactText("k\(number)"), at: LSN(rawValue: 20))
+        }
+        #expect(publisher.pendingHeads == 0)
+    }
+
+    @Test func headsThatWereLostWithTheLogAreReached() throws {
+        publisher.publish(commit(1, 10))
+        let (near, far) = (try attach(key: "near"), try attach(key: "far"))
+        publisher.expect(1, of: ExactText("near"), at: LSN(rawValue: 90))
+        publisher.expect(2, of: ExactText("far"), at: LSN(rawValue: 200))
+        publisher.lowerHeads(upTo: LSN(rawValue: 100), to: LSN(rawValue: 10))
+        #expect(near.mailbox.take()?.writeCheckpoint == 1)
+        #expect(far.mailbox.take() == nil)
+        publisher.publish(commit(1, 200))
+        #expect(far.mailbox.take()?.writeCheckpoint == 2)
+    }
+
+    // MARK: The end of streams
+
+    @Test func aSwitchEndsStreamsAndNobodyBeginsInWhatIsOver() throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a", key: "k")
+        publisher.expect(1, of: ExactText("k"), at: LSN(rawValue: 20))
+        publisher.publish(commit(1, 11, "a"))
+        publisher.publish(commit(2, 11, "a"))
+        #expect(stream.mailbox.end == .replaced && stream.mailbox.take() == nil)
+        #expect(publisher.sessionsBehind == 0 && publisher.pendingHeads == 0)
+        let late = try publisher.attach(Mailbox(buckets: [], key: ExactText("")), to: 1)
+        #expect(late == nil)
+        let next = try attach("a", to: 2)
+        publisher.publish(commit(2, 12, "a"))
+        #expect(next.mailbox.take()?.checkpoint == checkpoint(12))
+        #expect(publisher.sessionWakeups == 2)
+    }
+
+    @Test func whatIsTakenBackEndsStreamsUntilThereIsANewCheckpoint() throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a")
+        publisher.retract()
+        #expect(stream.mailbox.end == .replaced && publisher.current == nil)
+        let late = try publisher.attach(Mailbox(buckets: [], key: ExactText("")), to: 1)
+        #expect(late == nil)
+        publisher.publishFirst(commit(2, 5))
+        #expect(try attach("a", to: 2).publication.checkpoint == checkpoint(5))
+        #expect(stream.mailbox.end == .replaced)
+    }
+
+    @Test func theEndOfTheServiceEndsStreamsAndRefusesOthers() throws {
+        publisher.publish(commit(1, 10))
+        let stream = try attach("a")
+        publisher.close()
+        #expect(stream.mailbox.end == .closed)
+        #expect(throws: CancellationError.self) { try attach("a") }
+    }
+}

@@ -1,0 +1,256 @@
+import PowerSyncHTTP
+import PowerSyncPostgres
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+@testable import PowerSyncMockService
+
+/// Takes the lines of a stream and keeps them; it can stop taking.
+final class RecordingSink: HTTPBodyWriter {
+    private struct State {
+        var splitter = LineSplitter(limit: 1 << 26)
+        var texts: [String] = []
+        var model = StreamModel()
+    }
+
+    private let state = Lock(State())
+    private let gate: Gate?
+
+    /// Makes a sink that takes lines as soon as the gate is open; at once without one.
+    init(gate: Gate? = nil) { self.gate = gate }
+
+    /// The text of every line.
+    var texts: [String] { state.withLock { $0.texts } }
+
+    /// What a client holds after the lines so far.
+    var model: StreamModel { state.withLock { $0.model } }
+
+    func write(_ bytes: [UInt8]) async throws {
+        await gate?.pass()
+        try state.withLock { state in
+            state.splitter.append(bytes)
+            while let line = try state.splitter.next() {
+                state.texts.append(String(decoding: line, as: UTF8.self))
+                state.model.take(try SyncLine(parsing: line))
+            }
+        }
+    }
+
+    func beginChunk(of count: Int) {}
+}
+
+/// A publisher over a store on a file, with streams whose sinks record.
+///
+/// A bucket is named after the owner of its rows.
+final class SessionRig: Sendable {
+    /// A stream that is being served.
+    struct Stream: Sendable {
+        let mailbox: Mailbox
+        let sink: RecordingSink
+        let task: Task<Void, any Error>
+    }
+
+    private static let configText = """
+        config: {edition: 3}
+        streams:
+          s: {auto_subscribe: true, query: SELECT * FROM t WHERE owner = auth.user_id()}
+        """
+    static let start = 1000.0
+
+    let store: ServiceStore
+    let stream: StreamNumber
+    let config: CompiledSyncConfig
+    let publisher = Publisher()
+    let clock = ManualClock(start)
+    let alarm: Alarm
+    private let context: EvaluationContext
+    private let table: SourceTable
+    private let slots = ConnectionSlots(limit: .max)
+    private let lines = LineBudget(limit: 1 << 30)
+    private let folder: TemporaryDirectory
+    private let ringing: Task<Void, Never>
+    private let last = Lock<UInt64>(0)
+
+    /// Runs a test with a checkpoint that is published and has no rows.
+    static func run(readers: Int = 4, _ body: (SessionRig) async throws -> Void) async throws {
+        let rig = try await SessionRig(readers: readers)
+        do {
+            try await rig.commit()
+            try await body(rig)
+        } catch {
+            await rig.end()
+            throw error
+        }
+        await rig.end()
+    }
+
+    private init(readers: Int) async throws {
+        let folder = try TemporaryDirectory(prefix: "sessions-")
+        let store = try await ServiceStore.open(path: "\(folder.path)/state.db", readers: readers)
+        let config = try SyncConfigReader.compile(Self.configText)
+        let record = try await store.addStream(config: "", configHash: "hash", publication: 1) {
+            "slot_\($0)"
+        }
+        try await store.holdCheckpoint(record.number, until: .zero, isSnapshotDone: true)
+        let context = EvaluationContext(stream: record.number, config: config)
+        table = try await store.resolve(
+            TableDescription(
+                oid: 7, schema: "public", name: "t",
+                columns: [
+                    SourceColumn(name: "id", typeOID: 25, isIdentity: true),
+                    SourceColumn(name: "owner", typeOID: 25, isIdentity: false),
+                ]), types: TypeCatalog(), context)
+        self.folder = folder
+        self.store = store
+        self.config = config
+        self.context = context
+        stream = record.number
+        let alarm = Alarm(clock.clock)
+        self.alarm = alarm
+        ringing = Task { await alarm.run() }
+    }
+
+    private func end() async {
+        publisher.close()
+        ringing.cancel()
+        await store.close()
+        folder.remove()
+    }
+
+    /// A row of an owner.
+    static func row(_ id: String, _ owner: String) -> PgOutputTuple { [.text(id), .text(owner)] }
+
+    /// The position that was published last.
+    var position: LSN { LSN(rawValue: last.withLock { $0 }) }
+
+    /// A position so far behind the one that was published last; each commit moves that by 10.
+    func position(behind distance: UInt64) -> LSN { LSN(rawValue: last.withLock { $0 } + distance) }
+
+    // MARK: What the source does
+
+    /// Stores a piece of a transaction that goes on.
+    func write(_ changes: [RowChange]) async throws {
+        _ = try await store.apply(changes.map { ReplicationEvent.change(table, $0) }, context)
+    }
+
+    /// Ends a transaction, and publishes it.
+    func commit(_ changes: [RowChange] = [], truncating: Bool = false) async throws {
+        let position = last.withLock { last in
+            last += 10
+            return LSN(rawValue: last)
+        }
+        var events: [ReplicationEvent] = truncating ? [.truncate(table)] : []
+        events += changes.map { ReplicationEvent.change(table, $0) }
+        events.append(.committed(position))
+        let result = try await store.apply(events, context)
+        let checkpoint = try #require(result.checkpoint)
+        publisher.publish(
+            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: result.changed))
+    }
+
+    /// Takes a write checkpoint as the route does, without a marker.
+    @discardableResult
+    func takeWriteCheckpoint(_ key: String, at head: LSN) async throws -> Int64 {
+        let stored = try await store.nextWriteCheckpoint(key: key, head: head, published: position)
+        publisher.expect(stored.id, of: ExactText(key), at: stored.head)
+        return stored.id
+    }
+
+    // MARK: Streams
+
+    /// What the request of a stream resolves to.
+    func buckets(_ owners: [String]) -> [ResolvedBucket] {
+        owners.map {
+            ResolvedBucket(name: "\(stream)#s|0[\"\($0)\"]", priority: 3, reasons: [.defaultStream(0)])
+        }
+    }
+
+    /// Attaches a stream that has read nothing yet.
+    func attach(_ owners: [String], key: String = "nobody", expiry: Double = 1e9) throws -> SessionLoop {
+        let buckets = buckets(owners)
+        let mailbox = Mailbox(buckets: Set(buckets.map { ExactText($0.name) }), key: ExactText(key))
+        let attachment = try publisher.attach(mailbox, to: stream)
+        return SessionLoop(
+            store: store, attachment: try #require(attachment), alarm: alarm,
+            slot: try #require(slots.take()), metrics: ServiceMetrics(), lines: lines, buckets: buckets,
+            expiry: expiry)
+    }
+
+    /// Lets an attached stream read what it begins with, and serves it.
+    func serve(_ loop: SessionLoop, to sink: RecordingSink = RecordingSink()) async throws -> Stream {
+        let view = try await loop.firstView()
+        return Stream(
+            mailbox: loop.attachment.mailbox, sink: sink,
+            task: Task {
+                try await loop.run(
+                    StreamSession(positions: [], streams: []), view,
+                    LineEncoder(.raw, BlockCompressors()), HTTPLineSink(sink))
+            })
+    }
+
+    /// Opens a stream.
+    func open(
+        _ owners: [String], key: String = "nobody", to sink: RecordingSink = RecordingSink()
+    ) async throws -> Stream {
+        try await serve(try attach(owners, key: key), to: sink)
+    }
+
+    /// Waits until every stream has looked at everything and sent it.
+    func rest(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await wait(for: "every stream to be at rest", sourceLocation: sourceLocation) {
+            publisher.sessionsBehind
+        } until: {
+            $0 == 0
+        }
+    }
+}
+
+/// A stream that is told of every publication, and reads everything each time.
+struct ToldStream {
+    private let rig: SessionRig
+    private let buckets: [ResolvedBucket]
+    private let key: String
+    private var session = StreamSession(positions: [], streams: [])
+    /// The text of every line.
+    private(set) var texts: [String] = []
+    /// What a client holds after the lines so far.
+    private(set) var model = StreamModel()
+
+    init(_ rig: SessionRig, _ owners: [String], key: String) {
+        self.rig = rig
+        self.key = key
+        buckets = rig.buckets(owners)
+    }
+
+    /// Tells it of what is published now, and takes what it sends.
+    mutating func tell() async throws {
+        let checkpoint = try #require(rig.publisher.current).checkpoint
+        let states = try await rig.store.states(
+            of: buckets.map(\.name), stream: rig.stream, at: checkpoint.operation)
+        let view = CheckpointView(
+            operation: checkpoint.operation,
+            writeCheckpoint: try await rig.store.writeCheckpoint(key: key)?.reached(at: checkpoint.lsn),
+            buckets: buckets.map {
+                CheckpointView.Bucket(bucket: $0, state: states[ExactText($0.name)] ?? .empty)
+            })
+        take(session.offer(view))
+        while true {
+            switch session.next() {
+            case .wait: return
+            case .send(let line): take(line)
+            case .read(let read):
+                let chunk = try await rig.store.chunk(
+                    bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows, bytes: 1 << 20)
+                take(session.received(chunk, for: read))
+            }
+        }
+    }
+
+    private mutating func take(_ line: SyncLine?) {
+        guard let line else { return }
+        texts.append(String(decoding: line.encoded(rawData: true), as: UTF8.self))
+        model.take(line)
+    }
+}
