@@ -93,7 +93,7 @@ let targets: [Target] = [
             "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "XML", "CommandLine", "System",
             "Wire",
         ],
-        exclude: ["Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
+        exclude: ["DESIGN.md", "Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
     library(
         "MockService", "MockService",
         [
