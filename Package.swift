@@ -109,9 +109,9 @@ let targets: [Target] = [
             "Terminal", "System",
         ],
         exclude: ["Executable"]),
-    command("BackendCommand", "Backend/Executable", ["Backend", "CommandLine"]),
-    command("MockServiceCommand", "MockService/Executable", ["MockService", "CommandLine"]),
-    command("StackCommand", "Stack/Executable", ["Stack", "CommandLine"]),
+    command("BackendCommand", "Backend/Executable", ["Backend", "Crypto", "CommandLine"]),
+    command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine"]),
+    command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine"]),
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
     // What the service is measured beside.
     .target(

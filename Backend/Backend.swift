@@ -118,8 +118,13 @@ package final class Backend: Sendable {
                     until: .now + configuration.startTimeout)
             }
             if let opened {
-                try await StoreBinding(pool: pool, store: calls(of: opened)).requireAtStart(
-                    until: .now + configuration.startTimeout)
+                let transactions = transactions(pool, catalog)
+                let binding = StoreBinding(store: calls(of: opened)) { statement, deadline in
+                    try await transactions.alone(until: deadline) {
+                        try await $0.query(statement.sql, statement.parameters, until: deadline).scalar
+                    }
+                }
+                try await binding.requireAtStart(until: .now + configuration.startTimeout)
             }
             try serve(pool, catalog, keys, opened, port)
         } catch {
@@ -282,6 +287,10 @@ package final class Backend: Sendable {
             log: log)
     }
 
+    private func transactions(_ pool: PostgresPool, _ catalog: CatalogWatch) -> AttachmentTransactions {
+        AttachmentTransactions(pool: pool, catalog: catalog, settings: configuration.settings)
+    }
+
     private func calls(of opened: OpenedStore) -> StoreCalls {
         StoreCalls(store: opened.store, environment: environment, poller: poller, log: log)
     }
@@ -301,9 +310,7 @@ package final class Backend: Sendable {
         let phase = Lock(BackendRoutes.Phase.running)
         let attachments = opened.map { opened in
             AttachmentService(
-                transactions: AttachmentTransactions(
-                    pool: pool, catalog: catalog, settings: configuration.settings),
-                store: calls(of: opened),
+                transactions: transactions(pool, catalog), store: calls(of: opened),
                 policy: configuration.attachments?.policy ?? AttachmentPolicy(), environment: environment,
                 log: log, turns: UserTurns(limit: 2, poller: poller),
                 joins: UserTurns(limit: 1, poller: poller))

@@ -88,7 +88,7 @@ package struct AttachmentAccess: Sendable {
     package func own(
         _ asked: [Asked], by subject: String, orEverybodys: Bool = false
     ) -> PostgresStatement? {
-        var question = AttachmentQuestion(tables)
+        var question = AttachmentQuestion()
         var branches: [String] = []
         for (number, table) in tables.enumerated()
         where table.owner != nil || (orEverybodys && table.read == nil) {
@@ -120,7 +120,7 @@ package struct AttachmentAccess: Sendable {
     package func readable(
         _ asked: [Asked], by subject: String, areEverybodys: Bool = false
     ) -> PostgresStatement? {
-        var question = AttachmentQuestion(tables)
+        var question = AttachmentQuestion()
         var branches: [String] = []
         for (number, table) in tables.enumerated() where table.owner == nil || !areEverybodys {
             var attempt = question
@@ -181,7 +181,7 @@ package struct AttachmentAccess: Sendable {
     /// - Parameter record: the attachment.
     /// - Returns: a statement with `t` or `f`.
     package func needed(_ record: AttachmentRecord) -> PostgresStatement? {
-        var question = AttachmentQuestion(tables)
+        var question = AttachmentQuestion()
         var branches: [String] = []
         for table in tables {
             var attempt = question
@@ -209,7 +209,7 @@ package struct AttachmentAccess: Sendable {
     ///   - some: the tables whose rows are looked at; nil for all.
     /// - Returns: a statement with the places of those in `records`, from 0.
     package func named(_ records: [AttachmentRecord], in some: [UploadTable]? = nil) -> PostgresStatement? {
-        var question = AttachmentQuestion(tables)
+        var question = AttachmentQuestion()
         var branches: [String] = []
         for table in some ?? tables {
             for column in table.attachments {

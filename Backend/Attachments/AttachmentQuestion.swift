@@ -4,18 +4,9 @@ import PowerSyncWire
 /// A statement that is being written, with its parameters.
 struct AttachmentQuestion {
     private var parameters: [String?] = []
-    /// What attachments are called that are asked about: a name that no table has.
-    private let name: String
 
     /// Makes a statement without anything.
-    ///
-    /// - Parameter tables: the tables that may stand in it.
-    init(_ tables: [UploadTable]) {
-        let known = Set(tables.map { ExactText($0.source.name.table) })
-        var name = "asked"
-        while known.contains(ExactText(name)) { name += "_" }
-        self.name = name
-    }
+    init() {}
 
     /// The statement; nil for no text.
     func statement(_ sql: String) -> PostgresStatement? {
@@ -34,6 +25,12 @@ struct AttachmentQuestion {
     }
 
     // MARK: Several attachments about which one table is asked; columns stand by their names, as in the condition of a map
+
+    /// What a list is called, and its columns: as no condition calls anything, or one whose column was dropped would mean
+    /// these.
+    private static let listName = quoteIdentifier("psb asked")
+
+    private static func column(_ name: String) -> String { quoteIdentifier("psb asked \(name)") }
 
     /// The attachments that rows of a table may name.
     struct List {
@@ -65,25 +62,27 @@ struct AttachmentQuestion {
             rows.append(isOfTable ? one.row?.id : nil)
         }
         guard !places.isEmpty else { return nil }
-        var (columns, arrays) = (["place"], [array(places)])
+        var (columns, arrays) = ([Self.column("place")], [array(places)])
         var conditions: [String] = []
         // A column that none of them fits has no value that is equal to anything.
         for (number, column) in table.attachments.enumerated() {
-            columns.append("id\(number)")
+            columns.append(Self.column("id\(number)"))
             arrays.append(array(ids[number]))
-            conditions.append(Self.isValue(column.quoted, column, "\(name).id\(number)"))
+            conditions.append(
+                Self.isValue(column.quoted, column, "\(Self.listName).\(Self.column("id\(number)"))"))
         }
         var isPreferred = "false"
         if rows.contains(where: { $0 != nil }) {
-            columns.append("preferred")
+            let preferred = Self.column("preferred")
+            columns.append(preferred)
             arrays.append(array(rows))
-            isPreferred = "coalesce(\(Self.isText(table.id.quoted, "\(name).preferred")), false)"
+            isPreferred = "coalesce(\(Self.isText(table.id.quoted, "\(Self.listName).\(preferred)")), false)"
         }
+        let (values, names) = (arrays.joined(separator: ", "), columns.joined(separator: ", "))
         return List(
-            source:
-                "unnest(\(arrays.joined(separator: ", "))) AS \(name)(\(columns.joined(separator: ", ")))",
-            place: "\(name).place", isNamed: "(" + conditions.joined(separator: " OR ") + ")",
-            isPreferred: isPreferred)
+            source: "unnest(\(values)) AS \(Self.listName)(\(names))",
+            place: "\(Self.listName).\(Self.column("place"))",
+            isNamed: "(" + conditions.joined(separator: " OR ") + ")", isPreferred: isPreferred)
     }
 
     /// What `AttachmentAccess.Row` is made of.

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncWire
 
 extension AttachmentService {
@@ -27,8 +28,17 @@ extension AttachmentService {
     func completions(
         _ ids: [String], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws -> [Result<Void, any Error>] {
+        try await once(ids, by: ExactText.init) {
+            try await completions(ofEach: $0, by: caller, until: deadline)
+        }
+    }
+
+    /// Does so with uploads of which none stands twice.
+    private func completions(
+        ofEach ids: [String], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
+    ) async throws -> [Result<Void, any Error>] {
         let found = try await together(ids) { try await completion($0, caller, deadline) }
-        let stored = try await each(found) { found -> AttachmentRecord? in
+        let stored = try await each(found, until: deadline) { found -> AttachmentRecord? in
             guard case .pending(let record) = try found.get() else { return nil }
             return try await isStored(record, deadline) ? record : nil
         }
@@ -50,7 +60,9 @@ extension AttachmentService {
                 if try stored.get() != nil, let state = settled[record.key] {
                     try finish(try state.get())
                 } else {
-                    // One behind the other: of a user one at a time is made of parts.
+                    // One behind the other: of a user one at a time is made of parts. A disk does not stop at the end of the
+                    // time, so none begins behind it.
+                    guard ContinuousClock.now < deadline else { throw Budget.Refusal.tooLate }
                     try await join(record, caller, deadline)
                 }
                 answers.append(.success(()))

@@ -9,6 +9,14 @@ extension AttachmentService {
         var asked: AttachmentAccess.Asked
         /// Whether a browser should show it.
         var isInline: Bool
+
+        /// What is the same of questions that are the same, byte for byte.
+        var name: [ExactText?] {
+            [
+                ExactText(asked.id), asked.row.map { ExactText($0.table) }, asked.row.map { ExactText($0.id) },
+                isInline ? ExactText("inline") : nil,
+            ]
+        }
     }
 
     /// Signs downloads for whoever may read a row that names them: all questions are one transaction.
@@ -22,11 +30,13 @@ extension AttachmentService {
     func downloads(
         _ questions: [DownloadQuestion], by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws -> [Result<AttachmentDownloadTicket, any Error>] {
-        let found = try await together(questions) { questions in
-            try await transaction(caller, deadline) { try await readable(questions.map(\.asked), $0) }
-        }
-        return try await each(Array(zip(questions, found))) { question, record in
-            try await ticket(try record.get(), inline: question.isInline, caller, deadline)
+        try await once(questions, by: \.name) { questions in
+            let found = try await together(questions) { questions in
+                try await transaction(caller, deadline) { try await readable(questions.map(\.asked), $0) }
+            }
+            return try await each(Array(zip(questions, found)), until: deadline) { question, record in
+                try await ticket(try record.get(), inline: question.isInline, caller, deadline)
+            }
         }
     }
 

@@ -38,7 +38,8 @@ extension AttachmentService {
         let firsts = requests.indices.filter { known.insert(ExactText(requests[$0].id)).inserted }
         let some = firsts.map { requests[$0] }
         let claims = try await together(some) { try await self.claims($0, caller, deadline) }
-        let tickets = try await each(Array(zip(some, claims))) { request, claim -> AttachmentUploadTicket in
+        let asked = Array(zip(some, claims))
+        let tickets = try await each(asked, until: deadline) { request, claim -> AttachmentUploadTicket in
             if let claim = try claim.get(), let ticket = try await ticket(claim, caller, deadline) {
                 return ticket
             }
@@ -47,7 +48,7 @@ extension AttachmentService {
         for (place, ticket) in zip(firsts, tickets) { answers[place] = ticket }
         // Another question about the same id finds what the first one has made.
         for place in requests.indices where answers[place] == nil {
-            answers[place] = try await each([requests[place]]) {
+            answers[place] = try await each([requests[place]], until: deadline) {
                 try await upload($0, by: caller, until: deadline)
             }.first
         }
@@ -65,7 +66,7 @@ extension AttachmentService {
             guard record.isOwned(by: caller.subject), try await head(record, deadline) == nil else {
                 return AttachmentUploadTicket(id: record.id, isUploaded: true)
             }
-            try await requireStore(deadline)
+            try await requireStore(by: caller, deadline)
             log.error("the store has lost the bytes of an attachment: they are uploaded again")
             let now = environment.now()
             try await alone(caller, deadline) {
@@ -103,8 +104,17 @@ extension AttachmentService {
         var signed: [AttachmentRecord] = []
         /// Those that are there, and that a row names.
         var named: [AttachmentRecord] = []
+        /// Those that a table without an owner is to share.
+        var shared: [AttachmentTable.Sharing] = []
         /// Those that are new.
         var made: [AttachmentRecord] = []
+
+        /// Has the rows of a table that is everybody's name the caller's file, if they name none.
+        mutating func share(_ record: AttachmentRecord, _ row: AttachmentAccess.Row) {
+            guard row.table.owner == nil, !record.isShared else { return }
+            shared.append(
+                AttachmentTable.Sharing(record: record, table: row.table.source.name, row: row.id))
+        }
     }
 
     /// Asks whether the caller may upload files of different ids, and records that it does.
@@ -156,25 +166,32 @@ extension AttachmentService {
                 claims.append(.failure(problem))
             }
         }
+        // Where a table has got another file meanwhile nothing is recorded: it is asked again.
+        let taken = try await AttachmentTable.share(
+            writing.shared, on: transaction.connection, until: transaction.deadline)
+        writing.signed.removeAll { taken.contains($0.key) }
+        writing.named.removeAll { taken.contains($0.key) }
         let written = try await transaction.ask([
             AttachmentTable.signing(writing.signed, at: now), AttachmentTable.naming(writing.named),
             AttachmentTable.making(writing.made, at: now),
         ])
         let made = Set((0..<(written[2]?.rowCount ?? 0)).compactMap { written[2]?[$0, 0] })
         return claims.map { claim -> Result<Claim?, any Error> in
-            guard case .success(.pending(let record, isNew: true)?) = claim, !made.contains(record.key) else {
-                return claim
+            guard case .success(let found?) = claim else { return claim }
+            switch found {
+            case .pending(let record, isNew: true): return made.contains(record.key) ? claim : .success(nil)
+            case .pending(let record, isNew: false), .uploaded(let record):
+                return taken.contains(record.key) ? .success(nil) : claim
             }
-            return .success(nil)
         }
     }
 
-    /// Decides about one of the questions; nil where somebody else has made the record meanwhile.
+    /// Decides about one of the questions.
     private func claim(
         _ request: AttachmentUploadRequest, _ key: String, _ row: AttachmentAccess.Row,
         _ known: (own: AttachmentRecord?, shared: AttachmentRecord?), _ writing: inout Writing,
         _ transaction: Transaction
-    ) async throws -> Claim? {
+    ) async throws -> Claim {
         let subject = transaction.caller.subject
         let isShared = row.table.owner == nil
         let record = try await isShared ? self.known(known, row, request, transaction) : known.own
@@ -184,11 +201,11 @@ extension AttachmentService {
         // It is ready some day, or forgotten.
         case .busy: throw Problem.notStored
         case .uploaded(let record):
-            guard try await share(record, row, transaction) else { return nil }
+            writing.share(record, row)
             writing.named.append(record)
             return .uploaded(record)
         case .again(let record):
-            guard try await share(record, row, transaction) else { return nil }
+            writing.share(record, row)
             writing.signed.append(record)
             return .pending(record, isNew: false)
         case .make:
@@ -247,17 +264,6 @@ extension AttachmentService {
         if let shared = known.shared { return shared }
         guard let own, own.isShared, own.state != .deleted else { return own }
         throw Problem.conflict("the id is that of a file of another table")
-    }
-
-    /// Has the rows of a table that is everybody's name the caller's file, if they name none; false where they have got one
-    /// meanwhile.
-    private func share(
-        _ record: AttachmentRecord, _ row: AttachmentAccess.Row, _ transaction: Transaction
-    ) async throws -> Bool {
-        guard row.table.owner == nil, !record.isShared else { return true }
-        return try await AttachmentTable.share(
-            record, in: row.table.source.name, row: row.id, on: transaction.connection,
-            until: transaction.deadline)
     }
 
     /// Rows that name the attachments and are the caller's, or everybody's and such that he may read them: that of the request
@@ -352,18 +358,18 @@ extension AttachmentService {
             if isOurs { return true }
         } catch {
             // If it is recorded all the same, the next question finds that the store does not know it, and begins another.
-            await giveUp(upload, of: record)
+            // The time of the request may be over.
+            await giveUp(upload, of: record, until: .now + Self.patience)
             throw error
         }
-        await giveUp(upload, of: record)
+        await giveUp(upload, of: record, until: .now + Self.patience)
         return false
     }
 
     /// Gives up an upload of which nobody knows; one that the store keeps all the same is the store's to clear up.
-    func giveUp(_ upload: String, of record: AttachmentRecord) async {
+    func giveUp(_ upload: String, of record: AttachmentRecord, until deadline: ContinuousClock.Instant) async {
         do {
-            // The time of the request may be over.
-            try await store.call(until: .now + Self.patience) {
+            try await store.call(until: deadline) {
                 try await $0.abortMultipart(key: record.key, upload: upload)
             }
         } catch {

@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncWire
 
 /// Says who may upload, download and delete which file, and keeps what is known of each (backend 10).
@@ -36,16 +37,17 @@ package struct AttachmentService: Sendable {
     ) async throws {
         let now = environment.now()
         let removal = try await transaction(caller, deadline) { transaction -> AttachmentRemoval? in
-            let connection = transaction.connection
-            let found = try await AttachmentTable.record(
-                id, of: caller.subject, isLocked: true, on: connection, until: deadline)
-            guard let record = found else { throw unknown(transaction) }
+            let known = try await transaction.ask(
+                AttachmentTable.known([id], of: caller.subject, isLocked: true))
+            let found = try known.map { try AttachmentTable.records($0) } ?? []
+            guard let record = found.first else { throw unknown(transaction) }
             guard record.state != .deleted else { return nil }
             guard !transaction.lacksRows else { throw changing(transaction) }
             guard try await !transaction.isTrue(transaction.access.needed(record)) else {
                 throw Problem.stillReferenced
             }
-            return try await AttachmentTable.delete(record, at: now, on: connection, until: deadline)
+            return try await AttachmentTable.delete(
+                record, at: now, on: transaction.connection, until: deadline)
         }
         guard let removal else { return }
         do {
@@ -62,7 +64,7 @@ package struct AttachmentService: Sendable {
     func remove(
         _ removal: AttachmentRemoval, by caller: AttachmentCaller, until deadline: ContinuousClock.Instant
     ) async throws {
-        try await requireStore(deadline)
+        try await requireStore(by: caller, deadline)
         try await store.call(until: deadline) { store in
             // First the parts: whoever completes them meanwhile makes an object, or finds nothing.
             if let upload = removal.upload {
@@ -98,7 +100,7 @@ package struct AttachmentService: Sendable {
         }
     }
 
-    /// Runs one statement about what the backend keeps itself, in a turn of the caller: it may wait for a record.
+    /// Runs statements about what the backend keeps itself, in a turn of the caller: it may wait for a record.
     ///
     /// Clearing up, which is nobody's, waits for no turn.
     func alone<Value: Sendable>(
@@ -179,9 +181,11 @@ package struct AttachmentService: Sendable {
             }
             return states
         }
-        for (record, state) in zip(records, states) {
-            // Nobody knows of it any more, and a store may have kept it beside the object.
-            if state == .ready, let upload = record.upload { await giveUp(upload, of: record) }
+        // Nobody knows of it any more, and a store may have kept it beside the object.
+        let left = zip(records, states).filter { $0.1 == .ready && $0.0.upload != nil }.map { $0.0 }
+        let end = ContinuousClock.now + Self.patience
+        _ = try await each(left, until: end) { record in
+            if let upload = record.upload { await giveUp(upload, of: record, until: end) }
         }
         return states
     }
@@ -196,14 +200,21 @@ package struct AttachmentService: Sendable {
     }
 
     /// Refuses to conclude anything from what is not there, where the store is not that of the records.
-    func requireStore(_ deadline: ContinuousClock.Instant) async throws {
-        try await StoreBinding(pool: transactions.pool, store: store).require(until: deadline)
+    ///
+    /// The database is asked in turns of the caller.
+    func requireStore(by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant) async throws {
+        let binding = StoreBinding(store: store) { statement, deadline in
+            try await alone(caller, deadline) {
+                try await $0.query(statement.sql, statement.parameters, until: deadline).scalar
+            }
+        }
+        try await binding.require(until: deadline)
     }
 
     func forgetUpload(
         of record: AttachmentRecord, by caller: AttachmentCaller, _ deadline: ContinuousClock.Instant
     ) async throws {
-        try await requireStore(deadline)
+        try await requireStore(by: caller, deadline)
         _ = try await alone(caller, deadline) {
             try await AttachmentTable.setUpload(nil, of: record, on: $0, until: deadline)
         }
@@ -214,7 +225,10 @@ package struct AttachmentService: Sendable {
     /// How many calls of the store answer one batch at once.
     private static let callsAtOnce = 8
 
-    /// Answers several questions in one transaction; each by itself where the database refuses that, whichever is to blame.
+    /// Answers several questions in one transaction; each by itself where the database refuses that and one may be to blame.
+    ///
+    /// A statement that takes too long or a lock that is held may be one question's, too, and the time of the request bounds it.
+    /// What ends that, as a database that goes away, is the answer to the rest.
     ///
     /// - Parameters:
     ///   - items: the questions.
@@ -229,27 +243,68 @@ package struct AttachmentService: Sendable {
             return try await all(items)
         } catch is CancellationError {
             throw CancellationError()
-        } catch let error as PostgresError
-            where items.count > 1 && error.code == .server && !error.isConnectionLost
-        {
+        } catch let error where items.count > 1 && Self.mayBeOfOne(error) {
             log.debug("several questions about attachments are answered one by one", ["error": "\(error)"])
             var answers: [Result<Value, any Error>] = []
-            for item in items { answers += try await together([item], all) }
+            for (place, item) in items.enumerated() {
+                answers += try await together([item], all)
+                guard case .failure(let error)? = answers.last, !Self.mayBeOfOne(error) else { continue }
+                answers += items.dropFirst(place + 1).map { _ in .failure(error) }
+                break
+            }
             return answers
         } catch {
             return items.map { _ in .failure(error) }
         }
     }
 
+    /// Whether something may have gone wrong because of one of several questions: not where the database is away, read-only or
+    /// full, or where the time is over.
+    private static func mayBeOfOne(_ error: any Error) -> Bool {
+        if error is Problem { return true }
+        guard let error = error as? PostgresError, error.code == .server, !error.isConnectionLost else {
+            return false
+        }
+        let kind = DatabaseVerdict(error).kind
+        return kind != .unavailable && kind != .misconfigured
+    }
+
+    /// Answers several questions of which some may be the same: each is asked once.
+    ///
+    /// - Parameters:
+    ///   - items: the questions.
+    ///   - name: what is the same of questions that are the same.
+    ///   - all: answers several that are not, in their order.
+    /// - Returns: the answer to each.
+    /// - Throws: what `all` throws.
+    func once<Item: Sendable, Name: Hashable, Value: Sendable>(
+        _ items: [Item], by name: (Item) -> Name,
+        _ all: ([Item]) async throws -> [Result<Value, any Error>]
+    ) async throws -> [Result<Value, any Error>] {
+        var places: [Name: Int] = [:]
+        var different: [Item] = []
+        let order = items.map { item -> Int in
+            let name = name(item)
+            if let place = places[name] { return place }
+            places[name] = different.count
+            different.append(item)
+            return different.count - 1
+        }
+        let answers = try await all(different)
+        return order.map { answers[$0] }
+    }
+
     /// Does something about each of several, some at once.
     ///
     /// - Parameters:
     ///   - items: what it is done about.
+    ///   - deadline: when none is begun any more, which is `Budget.Refusal`: a store that does not stop is waited for.
     ///   - body: what is done.
     /// - Returns: what it has returned or thrown, in the order of the items.
     /// - Throws: `CancellationError`.
     func each<Item: Sendable, Value: Sendable>(
-        _ items: [Item], _ body: @escaping @Sendable (Item) async throws -> Value
+        _ items: [Item], until deadline: ContinuousClock.Instant,
+        _ body: @escaping @Sendable (Item) async throws -> Value
     ) async throws -> [Result<Value, any Error>] {
         try await withThrowingTaskGroup(of: (Int, Result<Value, any Error>).self) { group in
             var answers = [Result<Value, any Error>?](repeating: nil, count: items.count)
@@ -259,6 +314,7 @@ package struct AttachmentService: Sendable {
                 }
                 group.addTask {
                     do {
+                        guard ContinuousClock.now < deadline else { throw Budget.Refusal.tooLate }
                         return (place, .success(try await body(item)))
                     } catch is CancellationError {
                         throw CancellationError()

@@ -19,6 +19,8 @@ package struct AttachmentSweep: Sendable {
         package var removed = 0
         /// Deleted ids that are forgotten.
         package var forgotten = 0
+        /// Users whose sums were not those of their records, and are.
+        package var recounted = 0
 
         /// Makes an outcome of nothing.
         package init() {}
@@ -32,6 +34,8 @@ package struct AttachmentSweep: Sendable {
 
     private let service: AttachmentService
     private let clockTolerance: Duration?
+    /// When the sums of all users were looked at last; nil before the first time.
+    private let compared = Lock<Double?>(nil)
 
     /// Makes it.
     ///
@@ -64,6 +68,7 @@ package struct AttachmentSweep: Sendable {
             "attachments.finished": String(outcome.finished),
             "attachments.unnamed": String(outcome.unnamed), "attachments.removed": String(outcome.removed),
             "attachments.forgotten": String(outcome.forgotten),
+            "attachments.recounted": String(outcome.recounted),
         ]
         if outcome == Outcome() {
             log.debug("attachments looked through", values)
@@ -81,7 +86,7 @@ package struct AttachmentSweep: Sendable {
         try await requireClock()
         var outcome = Outcome()
         var failure: (any Error)?
-        for step in [endUnfinished, deleteUnnamed, removeDue, forgetDeleted] {
+        for step in [endUnfinished, deleteUnnamed, removeDue, forgetDeleted, compareSums] {
             do {
                 try await step(&outcome)
             } catch is CancellationError {
@@ -163,7 +168,7 @@ package struct AttachmentSweep: Sendable {
             if try await service.settle(record, by: .nobody, deadline) == .ready { outcome.finished += 1 }
             return
         }
-        try await service.requireStore(deadline)
+        try await service.requireStore(by: .nobody, deadline)
         let now = service.environment.now()
         let isGone = try await service.transactions.alone(until: deadline) {
             try await AttachmentTable.forget(record, notSignedSince: limit, at: now, on: $0, until: deadline)
@@ -205,6 +210,8 @@ package struct AttachmentSweep: Sendable {
 
     private struct Batch: Sendable {
         var seen = 0
+        /// The keys of those whose table nobody knows.
+        var passed: [String] = []
         /// Those of them that no row has named for long.
         var unnamed: [AttachmentRecord] = []
         var deleted = 0
@@ -221,10 +228,7 @@ package struct AttachmentSweep: Sendable {
                 since: now - AttachmentRules.lookedAt, most: most, on: connection, until: deadline)
             let known = unseen.filter { access.knowsTable(of: $0.record) }
             let passed = unseen.map(\.record).filter { !access.knowsTable(of: $0) }.map(\.key)
-            if !passed.isEmpty {
-                try await AttachmentTable.pass(passed, at: now, on: connection, until: deadline)
-            }
-            guard !known.isEmpty else { return Batch(seen: unseen.count) }
+            guard !known.isEmpty else { return Batch(seen: unseen.count, passed: passed) }
             let named = try await self.named(known.map(\.record), transaction)
             let looks = known.enumerated().map { place, unseen in
                 AttachmentTable.Look(unseen, isNamed: named.contains(place))
@@ -232,7 +236,13 @@ package struct AttachmentSweep: Sendable {
             let unnamed = try await AttachmentTable.note(
                 looks, at: now, unnamedSince: now - AttachmentRules.unnamed, on: connection, until: deadline)
             return Batch(
-                seen: unseen.count, unnamed: known.map(\.record).filter { unnamed.contains($0.key) })
+                seen: unseen.count, passed: passed,
+                unnamed: known.map(\.record).filter { unnamed.contains($0.key) })
+        }
+        if !batch.passed.isEmpty {
+            try await service.transactions.alone(until: deadline) { [passed = batch.passed] in
+                try await AttachmentTable.pass(passed, at: now, on: $0, until: deadline)
+            }
         }
         if !batch.unnamed.isEmpty { batch.deleted = try await delete(batch.unnamed, at: now) }
         return batch
@@ -247,12 +257,12 @@ package struct AttachmentSweep: Sendable {
             let (connection, access) = (transaction.connection, transaction.access)
             guard try await seesRows(transaction) else { return 0 }
             let named = try await places(transaction.ask(access.named(unnamed)))
-            for place in named {
-                try await AttachmentTable.isNamed(unnamed[place], on: connection, until: deadline)
-            }
             let keys = unnamed.indices.filter { !named.contains($0) }.map { unnamed[$0].key }
-            return try await AttachmentTable.deleteUnnamed(
+            let deleted = try await AttachmentTable.deleteUnnamed(
                 keys, since: now - AttachmentRules.unnamed, at: now, on: connection, until: deadline)
+            // Behind that, since it waits for no record with another one in hand.
+            _ = try await transaction.ask(AttachmentTable.naming(named.map { unnamed[$0] }))
+            return deleted
         }
     }
 
@@ -323,6 +333,36 @@ package struct AttachmentSweep: Sendable {
             }
             if due.count < Self.batch { return try failures.end() }
         }
+    }
+
+    /// Looks once a day, user by user, whether the sums are those of the records, and counts anew what is not.
+    private func compareSums(_ outcome: inout Outcome) async throws {
+        let now = service.environment.now()
+        if let last = compared.withLock({ $0 }), last <= now, now < last + AttachmentRules.lookedAt { return }
+        var pace = pace
+        var user = ""
+        while true {
+            let users = try await pace.run { [user] most in
+                let deadline = ContinuousClock.now + Self.patience
+                return try await service.transactions.alone(until: deadline) {
+                    try await AttachmentTable.users(after: user, most: most, on: $0, until: deadline)
+                }
+            }
+            for user in users.wrong {
+                let deadline = ContinuousClock.now + Self.patience
+                try await service.transactions.alone(until: deadline) {
+                    try await AttachmentTable.recount(user, on: $0, until: deadline)
+                }
+                outcome.recounted += 1
+            }
+            guard let last = users.last, users.count >= pace.size else { break }
+            user = last
+        }
+        compared.withLock { $0 = now }
+        guard outcome.recounted > 0 else { return }
+        log.warning(
+            "the sums of what users have were wrong, as where triggers are passed over: they are counted anew",
+            ["attachments.recounted": String(outcome.recounted)])
     }
 
     /// Forgets ids that were deleted long ago.

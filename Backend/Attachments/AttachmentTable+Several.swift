@@ -112,12 +112,15 @@ extension AttachmentTable {
     }
 
     /// Notes that rows name those of some attachments which nobody seemed to name; nil for none.
+    ///
+    /// It waits for nobody, since its transaction may hold records already: whoever has one that is passed over names it, or
+    /// deletes it, and clearing up looks at its rows itself.
     static func naming(_ records: [AttachmentRecord]) -> PostgresStatement? {
         let keys = records.filter(\.isUnnamed).map(\.key)
         guard !keys.isEmpty else { return nil }
         return PostgresStatement(
             """
-            WITH held AS MATERIALIZED (\(holding("key = ANY ($1::text[])")))
+            WITH held AS MATERIALIZED (\(holding("key = ANY ($1::text[])")) SKIP LOCKED)
             UPDATE psb.attachments SET unnamed_since = NULL WHERE key IN (SELECT h.key FROM held h)
             """, [arrayLiteral(keys)])
     }

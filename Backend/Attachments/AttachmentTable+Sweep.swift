@@ -134,6 +134,53 @@ extension AttachmentTable {
         ).affectedRows
     }
 
+    // MARK: What users have
+
+    /// A part of the users, in their order.
+    struct Users: Sendable {
+        /// The last of them; nil if there are none.
+        let last: String?
+        /// How many there are.
+        let count: Int
+        /// Those whose sums are not those of their records.
+        let wrong: [String]
+    }
+
+    /// Compares the sums of users with their records, in one snapshot, in which a statement and its trigger are both or neither.
+    ///
+    /// - Parameters:
+    ///   - user: those behind this one.
+    ///   - most: how many.
+    ///   - connection: the connection.
+    ///   - deadline: until when to wait.
+    /// - Returns: the users.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func users(
+        after user: String, most: Int, on connection: PostgresConnection,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> Users {
+        let result = try await connection.query(
+            """
+            SELECT o.owner, ((c.files, c.deleted, c.bytes) IS DISTINCT FROM (u.files, u.deleted, u.bytes))::text
+            FROM ((SELECT DISTINCT owner FROM psb.attachments WHERE owner > $1::text ORDER BY owner LIMIT $2::bigint)
+                UNION (SELECT owner FROM psb.attachment_usage WHERE owner > $1::text ORDER BY owner LIMIT $2::bigint)
+                ORDER BY owner LIMIT $2::bigint) AS o
+            CROSS JOIN LATERAL (SELECT \(BackendSchema.sums) FROM psb.attachments a WHERE a.owner = o.owner) AS c
+            LEFT JOIN psb.attachment_usage u ON u.owner = o.owner ORDER BY o.owner
+            """, [user, String(most)], until: deadline)
+        let users = (0..<result.rowCount).compactMap { result[$0, 0] }
+        return Users(
+            last: users.last, count: users.count,
+            wrong: (0..<result.rowCount).filter { result[$0, 1] == "true" }.compactMap { result[$0, 0] })
+    }
+
+    /// Counts what the files of a user take.
+    static func recount(
+        _ user: String, on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await connection.query("SELECT psb.recount_attachments($1::text)", [user], until: deadline)
+    }
+
     // MARK: What the store is to be told
 
     /// Returns removals that are due, the oldest first.

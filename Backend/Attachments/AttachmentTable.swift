@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncWire
 
 /// The statements about `psb.attachments` and `psb.attachment_removals`; times are seconds since 1970.
 package enum AttachmentTable {
@@ -13,27 +14,6 @@ package enum AttachmentTable {
             SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
                 pg_catalog.concat('attachments ', pg_catalog.length($1::text), ' ', $1::text), 0))
             """, [owner], keepsRows: false)
-    }
-
-    /// Returns what is known of what a user has uploaded under an id; nil if that is nothing.
-    ///
-    /// - Parameters:
-    ///   - id: the attachment.
-    ///   - owner: who has uploaded it.
-    ///   - isLocked: whether nobody else may change it until the end of the transaction.
-    ///   - connection: the connection.
-    ///   - deadline: until when to wait.
-    /// - Returns: the record.
-    /// - Throws: `PostgresError`, `CancellationError`.
-    static func record(
-        _ id: String, of owner: String, isLocked: Bool = false, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> AttachmentRecord? {
-        try records(
-            try await connection.query(
-                "SELECT \(AttachmentRecord.columns) FROM psb.attachments WHERE id = $1::text AND owner = $2::text"
-                    + (isLocked ? " FOR UPDATE" : ""), [id, owner], until: deadline)
-        ).first
     }
 
     /// Returns a record as it is now; nil if it is not there any more.
@@ -60,43 +40,53 @@ package enum AttachmentTable {
     static let malformed = PostgresError(
         .malformedMessage, "a row of psb.attachments is not as it must be")
 
-    /// Has the rows of a table without an owner name a file.
-    ///
-    /// - Parameters:
-    ///   - record: the file, which no table shares.
-    ///   - table: the table.
-    ///   - row: the id of the row that names it.
-    ///   - connection: the connection.
-    ///   - deadline: until when to wait.
-    /// - Returns: false if the table has got a file of that id in the meantime.
-    /// - Throws: `PostgresError`, `CancellationError`.
-    static func share(
-        _ record: AttachmentRecord, in table: Catalog.Name, row: String?, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> Bool {
-        let outcomes = try await connection.pipeline(
-            [
-                PostgresStatement("SAVEPOINT share"),
-                PostgresStatement(
-                    """
-                    UPDATE psb.attachments
-                    SET is_shared = true, table_schema = $2::text, table_name = $3::text, row_id = $4::text
-                    WHERE key = $1::text
-                    """, [record.key, table.schema, table.table, row]),
-            ], until: deadline)
-        guard let error = outcomes.compactMap(\.error).first else { return true }
-        guard error.sqlstate == "23505" else { throw error }
-        try await connection.query("ROLLBACK TO SAVEPOINT share", [], until: deadline)
-        return false
+    /// A file that a row of a table without an owner is to name.
+    struct Sharing: Sendable {
+        /// The file, which no table shares.
+        let record: AttachmentRecord
+        /// The table.
+        let table: Catalog.Name
+        /// The id of the row that names it.
+        let row: String?
     }
 
-    /// Notes that a row names an attachment which nobody seemed to name.
-    static func isNamed(
-        _ record: AttachmentRecord, on connection: PostgresConnection,
-        until deadline: ContinuousClock.Instant
-    ) async throws {
-        guard let statement = naming([record]) else { return }
-        try await connection.query(statement.sql, statement.parameters, until: deadline)
+    /// Has the rows of tables without an owner name files.
+    ///
+    /// They are shared in the order of their ids, as `making` makes them. All have one savepoint: one for each would be more
+    /// than the database remembers of a transaction without a search.
+    ///
+    /// - Parameters:
+    ///   - files: the files, of different ids.
+    ///   - connection: the connection.
+    ///   - deadline: until when to wait.
+    /// - Returns: the keys of those whose table has got a file of that id in the meantime.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func share(
+        _ files: [Sharing], on connection: PostgresConnection, until deadline: ContinuousClock.Instant
+    ) async throws -> Set<String> {
+        guard !files.isEmpty else { return [] }
+        let files = files.sorted { ExactText($0.record.id) < ExactText($1.record.id) }
+        let updates = files.map { file in
+            PostgresStatement(
+                """
+                UPDATE psb.attachments
+                SET is_shared = true, table_schema = $2::text, table_name = $3::text, row_id = $4::text
+                WHERE key = $1::text
+                """, [file.record.key, file.table.schema, file.table.table, file.row])
+        }
+        let end = PostgresStatement("RELEASE SAVEPOINT share")
+        let outcomes = try await connection.pipeline(
+            [PostgresStatement("SAVEPOINT share")] + updates + [end], until: deadline)
+        guard let error = outcomes.compactMap(\.error).first else { return [] }
+        guard error.sqlstate == "23505" else { throw error }
+        let undone = try await connection.pipeline(
+            [PostgresStatement("ROLLBACK TO SAVEPOINT share"), end], until: deadline)
+        if let error = undone.compactMap(\.error).first { throw error }
+        guard files.count > 1 else { return Set(files.map(\.record.key)) }
+        // One of them is there: which one tells each by itself.
+        var others: Set<String> = []
+        for file in files { others.formUnion(try await share([file], on: connection, until: deadline)) }
+        return others
     }
 
     /// Notes that the store has the bytes of records.
@@ -205,7 +195,7 @@ package enum AttachmentTable {
     ///
     /// - Parameters:
     ///   - owner: the user.
-    ///   - connection: the connection.
+    ///   - connection: the connection, within a transaction that is read committed.
     /// - Returns: how many records there were.
     /// - Throws: `PostgresError`.
     static func erase(_ owner: String, on connection: PostgresConnection) async throws -> Int {
@@ -215,10 +205,14 @@ package enum AttachmentTable {
                 all_gone AS (DELETE FROM psb.attachments WHERE key IN (SELECT h.key FROM held h)
                     RETURNING key, upload, size, signed_at, state),
                 gone AS (SELECT key, upload, NULL::text AS owner, size, signed_at FROM all_gone WHERE state <> 'deleted'),
-                told AS (\(removing(at: "pg_catalog.now()"))),
-                nameless AS (UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text)
+                told AS (\(removing(at: "pg_catalog.now()")))
             SELECT count(*)::text FROM all_gone
             """, [owner])
+        // A statement of its own sees what was deleted while the records were waited for.
+        try await connection.query(
+            "UPDATE psb.attachment_removals SET owner = NULL WHERE owner = $1::text", [owner])
+        // Sums that were wrong would keep his name.
+        try await connection.query("SELECT psb.recount_attachments($1::text)", [owner])
         guard let count = result.scalar.flatMap({ Int($0) }) else { throw malformed }
         return count
     }

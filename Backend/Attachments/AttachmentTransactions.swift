@@ -108,13 +108,22 @@ struct AttachmentTransactions: Sendable {
         }
     }
 
-    /// Runs one statement about what the backend keeps itself, which needs no tables of the app.
+    /// Runs statements about what the backend keeps itself, which need no tables of the app, as one transaction with the same
+    /// settings: the database's own level might refuse what waited for another.
     func alone<Value: Sendable>(
         until deadline: ContinuousClock.Instant,
         _ body: @Sendable (PostgresConnection) async throws -> Value
     ) async throws -> Value {
-        try await pool.withConnection(until: deadline, body)
+        try await pool.withConnection(until: deadline) { connection in
+            let outcomes = try await connection.pipeline([Self.begin, settings.statement], until: deadline)
+            if let error = outcomes.compactMap(\.error).first { throw error }
+            let value = try await body(connection)
+            try await connection.query("COMMIT", until: deadline)
+            return value
+        }
     }
+
+    private static let begin = PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     /// Begins a transaction; which tables would be everybody's, if they did not hide rows since the start.
     private func open(
@@ -124,7 +133,7 @@ struct AttachmentTransactions: Sendable {
         let catalog = tables.attachmentTables.map(\.source)
         let everybodys = tables.attachmentTables.filter { $0.owner == nil }
         var statements = [
-            PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED"), settings.statement,
+            Self.begin, settings.statement,
             PostgresStatement(
                 """
                 SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], NULL::text, NULL::bigint,

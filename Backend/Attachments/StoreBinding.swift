@@ -5,8 +5,9 @@ import PowerSyncPostgres
 /// Else a folder whose disk is not mounted, or another bucket, would be taken for a store that has lost everything: it would be
 /// told what goes, and what is there would be forgotten. A store may have several names, one of each database.
 struct StoreBinding: Sendable {
-    let pool: PostgresPool
     let store: StoreCalls
+    /// Asks the database, until a moment; nil for no row.
+    let ask: @Sendable (PostgresStatement, ContinuousClock.Instant) async throws -> String?
 
     /// What is wrong where they are not of each other, and what to do about it.
     private static let mistake =
@@ -46,22 +47,18 @@ struct StoreBinding: Sendable {
     ///
     /// A database without one, and one that knows no file yet, takes the store that there is.
     private func holds(until deadline: ContinuousClock.Instant) async throws -> Bool {
-        let known = try await pool.withConnection(until: deadline) {
-            try await $0.query("SELECT name FROM psb.attachment_store", [], until: deadline).scalar
-        }
+        let known = try await ask(PostgresStatement("SELECT name FROM psb.attachment_store"), deadline)
         guard let name = known else {
             try await tie(until: deadline)
             return try await holds(until: deadline)
         }
         if try await store.call(until: deadline, { try await $0.isNamed(name) }) { return true }
-        let isInUse = try await pool.withConnection(until: deadline) {
-            try await $0.query(
+        let isInUse = try await ask(
+            PostgresStatement(
                 """
                 SELECT EXISTS (SELECT FROM psb.attachments WHERE state <> 'deleted')
                     OR EXISTS (SELECT FROM psb.attachment_removals)
-                """, [], until: deadline
-            ).scalar
-        }
+                """), deadline)
         guard isInUse == "f" else { return false }
         try await store.call(until: deadline) { try await $0.takeName(name) }
         return true
@@ -72,11 +69,9 @@ struct StoreBinding: Sendable {
         let name = store.environment.uniqueName()
         // The store first: a name that the database alone had would say that it is another one.
         try await store.call(until: deadline) { try await $0.takeName(name) }
-        _ = try await pool.withConnection(until: deadline) {
-            try await $0.query(
-                "INSERT INTO psb.attachment_store (name) VALUES ($1::text) ON CONFLICT DO NOTHING", [name],
-                until: deadline
-            ).affectedRows
-        }
+        _ = try await ask(
+            PostgresStatement(
+                "INSERT INTO psb.attachment_store (name) VALUES ($1::text) ON CONFLICT DO NOTHING", [name]),
+            deadline)
     }
 }

@@ -64,6 +64,32 @@ extension BackendSchema {
             FOR EACH STATEMENT EXECUTE FUNCTION psb.count_attachments();
         CREATE TRIGGER count_truncated AFTER TRUNCATE ON psb.attachments
             FOR EACH STATEMENT EXECUTE FUNCTION psb.count_attachments();
+        \(recount)
+        """
+
+    /// Counts what the files of one user take, for sums that are wrong: triggers may be passed over, as when data alone are
+    /// restored, and what is restored beside the sums counts twice.
+    ///
+    /// Whoever changes records of the user waits behind the row of the sums, in its trigger; the table comes before it, as it
+    /// does for them. So what is committed is counted, and what is not adds itself later.
+    private static let recount = """
+        CREATE OR REPLACE FUNCTION psb.recount_attachments(subject text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+            SET search_path = pg_catalog, pg_temp AS $$
+        BEGIN
+            LOCK TABLE psb.attachments IN ACCESS SHARE MODE;
+            INSERT INTO psb.attachment_usage AS u (owner, files, deleted, bytes) VALUES (subject, 0, 0, 0)
+                ON CONFLICT (owner) DO UPDATE SET files = u.files;
+            UPDATE psb.attachment_usage u SET files = c.files, deleted = c.deleted, bytes = c.bytes
+            FROM (SELECT \(sums) FROM psb.attachments a WHERE a.owner = subject) AS c WHERE u.owner = subject;
+            DELETE FROM psb.attachment_usage u WHERE u.owner = subject AND u.files = 0 AND u.deleted = 0;
+        END $$;
+        REVOKE ALL ON FUNCTION psb.recount_attachments(text) FROM PUBLIC;
+        """
+
+    /// The sums of records `a`, counted.
+    static let sums = """
+        count(*) FILTER (WHERE a.state <> 'deleted') AS files, count(*) FILTER (WHERE a.state = 'deleted') AS deleted,
+            coalesce(sum(a.size) FILTER (WHERE a.state <> 'deleted'), 0) AS bytes
         """
 
     /// What a statement has made, and what it has taken away.

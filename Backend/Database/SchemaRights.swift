@@ -53,6 +53,7 @@ package enum SchemaRights {
         Right(kind: "FUNCTION", object: "psb.table_digest(text, text)", privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.refuse_other_owner()", privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.take_letter(uuid, integer, boolean)", privileges: ["EXECUTE"]),
+        Right(kind: "FUNCTION", object: "psb.recount_attachments(text)", privileges: ["EXECUTE"]),
     ]
 
     /// Grants a role all rights.

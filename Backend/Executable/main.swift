@@ -1,5 +1,6 @@
 import PowerSyncBackend
 import PowerSyncCommandLine
+import PowerSyncCrypto
 
 #if canImport(Glibc)
     import Glibc
@@ -11,4 +12,5 @@ import PowerSyncCommandLine
 
 // Here, because what runs tasks opens descriptors, too.
 StandardStreams.replaceClosed()
+Libcrypto.staysUntilTheEnd()
 exit(await BackendCommand.named("powersync-backend").main(Array(CommandLine.arguments.dropFirst())))

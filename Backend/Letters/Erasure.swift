@@ -27,9 +27,13 @@ package enum Erasure {
     package static func run(
         _ user: String, removes: Bool, on connection: PostgresConnection
     ) async throws -> [Count] {
-        // The last statement fails where no backend has been started.
+        // What others commit meanwhile is seen, whatever the database's default is. The last statement fails where no backend
+        // has been started.
         try await connection.script(
-            "BEGIN; SET LOCAL statement_timeout = '10min'; SELECT 'psb.dead_letters'::regclass")
+            """
+            BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = '10min';
+            SELECT 'psb.dead_letters'::regclass
+            """)
         let found = try await connection.query(
             """
             SELECT n.nspname, c.relname FROM pg_catalog.pg_class c

@@ -119,14 +119,14 @@ extension BackendRoutes {
             do {
                 questions.append((place, try read(item)))
             } catch {
-                answers[place] = problem(for: error, requestID).json(requestID: requestID)
+                answers[place] = problem(for: error, requestID).item(requestID: requestID)
             }
         }
         for (question, answer) in zip(questions, try await ask(questions.map { $0.question })) {
             switch answer {
             case .success(let value): answers[question.place] = json(value)
             case .failure(let error):
-                answers[question.place] = problem(for: error, requestID).json(requestID: requestID)
+                answers[question.place] = problem(for: error, requestID).item(requestID: requestID)
             }
         }
         return answers.compactMap { $0 }

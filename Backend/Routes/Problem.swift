@@ -182,6 +182,16 @@ package struct Problem: Error, Sendable, Hashable {
         return .object(members + extra)
     }
 
+    /// The problem as one of several answers, which have no fields of their own: it says itself when to come again.
+    ///
+    /// - Parameter requestID: names the request in logs.
+    /// - Returns: the item of the body.
+    package func item(requestID: String) -> JSON {
+        var problem = self
+        if let retryAfter { problem.extra.append(JSONMember("retryAfter", .integer(retryAfter))) }
+        return problem.json(requestID: requestID)
+    }
+
     /// The problem as an answer.
     ///
     /// - Parameter requestID: names the request in logs.

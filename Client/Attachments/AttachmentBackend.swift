@@ -19,15 +19,19 @@ struct AttachmentBackend: Sendable {
     /// Asks the backend of a connector.
     init(_ connector: BackendConnector) {
         let sender = AttachmentSender(http: connector.http, tokens: connector.tokens)
-        let uploads = BackendPause(environment: connector.environment)
-        let downloads = BackendPause(environment: connector.environment)
-        let uptime = connector.environment.uptime
+        let environment = connector.environment
+        let uploads = BackendPause(environment: environment)
+        let downloads = BackendPause(environment: environment)
         self.sender = sender
         self.uploads = uploads
         self.downloads = downloads
-        deletes = BackendPause(environment: connector.environment)
-        uploadQuestions = AttachmentQuestions(uptime: uptime) { try await sender.send($0, uploads) }
-        downloadQuestions = AttachmentQuestions(uptime: uptime) { try await sender.send($0, downloads) }
+        deletes = BackendPause(environment: environment)
+        uploadQuestions = AttachmentQuestions(environment: environment) {
+            try await sender.send($0, uploads)
+        }
+        downloadQuestions = AttachmentQuestions(environment: environment) {
+            try await sender.send($0, downloads)
+        }
     }
 
     /// The way to the backend.
@@ -169,7 +173,7 @@ struct AttachmentBackend: Sendable {
         } take: { answer in
             switch answer {
             case .body(let json): return .json(json)
-            case .problem(let status, let code):
+            case .problem(let status, let code, _):
                 try check(status, code, request)
                 // What says so in a batch is no problem.
                 return .json(.null)

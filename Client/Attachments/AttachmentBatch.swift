@@ -47,8 +47,17 @@ struct AttachmentBatch: Sendable, Hashable {
     enum Answer: Sendable, Hashable {
         /// What it would have been answered alone.
         case body(JSON)
-        /// A problem, with what it calls itself as far as that may be shown.
-        case problem(status: Int, code: String?)
+        /// A problem, with what it calls itself as far as that may be shown, and the seconds after which to come again.
+        case problem(status: Int, code: String?, retryAfter: Int64? = nil)
+
+        /// How long nothing is to be asked; nil where that is not said.
+        var pause: Duration? {
+            // A quota does not pass with time, and another file may be within it.
+            guard case .problem(let status, let code, let retryAfter?) = self, status == 429 || status == 503,
+                code != AttachmentProblem.code(of: AttachmentProblem.quota)
+            else { return nil }
+            return .seconds(retryAfter)
+        }
     }
 
     /// The questions.
@@ -78,23 +87,20 @@ struct AttachmentBatch: Sendable, Hashable {
         }
         var answers: [Answer] = []
         for question in questions {
-            guard let item = rest[question.kind]?.popFirst(), let answer = Self.answer(item, to: question)
+            guard let item = rest[question.kind]?.popFirst(), let answer = Self.answer(item)
             else { return nil }
             answers.append(answer)
         }
         return answers
     }
 
-    private static func answer(_ item: JSON, to question: BatchQuestion) -> Answer? {
+    private static func answer(_ item: JSON) -> Answer? {
         let code = item["code"]?.stringValue.flatMap(ShownText.code)
         if let status = item["status"]?.int64Value.flatMap({ Int(exactly: $0) }), status >= 300 {
-            return .problem(status: status, code: code)
+            return .problem(status: status, code: code, retryAfter: item["retryAfter"]?.int64Value)
         }
-        // That a file is stored is taken from nothing that looks like a problem.
-        if question.kind == .complete {
-            guard item.objectMembers != nil, item["code"] == nil, item["error"] == nil
-            else { return nil }
-        }
+        // What looks like a problem and does not say which is asked about alone.
+        guard item.objectMembers != nil, item["code"] == nil, item["error"] == nil else { return nil }
         return .body(item)
     }
 }

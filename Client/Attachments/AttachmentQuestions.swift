@@ -13,7 +13,7 @@ final class AttachmentQuestions: Sendable {
         case failed(status: Int, code: String?)
         /// The backend takes fewer at once: they are asked apart.
         case tooMany
-        /// The backend does not know such a request: they are asked apart, now and from now on.
+        /// The backend does not know such a request: they are asked apart, now and for some time.
         case unknown
     }
 
@@ -36,28 +36,35 @@ final class AttachmentQuestions: Sendable {
         let task: Task<Void, Never>
     }
 
+    /// Sends at the moment of the line what has to be sent then.
+    private struct Alarm {
+        let moment: Duration
+        let task: Task<Void, Never>
+    }
+
     private struct State {
         var line = QuestionLine()
         var waiters: [UInt64: Waiter] = [:]
         /// By their first questions.
         var requests: [UInt64: Request] = [:]
+        var alarm: Alarm?
         var lastID: UInt64 = 0
     }
 
     private let state = Lock(State())
-    private let uptime: @Sendable () -> Duration
+    private let environment: SyncEnvironment
     private let send: @Sendable (AttachmentBatch) async throws -> Reply
 
     /// Makes it without a question.
     ///
     /// - Parameters:
-    ///   - uptime: the time since some moment.
+    ///   - environment: the clock.
     ///   - send: sends a request with several questions.
     init(
-        uptime: @escaping @Sendable () -> Duration,
+        environment: SyncEnvironment,
         send: @escaping @Sendable (AttachmentBatch) async throws -> Reply
     ) {
-        self.uptime = uptime
+        self.environment = environment
         self.send = send
     }
 
@@ -83,9 +90,19 @@ final class AttachmentQuestions: Sendable {
         switch try await turn(id, question) {
         case .answered(let answer): return try take(answer)
         case .alone:
-            defer { change { state, now in state.line.ended(id, at: now) } }
-            return try await alone()
+            defer { ended(id) }
+            return try await withTaskCancellationHandler {
+                try await alone()
+            } onCancel: {
+                // It may take any time to end, and nobody waits for that.
+                ended(id)
+            }
         }
+    }
+
+    /// Says that a question that was asked alone is not waited for any more.
+    private func ended(_ id: UInt64) {
+        change { state, now in state.line.ended(id, at: now) }
     }
 
     private func turn(_ id: UInt64, _ question: BatchQuestion) async throws -> Turn {
@@ -108,15 +125,17 @@ final class AttachmentQuestions: Sendable {
 
     /// Takes a caller's question back.
     private func leave(_ id: UInt64) {
-        let (waiter, unwanted) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
+        let (waiter, unwanted) = change { state, now -> (Waiter?, Task<Void, Never>?) in
             guard let waiter = state.waiters.removeValue(forKey: id) else { return (nil, nil) }
             state.line.remove(id)
             guard let first = state.requests.first(where: { $0.value.ids.contains(id) })?.key else {
                 return (waiter, nil)
             }
             state.requests[first]?.ids.remove(id)
-            // Nobody wants its answers any more.
-            return (waiter, state.requests[first]?.ids.isEmpty == true ? state.requests[first]?.task : nil)
+            guard state.requests[first]?.ids.isEmpty == true else { return (waiter, nil) }
+            // Nobody wants its answers any more, nor waits for its end, which may take any time.
+            state.line.ended(first, at: now)
+            return (waiter, state.requests.removeValue(forKey: first)?.task)
         }
         waiter?.continuation.resume(throwing: CancellationError())
         unwanted?.cancel()
@@ -125,8 +144,8 @@ final class AttachmentQuestions: Sendable {
     /// Changes the state, and sends what is to be sent then.
     @discardableResult
     private func change<Result>(_ body: (inout State, _ now: Duration) -> Result) -> Result {
-        let now = uptime()
-        let (result, alone) = state.withLock { state -> (Result, [Waiter]) in
+        let now = environment.uptime()
+        let (result, alone, unwanted) = state.withLock { state -> (Result, [Waiter], Task<Void, Never>?) in
             let result = body(&state, now)
             var alone: [Waiter] = []
             for step in state.line.steps(at: now) {
@@ -136,10 +155,38 @@ final class AttachmentQuestions: Sendable {
                 case .together(let ids): begin(ids, in: &state)
                 }
             }
-            return (result, alone)
+            return (result, alone, setAlarm(in: &state))
         }
+        unwanted?.cancel()
         for waiter in alone { waiter.continuation.resume(returning: .alone) }
         return result
+    }
+
+    /// Sees to it that what has to be sent at a moment is sent then, although nothing else happens.
+    ///
+    /// - Returns: the task of an alarm that nobody needs any more.
+    private func setAlarm(in state: inout State) -> Task<Void, Never>? {
+        guard let moment = state.line.moment else {
+            defer { state.alarm = nil }
+            return state.alarm?.task
+        }
+        // One that comes sooner sets the next one.
+        guard state.alarm == nil else { return nil }
+        state.alarm = Alarm(
+            moment: moment,
+            task: Task.detached {
+                do {
+                    let rest = moment - self.environment.uptime()
+                    if rest > .zero { try await self.environment.sleep(rest) }
+                } catch {
+                    // Cancelled: nothing waits any more.
+                    return
+                }
+                self.change { state, _ -> Void in
+                    if state.alarm?.moment == moment { state.alarm = nil }
+                }
+            })
+        return nil
     }
 
     /// Sends questions together, in a task that is none of their callers'.
@@ -165,8 +212,9 @@ final class AttachmentQuestions: Sendable {
             state.requests[ids[0]] = nil
             state.line.ended(ids[0], at: now)
             switch reply {
-            case .success(.tooMany): state.line.hadTooMany(ids.count)
-            case .success(.unknown): state.line.isUnknown(with: Set(batch.questions.map(\.kind)))
+            case .success(.tooMany): state.line.hadTooMany(ids.count, at: now)
+            case .success(.unknown):
+                state.line.isUnknown(with: Set(batch.questions.map(\.kind)), at: now)
             case .success, .failure: break
             }
             return ids.enumerated().compactMap { index, id in

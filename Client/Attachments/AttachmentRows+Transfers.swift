@@ -5,9 +5,12 @@ extension AttachmentRows {
         try await db.readLock { [sql] connection in
             var findings = TransferFindings()
             for page in wish.pages {
-                findings.pages.append(try sql.found(page, on: connection))
+                let found = findings.part { try sql.found(page, on: connection) }
+                findings.pages.append(found)
             }
-            if !wish.ids.isEmpty { findings.lanes = try sql.lanes(of: wish.ids, on: connection) }
+            if !wish.ids.isEmpty {
+                findings.lanes = findings.part { try sql.lanes(of: wish.ids, on: connection) }
+            }
             return findings
         }
     }

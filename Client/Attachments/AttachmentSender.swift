@@ -54,6 +54,9 @@ struct AttachmentSender: Sendable {
             guard let json = try? JSON.parse(response.body, limits: Self.limits),
                 let answers = batch.answers(in: json)
             else { return .unknown }
+            for answer in answers {
+                if let delay = answer.pause { pause.begin(delay) }
+            }
             return .answers(answers)
         case .failure: return .failed(status: response.status, code: code)
         case .tooMany: return .tooMany

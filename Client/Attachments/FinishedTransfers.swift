@@ -13,7 +13,8 @@ struct FinishedTransfer: Sendable {
     /// Decides what becomes of its row.
     func rule(_ row: Attachment, bytes: Int64) -> AttachmentChange {
         switch (lane, done.file) {
-        case (.upload, _): AttachmentRules.uploaded(row)
+        // The time changes with the state: another one may be that of a row with other bytes, which came since.
+        case (.upload, _): row.timestamp == attachment.timestamp ? AttachmentRules.uploaded(row) : .unchanged
         case (.download, let file?):
             AttachmentRules.downloaded(row, as: attachment.filename, to: file.path, size: bytes)
         case (.download, nil): .unchanged
@@ -153,18 +154,11 @@ final class FinishedTransfers: Sendable {
                 failures[place] = error
             }
         }
-        do {
-            let staged = entries.compactMap(\.transfer.done.file).filter { $0.temporary != nil }
-            try AttachmentFiles.naming { () throws(SystemError) -> Void in
-                try StagedFile.syncNames(of: staged.map(\.path) + staged.compactMap(\.temporary))
-            }
-        } catch {
-            // They have their names, as far as anybody knows; but nobody is told of them.
-            for entry in entries where entry.transfer.done.file?.temporary != nil {
-                failures[entry.place] = Unpublished(cause: error)
-            }
-            entries.removeAll { failures[$0.place] != nil }
+        for (place, error) in Self.syncNames(of: entries) {
+            // It has its name, as far as anybody knows; but nobody is told of it.
+            failures[place] = Unpublished(cause: PowerSyncAttachmentError.ioError(error))
         }
+        entries.removeAll { failures[$0.place] != nil }
         do {
             for failure in try await change(entries, rows) { failures[failure.place] = failure.error }
         } catch {
@@ -195,6 +189,19 @@ final class FinishedTransfers: Sendable {
         } catch {
             throw Unpublished(cause: error)
         }
+    }
+
+    /// Has the names that files got, and those that they had, brought to the disk; returns what that failed with, by the places
+    /// of their transfers.
+    private static func syncNames(of entries: [Entry]) -> [(place: Int, error: SystemError)] {
+        var names: [(place: Int, path: String)] = []
+        for entry in entries {
+            guard let file = entry.transfer.done.file, let temporary = file.temporary else { continue }
+            names.append((place: entry.place, path: file.path))
+            names.append((place: entry.place, path: temporary))
+        }
+        return zip(names, StagedFile.syncEachName(of: names.map(\.path)))
+            .compactMap { name, error in error.map { (place: name.place, error: $0) } }
     }
 
     /// Whether a path leads to a file that has just got another name: its row does not say so yet.

@@ -22,11 +22,15 @@ struct QuestionLine: Sendable {
     static let mostQuestions = 100
     /// The most bytes of them: half of what a backend of this package takes.
     static let mostBytes = 256 << 10
-    /// How long the answer to a request takes at most for the next one to wait for it.
+    /// How soon a request has to be answered for the next one to wait for it.
     ///
     /// On a way that takes longer most of the time is the way's, and files would stand still for it: there two are on
     /// their way at once. Where answers come sooner one has more questions, and costs less than two.
     static let quick = Duration.milliseconds(50)
+    /// How long it is believed what the backend does not take: the answer may have been that of something else on the way.
+    static let memory = Duration.seconds(600)
+    /// How many requests are on their way at once, where answers take longer.
+    private static let mostRequests = 2
 
     /// In the order in which they came; as many as there are transfers that ask.
     private var waiting: [Waiting] = []
@@ -37,6 +41,14 @@ struct QuestionLine: Sendable {
     /// How many questions the backend takes at once; one where it knows no batch.
     private var most = Self.mostQuestions
     private var takesCompletions = true
+    /// When the backend said last what it does not take; nil if it takes all.
+    private var lastRefusal: Duration?
+
+    /// When more is to be sent although nothing happens until then; nil where nothing waits for that.
+    var moment: Duration? {
+        guard !waiting.isEmpty, begun.count < Self.mostRequests else { return nil }
+        return begun.values.min().map { $0 + Self.quick }
+    }
 
     /// Whether questions of a kind may go together.
     func gathers(_ kind: BatchQuestion.Kind) -> Bool { most > 1 && (takesCompletions || kind != .complete) }
@@ -54,6 +66,10 @@ struct QuestionLine: Sendable {
     /// - Parameter now: the time since some moment.
     /// - Returns: the steps in their order.
     mutating func steps(at now: Duration) -> [Step] {
+        if let lastRefusal, now - lastRefusal >= Self.memory {
+            (most, takesCompletions) = (Self.mostQuestions, true)
+            self.lastRefusal = nil
+        }
         let apart = waiting.filter { !gathers($0.kind) }
         var steps = apart.map { Step.alone($0.id) }
         if !apart.isEmpty { waiting = waiting.filter { gathers($0.kind) } }
@@ -65,7 +81,7 @@ struct QuestionLine: Sendable {
         return steps
     }
 
-    /// Says that a request has ended, whatever came of it.
+    /// Says that a request has ended, whatever came of it, or that nobody wants its answer any more.
     ///
     /// - Parameters:
     ///   - id: its first question.
@@ -73,21 +89,31 @@ struct QuestionLine: Sendable {
     mutating func ended(_ id: UInt64, at now: Duration) {
         // One that was sent apart held nothing up.
         guard let start = begun.removeValue(forKey: id) else { return }
-        isSlow = now - start > Self.quick
+        isSlow = now - start >= Self.quick
     }
 
     /// Says that a request had too many questions.
-    mutating func hadTooMany(_ count: Int) { most = max(1, min(most, count / 2)) }
+    ///
+    /// - Parameters:
+    ///   - count: how many it had.
+    ///   - now: the time since the same moment.
+    mutating func hadTooMany(_ count: Int, at now: Duration) {
+        most = max(1, min(most, count / 2))
+        lastRefusal = now
+    }
 
     /// Says that a backend does not know the request.
     ///
-    /// - Parameter kinds: the kinds of its questions: without completions it may know the others.
-    mutating func isUnknown(with kinds: Set<BatchQuestion.Kind>) {
-        if kinds.contains(.complete), takesCompletions { takesCompletions = false } else { most = 1 }
+    /// - Parameters:
+    ///   - kinds: the kinds of its questions: without completions it may know the others.
+    ///   - now: the time since the same moment.
+    mutating func isUnknown(with kinds: Set<BatchQuestion.Kind>, at now: Duration) {
+        if kinds.contains(.complete) { takesCompletions = false } else { most = 1 }
+        lastRefusal = now
     }
 
     private func mostAtOnce(at now: Duration) -> Int {
-        isSlow || begun.values.contains { now - $0 > Self.quick } ? 2 : 1
+        isSlow || begun.values.contains { now - $0 >= Self.quick } ? Self.mostRequests : 1
     }
 
     /// Takes as many questions as go together; one at least.

@@ -216,6 +216,8 @@ struct TransferPlan: Sendable {
             asked = []
             lastPass = now
             mayHaveExpired = true
+            // A look at those under way may have failed.
+            mayHaveLeft = true
         }
         var steps = looks.map { Step.look($0) }
         looking += looks.count

@@ -234,12 +234,18 @@ final class TransferRun: Sendable {
     private func look(for wish: TransferWish) async {
         guard !wish.isEmpty else { return }
         var findings: TransferFindings?
+        var failure: (any Error)?
         do {
             findings = try await parts.service.withContext { try await $0.rows.look(for: wish) }
+            failure = findings?.failure
         } catch {
-            report("Reading the rows of attachments failed", error)
-            let pass = state.withLock { state in wish.pages.map { state.plan.pass(of: $0.lane) }.max() }
-            if let pass { passes.change { $0.failure = (pass, error) } }
+            failure = error
+        }
+        if let failure {
+            report("Reading the rows of attachments failed", failure)
+            let unread = wish.pages.indices.filter { findings?.pages[$0] == nil }.map { wish.pages[$0].lane }
+            let pass = state.withLock { state in unread.map { state.plan.pass(of: $0) }.max() }
+            if let pass { passes.change { $0.failure = (pass, failure) } }
         }
         change { [findings] plan in
             for (index, page) in wish.pages.enumerated() {

@@ -27,7 +27,7 @@ struct TransferWish: Sendable, Hashable {
     var isEmpty: Bool { pages.isEmpty && ids.isEmpty }
 }
 
-/// What was found of the rows, at one moment.
+/// What was found of the rows, at one moment; what cannot be read keeps nothing else from being found.
 struct TransferFindings: Sendable {
     /// The next rows of a lane.
     struct Page: Sendable {
@@ -36,8 +36,20 @@ struct TransferFindings: Sendable {
         var last: TransferPlace?
     }
 
-    /// One for each that was wished, in the same order.
-    var pages: [Page] = []
-    /// The lanes for which rows wait, by their ids.
-    var lanes: [String: TransferLane] = [:]
+    /// One for each that was wished, in the same order; nil for one that could not be read.
+    var pages: [Page?] = []
+    /// The lanes for which rows wait, by their ids; nil if these could not be read.
+    var lanes: [String: TransferLane]? = [:]
+    /// What reading has failed with first.
+    private(set) var failure: (any Error)?
+
+    /// Reads a part of it; returns nil where that fails.
+    mutating func part<Part>(_ read: () throws -> Part) -> Part? {
+        do {
+            return try read()
+        } catch {
+            if failure == nil { failure = error }
+            return nil
+        }
+    }
 }

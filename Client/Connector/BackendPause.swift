@@ -36,12 +36,12 @@ final class BackendPause: Sendable {
         begin(delay)
     }
 
-    /// Begins a pause.
+    /// Begins a pause; one that is longer stays.
     ///
     /// - Parameter delay: how long it is; cut to ``longest``.
     func begin(_ delay: Duration) {
         let end = environment.uptime() + min(delay, Self.longest)
-        self.end.withLock { $0 = end }
+        self.end.withLock { $0 = max($0 ?? end, end) }
     }
 
     /// Reads the value of `Retry-After`: seconds, or a date.

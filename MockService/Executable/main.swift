@@ -1,4 +1,5 @@
 import PowerSyncCommandLine
+import PowerSyncCrypto
 import PowerSyncMockService
 
 #if canImport(Glibc)
@@ -11,4 +12,5 @@ import PowerSyncMockService
 
 // Here, because what runs tasks opens descriptors, too.
 StandardStreams.replaceClosed()
+Libcrypto.staysUntilTheEnd()
 exit(await MockServiceCommand.command.main(Array(CommandLine.arguments.dropFirst())))

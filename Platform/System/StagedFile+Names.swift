@@ -29,12 +29,12 @@ extension StagedFile {
         try syncNames(of: [path, temporary], calls)
     }
 
-    /// Returns when names are on the disk, of each folder at once.
+    /// Has names brought to the disk, of each folder at once.
     ///
     /// - Parameter paths: The names that files were given, and those that they had.
-    /// - Throws: `SystemError` with `file`.
-    package static func syncNames(of paths: [String]) throws(SystemError) {
-        try syncNames(of: paths, Calls())
+    /// - Returns: For each of them what keeps it from the disk, `SystemError` with `file`; nil where it is there.
+    package static func syncEachName(of paths: [String]) -> [SystemError?] {
+        syncEachName(of: paths, Calls())
     }
 
     /// Removes a file that was written under this name unless somebody has it open.
@@ -92,13 +92,28 @@ extension StagedFile {
         }
     }
 
-    /// Has the names in the folders of paths brought to the disk, each folder once, in the order of the paths.
+    /// Returns when names are on the disk; throws what keeps the first of them from it.
     static func syncNames(of paths: [String], _ calls: Calls) throws(SystemError) {
+        for error in syncEachName(of: paths, calls) {
+            if let error { throw error }
+        }
+    }
+
+    /// Has the names in the folders of paths brought to the disk, each folder once, in the order of the paths.
+    static func syncEachName(of paths: [String], _ calls: Calls) -> [SystemError?] {
         // By their bytes: Unicode takes other names for one.
         var done: Set<[UInt8]> = []
-        for path in paths {
-            guard done.insert(Array(folder(of: path).utf8)).inserted else { continue }
-            try syncFolder(of: path, calls)
+        var failures: [[UInt8]: SystemError] = [:]
+        return paths.map { path -> SystemError? in
+            let name = Array(folder(of: path).utf8)
+            if done.insert(name).inserted {
+                do throws(SystemError) {
+                    try syncFolder(of: path, calls)
+                } catch {
+                    failures[name] = error
+                }
+            }
+            return failures[name]
         }
     }
 

@@ -232,7 +232,7 @@ package final class StagedFile: Sendable {
     /// - Parameters:
     ///   - path: The name, on the same file system; its folder is there. A symbolic link is not followed.
     ///   - replacing: Whether it takes the place of what has the name.
-    ///   - syncsNames: Whether it returns only when the name is on the disk; otherwise ``syncNames(of:)`` is to be called
+    ///   - syncsNames: Whether it returns only when the name is on the disk; otherwise ``syncEachName(of:)`` is to be called
     ///     before the file is promised.
     /// - Throws: `SystemError` with `file`; EEXIST where something has the name that may not be replaced.
     package func commit(to path: String, replacing: Bool, syncsNames: Bool = true) throws(SystemError) {

@@ -1,4 +1,5 @@
 import PowerSyncCommandLine
+import PowerSyncCrypto
 import PowerSyncStack
 
 #if canImport(Glibc)
@@ -11,4 +12,5 @@ import PowerSyncStack
 
 // Here, because what runs tasks opens descriptors, too.
 StandardStreams.replaceClosed()
+Libcrypto.staysUntilTheEnd()
 exit(await StackCommand.main(Array(CommandLine.arguments.dropFirst())))

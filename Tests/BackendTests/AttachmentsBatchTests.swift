@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -144,6 +145,37 @@ struct AttachmentsBatchTests {
         }
     }
 
+    /// A disk that makes a file of its parts stops for nobody: one is waited for, and none begins behind the time.
+    @Test func noUploadIsCompletedBehindTheTimeOfTheRequest() async throws {
+        try await AttachmentsFixture.withScripted({ $0.uploadTimes.request = TestOptions.standstill }) {
+            fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                let question = AttachmentsFixture.question(id, [], size: AttachmentPart.size + 5)
+                try #require(try await fixture.upload(question).status == 200)
+                let upload = try #require(try await fixture.record(id, "upload"))
+                store.putPart(1, size: AttachmentPart.size, of: upload)
+                store.putPart(2, size: 5, of: upload)
+            }
+            let gate = Gate()
+            store.state.withLock { state in
+                state.isDeaf = true
+                state.onCall = { call in
+                    guard call == .completeMultipart else { return }
+                    await withTaskCancellationHandler {
+                        await gate.pass()
+                    } onCancel: {
+                        gate.open()
+                    }
+                }
+            }
+            let answers = try await batch(fixture, complete: [.string("a"), .string("b")])
+            #expect(answers.complete == ["done", "503 overloaded"])
+            #expect(store.count(.completeMultipart) == 1)
+            #expect(try await fixture.record("b", "state") == "pending")
+        }
+    }
+
     /// What one condition says to one row is the trouble of nobody else.
     @Test func aConditionThatFailsIsTroubleOfItsItemAlone() async throws {
         let map = AttachmentsFixture.map.replacing(
@@ -160,6 +192,29 @@ struct AttachmentsBatchTests {
             for (id, verdict) in zip(ids, ["200", "503 database-unavailable", "200", "404 unknown"]) {
                 #expect(try await fixture.download(id, as: "bob").verdict == verdict, "\(id)")
             }
+        }
+    }
+
+    /// What the database as a whole cannot do is not tried again with each.
+    @Test(arguments: [
+        ("25006", "503 database-unavailable"), ("53100", "503 overloaded"),
+        ("58030", "503 database-unavailable"),
+    ])
+    func whatIsNotTheTroubleOfOneIsTriedOnce(state: String, verdict: String) async throws {
+        let schema =
+            AttachmentsFixture.schema + """
+                CREATE SEQUENCE tries;
+                CREATE FUNCTION fail() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                    PERFORM nextval('tries');
+                    RAISE EXCEPTION 'x' USING ERRCODE = '\(state)';
+                END $$;
+                """
+        let map = AttachmentsFixture.map.replacing("friend = :sub", with: "fail()")
+        try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, _ in
+            for id in Self.ids { try await fixture.note(id, of: "alice", photo: id) }
+            let answers = try await batch(fixture, download: Self.ids, as: "bob")
+            #expect(answers.download == Array(repeating: verdict, count: 20))
+            #expect(try await fixture.backend.scalar("SELECT last_value FROM tries") == "1")
         }
     }
 
@@ -191,6 +246,26 @@ struct AttachmentsBatchTests {
                 ])
             #expect(answers.upload == ["url", "409 conflict", "url", "url"])
             #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "2")
+        }
+    }
+
+    /// A call of a bucket is paid for.
+    @Test func theStoreIsAskedOnceForWhatStandsTwice() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try #require(try await fixture.upload(id).status == 200)
+            }
+            var ids = Array(repeating: "a", count: 20)
+            ids[7] = "b"
+            let missing = Array(repeating: "409 not-stored", count: 20)
+            #expect(try await batch(fixture, complete: ids.map { .string($0) }).complete == missing)
+            #expect(store.count(.head) == 2)
+            store.put(try await fixture.key("a"), size: 3)
+            var expected = Array(repeating: "url", count: 20)
+            expected[7] = "404 not-uploaded"
+            #expect(try await batch(fixture, download: ids).download == expected)
+            #expect(store.count(.head) == 4)
         }
     }
 
@@ -228,7 +303,7 @@ struct AttachmentsBatchTests {
     }
 
     /// Whatever a table is called, the statement about it means that table.
-    @Test(arguments: ["asked", "asked_", "m", "u", "place"])
+    @Test(arguments: ["asked", "m", "u", "place"])
     func noNameOfATableIsTakenForAnother(name: String) async throws {
         let schema = "CREATE TABLE \(name) (place text PRIMARY KEY, owner text, id0 text, preferred text)"
         let map =
@@ -253,6 +328,26 @@ struct AttachmentsBatchTests {
         }
     }
 
+    /// What a condition names and the table has lost is looked for nowhere else in the statement.
+    @Test(arguments: ["place", "id0", "preferred", "asked"])
+    func aConditionThatHasLostItsColumnLetsNobodyRead(name: String) async throws {
+        let schema = "CREATE TABLE notes (id text PRIMARY KEY, owner text, photo text, \(name) text)"
+        let map =
+            "tables: { notes: { owner: owner, attachments: [photo], read: \"\(name)::text <> 'private'\" } }"
+        try await AttachmentsFixture.withScripted(schema: schema, map: map) { fixture, store in
+            try await fixture.execute("INSERT INTO notes VALUES ('n', 'alice', 'a', 'private')")
+            try await fixture.keep("a", in: store)
+            let row = "?table=notes&rowId=n"
+            #expect(try await fixture.download("a", as: "bob", row).verdict == "404 unknown")
+            try await fixture.execute("ALTER TABLE notes RENAME \(name) TO elsewhere")
+            #expect(try await fixture.download("a", as: "bob", row).verdict == "503 database-unavailable")
+            #expect(try await fixture.download("a", as: "bob").verdict == "503 database-unavailable")
+            let answers = try await batch(fixture, download: ["a"], as: "bob")
+            #expect(answers.download == ["503 database-unavailable"])
+            #expect(try await fixture.download("a").status == 200)
+        }
+    }
+
     /// Batches of two users about the same files of everybody, in another order each: one uploads each, nobody fails.
     @Test func batchesAtOnceDoNotHoldUpEachOther() async throws {
         try await AttachmentsFixture.withScripted { fixture, _ in
@@ -267,6 +362,84 @@ struct AttachmentsBatchTests {
                 }
             }
             #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "100")
+            // What ends a deadlock is answered one by one.
+            let lines = fixture.backend.lines.withLock { $0 }
+            #expect(!lines.contains { $0.contains("answered one by one") })
+        }
+    }
+
+    /// Who waits for a record has none of those that come behind it in hand, so no two wait for each other.
+    @Test func recordsAreHeldInTheOrderOfTheirKeys() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in Self.ids { try await fixture.note(id, of: "alice", photo: id) }
+            _ = try await batch(fixture, upload: Self.questions(Self.ids))
+            for id in Self.ids { store.put(try await fixture.key(id), size: 3) }
+            let first = "SELECT key FROM psb.attachments ORDER BY key LIMIT 1 FOR UPDATE"
+            let free = "SELECT count(*) FROM (SELECT key FROM psb.attachments FOR UPDATE SKIP LOCKED) AS f"
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; \(first)")
+            async let signed = batch(fixture, upload: Self.questions(Self.ids))
+            try await fixture.backend.waitForLocked(1)
+            #expect(try await fixture.backend.scalar(free) == "19")
+            try await holder.script("COMMIT")
+            #expect(try await signed.upload == Array(repeating: "there", count: 20))
+            try await fixture.execute("UPDATE psb.attachments SET state = 'pending'")
+            try await holder.script("BEGIN; \(first)")
+            async let completed = batch(fixture, complete: Self.ids.map { .string($0) })
+            try await fixture.backend.waitForLocked(1)
+            #expect(try await fixture.backend.scalar(free) == "19")
+            try await holder.script("COMMIT")
+            #expect(try await completed.complete == Array(repeating: "done", count: 20))
+            await holder.close()
+        }
+    }
+
+    /// That a row names what nobody seemed to name is noted by whoever has the record in hand.
+    @Test func nobodyWaitsToNoteThatAFileIsNamed() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.execute("INSERT INTO walls VALUES ('w', 'a')")
+            try await fixture.keep("a", in: store)
+            try await fixture.execute("UPDATE psb.attachments SET unnamed_since = now()")
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; SELECT key FROM psb.attachments FOR UPDATE")
+            let answers = try await batch(
+                fixture, upload: Self.questions(["a"]), download: ["a"], as: "bob")
+            #expect(answers.upload == ["there"])
+            #expect(answers.download == ["url"])
+            try await holder.script("COMMIT")
+            #expect(try await fixture.download("a", as: "bob").status == 200)
+            #expect(try await fixture.record("a", "unnamed_since") == nil)
+            await holder.close()
+        }
+    }
+
+    /// One that somebody else shares in that moment is no trouble of the others.
+    @Test func filesThatAreSharedTogetherAreAnsweredAsAlone() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b", "c"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+                try await fixture.execute("INSERT INTO walls VALUES ('\(id)', '\(id)')")
+            }
+            try await fixture.execute("DELETE FROM notes")
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script(
+                """
+                BEGIN; INSERT INTO psb.attachments (key, id, owner, is_shared, table_schema, table_name, row_id, filename,
+                    content_type, size, sha256, state, created_at, signed_at, looked_at)
+                VALUES ('k', 'b', 'bob', true, 'public', 'walls', 'b', 'f', 'image/png', 3, '\\x00', 'pending', now(), now(),
+                    now())
+                """)
+            async let answers = batch(fixture, upload: Self.questions(["a", "b", "c"]))
+            try await fixture.backend.waitForLocked(1)
+            try await holder.script("COMMIT")
+            #expect(try await answers.upload == ["there", "409 not-stored", "there"])
+            let shared = "SELECT string_agg(id || owner, ' ' ORDER BY id) FROM psb.attachments WHERE is_shared"
+            #expect(try await fixture.backend.scalar(shared) == "aalice bbob calice")
+            await holder.close()
         }
     }
 }

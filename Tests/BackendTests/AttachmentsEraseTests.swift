@@ -1,5 +1,6 @@
-import PowerSyncSystem
 import PowerSyncBackend
+import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -46,6 +47,34 @@ struct AttachmentsEraseTests {
             #expect(try await fixture.download("d", as: "bob").status == 200)
             let again = await desk.run("erase", "--user", "alice", "--yes", "--json")
             #expect(try again.json["removed"]?["psb.attachments"] == .integer(0))
+        }
+    }
+
+    /// What is deleted in that moment is nobody's, too.
+    @Test func whatIsBeingDeletedKeepsNoName() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+            }
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            // As a DELETE does.
+            try await holder.script(
+                """
+                BEGIN; UPDATE psb.attachments SET state = 'deleted', deleted_at = now() WHERE id = 'a';
+                INSERT INTO psb.attachment_removals (key, owner, size, due_at, last_at)
+                SELECT key, owner, size, now(), now() FROM psb.attachments WHERE id = 'a'
+                """)
+            async let done = OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes")
+            try await fixture.backend.waitForLocked(1)
+            try await holder.script("COMMIT")
+            let status = await done.status
+            #expect(status == 0)
+            let removals = "SELECT count(*) || ' ' || count(owner) FROM psb.attachment_removals"
+            #expect(try await fixture.backend.scalar(removals) == "2 0")
+            #expect(try await fixture.backend.scalar("SELECT count(*) FROM psb.attachments") == "0")
+            await holder.close()
         }
     }
 

@@ -311,6 +311,55 @@ struct AttachmentsRaceTests {
         }
     }
 
+    /// Nor with the question whether the store is that of the records, as where it has lost some.
+    @Test func oneUsersLostFilesDoNotHaveAllConnections() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            try await fixture.note("m", of: "bob", photo: "b")
+            let ids = (0..<8).map { "a\($0)" }
+            for id in ids {
+                try await fixture.note(id, of: "alice", photo: id)
+                try await fixture.keep(id, in: store)
+            }
+            store.state.withLock { $0.objects = [:] }
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; LOCK TABLE psb.attachment_store IN ACCESS EXCLUSIVE MODE")
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for id in ids { group.addTask { try await fixture.upload(id).status } }
+                try await fixture.backend.waitForLocked(2)
+                let status = try await fixture.upload("b", as: "bob").status
+                #expect(status == 200)
+                try await holder.script("COMMIT")
+                for try await status in group { #expect(status == 200) }
+            }
+            await holder.close()
+        }
+    }
+
+    /// Whatever the database's own level is, who has waited for another goes on from what that one has left.
+    @Test func whatWaitsForARecordIsNotRefused() async throws {
+        let schema =
+            AttachmentsFixture.schema + """
+                DO $$ BEGIN
+                    EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = ''repeatable read''',
+                        current_database());
+                END $$;
+                """
+        try await AttachmentsFixture.withScripted(schema: schema) { fixture, store in
+            try await fixture.note("n", of: "alice", photo: "a")
+            try #require(try await fixture.upload("a").status == 200)
+            store.put(try await fixture.key("a"), size: 3)
+            let holder = try await PostgresConnection.connect(
+                fixture.backend.uri, poller: fixture.backend.poller)
+            try await holder.script("BEGIN; UPDATE psb.attachments SET signed_at = now()")
+            async let answer = fixture.complete("a")
+            try await fixture.backend.waitForLocked(1)
+            try await holder.script("COMMIT")
+            #expect(try await answer.status == 204)
+            await holder.close()
+        }
+    }
+
     // MARK: The quota
 
     @Test func noQuestionAtOnceGoesOverTheQuota() async throws {

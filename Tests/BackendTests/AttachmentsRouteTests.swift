@@ -220,6 +220,7 @@ struct AttachmentsRouteTests {
             }
             let refused = try #require(answer.json["upload"]?.arrayValue?[1])
             #expect(refused["status"] == .integer(404) && refused["retryable"] == .bool(false))
+            #expect(refused["retryAfter"] == nil)
             #expect(refused["instance"] == answer.fields["x-request-id"].map(JSON.string))
             #expect(answer.fields["cache-control"] == "no-store")
             #expect(
@@ -259,6 +260,7 @@ struct AttachmentsRouteTests {
             #expect(answer.status == 200)
             let items = try #require(answer.json["download"]?.arrayValue)
             #expect(items[0]["status"] == .integer(503) && items[0]["retryable"] == .bool(true))
+            #expect((1...5).contains(items[0]["retryAfter"]?.int64Value ?? 0), "the field of a lone one")
             #expect(items[1]["downloadUrl"] != nil)
         }
     }

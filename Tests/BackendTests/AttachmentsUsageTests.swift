@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
@@ -86,6 +87,68 @@ struct AttachmentsUsageTests {
                 UPDATE psb.attachments SET owner = 'carol', id = key, size = size + 1
                 WHERE owner = '\(user)' AND id = '\(id)'
                 """)
+        }
+    }
+
+    /// As where data are restored, or an operator has disabled triggers.
+    @Test func sumsThatAreWrongAreCountedAnew() async throws {
+        try await AttachmentsFixture.withScripted { fixture, store in
+            for user in Self.users {
+                for id in Self.ids.map({ "\(user)-\($0)" }) {
+                    try await fixture.note(id, of: user, photo: id)
+                    try await fixture.keep(id, in: store, as: user)
+                }
+            }
+            fixture.pass(86_400)
+            #expect(try await fixture.sweep().recounted == 0)
+            try await fixture.execute("ALTER TABLE psb.attachments DISABLE TRIGGER USER")
+            try await fixture.execute("DELETE FROM psb.attachments WHERE id = 'alice-a'")
+            try await fixture.execute("UPDATE psb.attachments SET owner = 'carol' WHERE owner = 'bob'")
+            try await fixture.execute("ALTER TABLE psb.attachments ENABLE TRIGGER USER")
+            #expect(try await fixture.backend.scalar(Self.wrong) != nil)
+            fixture.pass(600)
+            #expect(try await fixture.sweep().recounted == 0, "once a day")
+            fixture.pass(86_400)
+            #expect(try await fixture.sweep().recounted == 3)
+            #expect(try await fixture.backend.scalar(Self.wrong) == nil)
+            // By hand, and by who removes everything of a user.
+            try await fixture.execute("UPDATE psb.attachment_usage SET files = files + 5")
+            try await fixture.execute("SELECT psb.recount_attachments('carol')")
+            #expect(try await fixture.backend.scalar(Self.wrong) == "alice")
+            let done = await OperatorDesk(uri: fixture.backend.uri).run("erase", "--user", "alice", "--yes")
+            #expect(done.status == 0)
+            #expect(try await fixture.backend.scalar(Self.wrong) == nil)
+        }
+    }
+
+    /// What is on its way while a user is counted counts once, whether it commits before or behind that.
+    @Test func whatCommitsMeanwhileIsCountedOnce() async throws {
+        try await AttachmentsFixture.withScripted { fixture, _ in
+            for id in ["a", "b"] {
+                try await fixture.note(id, of: "alice", photo: id)
+                try #require(try await fixture.upload(id).status == 200)
+            }
+            try await fixture.execute("UPDATE psb.attachment_usage SET files = 7")
+            let backend = fixture.backend
+            let holder = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            let counter = try await PostgresConnection.connect(
+                backend.uri, parameters: ["application_name": "powersync-backend"], poller: backend.poller)
+            try await holder.script("BEGIN; DELETE FROM psb.attachments WHERE id = 'a'")
+            async let counted = counter.script("SELECT psb.recount_attachments('alice')")
+            try await backend.waitForLocked(1)
+            try await holder.script("COMMIT")
+            _ = try await counted
+            #expect(try await backend.scalar(Self.wrong) == nil)
+            // The other way round: what is counted first is added to.
+            try await fixture.execute("UPDATE psb.attachment_usage SET files = 7")
+            try await holder.script("BEGIN; SELECT psb.recount_attachments('alice')")
+            async let changed = counter.script("DELETE FROM psb.attachments WHERE id = 'b'")
+            try await backend.waitForLocked(1)
+            try await holder.script("COMMIT")
+            _ = try await changed
+            #expect(try await backend.scalar("SELECT count(*) FROM psb.attachment_usage") == "0")
+            await holder.close()
+            await counter.close()
         }
     }
 

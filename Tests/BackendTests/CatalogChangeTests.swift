@@ -162,17 +162,23 @@ struct CatalogChangeTests {
             let reading = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             let writing = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             let looking = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            // A backend begins to prune when it starts, and a DELETE asks whether its table is published: that waits, too.
+            let pruning = try await PostgresConnection.connect(
+                backend.uri, parameters: ["application_name": "powersync-backend"], poller: backend.poller)
             try await reading.script("BEGIN; LOCK TABLE pg_catalog.pg_publication")
+            async let pruned = pruning.script("DELETE FROM psb.dead_letters WHERE user_id = 'nobody'")
+            try await backend.waitForLocked(1, in: "psb.dead_letters WHERE user_id", asking: looking)
             // Behind the lock, since the backend reads the catalog again as soon as it hears of this.
             try await writing.script("ALTER TABLE lists RENAME name TO title")
             async let new = backend.upload(put(#"{"title":"1"}"#, id: "new"))
             // A session that begins now may wait for the lock, too: where the server keeps no copy of the catalog's
             // descriptions, it reads all of them.
-            try await backend.waitForLocked(1, asking: looking)
+            try await backend.waitForLocked(1, in: "pg_publication_tables", asking: looking)
             try await writing.script("BEGIN; LOCK TABLE lists")
             async let old = backend.upload(put(#"{"name":"1"}"#, id: "old"))
-            try await backend.waitForLocked(2, asking: looking)
+            try await backend.waitForLocked(1, in: "LOCK TABLE ONLY", asking: looking)
             try await reading.script("COMMIT")
+            _ = try await pruned
             try await wait(for: "the reading to end") {
                 backend.lines.withLock { $0.contains { $0.contains("the catalog has changed") } }
             }
@@ -182,6 +188,7 @@ struct CatalogChangeTests {
             await reading.close()
             await writing.close()
             await looking.close()
+            await pruning.close()
         }
     }
 

@@ -238,14 +238,15 @@ struct TestBackend: Sendable {
             """)
     }
 
-    /// Waits until so many sessions of the backend wait for a lock of others.
+    /// Waits until so many sessions of the backend wait for a lock of others, with a statement that holds this text.
     func waitForLocked(
-        _ count: Int, asking connection: PostgresConnection? = nil,
+        _ count: Int, in statement: String = "", asking connection: PostgresConnection? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         let question = """
             SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
                 AND application_name = 'powersync-backend' AND wait_event_type = 'Lock'
+                AND strpos(query, '\(statement)') > 0
             """
         try await wait(
             for: "\(count) sessions of the backend to wait for locks", sourceLocation: sourceLocation,

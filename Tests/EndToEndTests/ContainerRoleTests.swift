@@ -169,6 +169,16 @@ struct ContainerRoleTests {
         }
     }
 
+    /// A role logs in by what libcrypto computes; a signal behind the ready line meets that about once in thirteen times.
+    @Test func aStopDuringALoginIsAStop() async throws {
+        try await Containers.with { containers in
+            for _ in 1...6 {
+                _ = try await containers.start("backend", "powersync-backend", ready: "backend")
+                try await containers.stopAll()
+            }
+        }
+    }
+
     @Test func rolesMayDoNoMoreThanTheyMust() async throws {
         try await Containers.with { containers in
             for role in [Self.backend, Self.replication] {

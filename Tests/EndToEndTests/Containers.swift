@@ -113,7 +113,7 @@ final class Containers: Sendable {
         environment[name == "backend" ? "PORT" : "PS_PORT"] = "0"
         if name == "backend" { environment["HOST"] = "127.0.0.1" }
         let files = [folder.path + "/\(name).out", folder.path + "/\(name).log"]
-        let descriptors = files.map { open($0, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0o600) }
+        let descriptors = files.map { open($0, O_CREAT | O_WRONLY | O_APPEND | O_TRUNC | O_CLOEXEC, 0o600) }
         defer { for descriptor in descriptors { close(descriptor) } }
         let process = try ChildProcess.guarded(
             Repository.executable(executable), ["start"], environment: environment,
@@ -151,8 +151,15 @@ final class Containers: Sendable {
         }
         for (name, process) in ending.reversed() {
             process.signal(SIGTERM)
-            #expect(try await wait(forEndOf: process, called: name) == .exited(0), "\(name)")
+            let end = try await wait(forEndOf: process, called: name)
+            #expect(end == .exited(0), "\(name) said: \(said(by: name))")
         }
+    }
+
+    /// The end of a program's log.
+    private func said(by name: String) -> String {
+        // A log that cannot be read says nothing, and the status of its program all the same.
+        ((try? String(contentsOfFile: folder.path + "/\(name).log", encoding: .utf8)) ?? "").suffix(4000).description
     }
 
     private func end() async {
@@ -169,7 +176,9 @@ final class Containers: Sendable {
             try files.createDirectory(
                 atPath: isFile ? String(place[..<(place.lastIndex(of: "/") ?? place.endIndex)]) : place,
                 withIntermediateDirectories: true)
-            if isFile { try files.copyItem(atPath: Repository.root.path + "/" + source, toPath: place) }
+            if isFile, !files.fileExists(atPath: place) {
+                try files.copyItem(atPath: Repository.root.path + "/" + source, toPath: place)
+            }
         }
     }
 

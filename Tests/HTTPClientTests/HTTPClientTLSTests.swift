@@ -141,6 +141,7 @@ struct HTTPClientTLSTests {
     @Test func theAnswerComesThroughAProxy() async {
         await #expect(processExitsWith: .success) {
             let server = try await TLSServer(for: "IP:192.0.2.1")
+            defer { server.stop() }
             let asked = Lock("")
             let proxy = try RawServer { connection in
                 asked.withLock { $0 = connection.request() ?? "" }

@@ -42,7 +42,7 @@ struct TruncateTests {
             let left = Task { try await fixture.count("source_row") }
             try await wait(for: "the look at what is left by then to wait") { store.pool.waitingWrites == 3 }
             gate.open()
-            #expect(try await wait(forEndOf: given) == 1)
+            #expect(try await wait(forEndOf: given).id == 1)
             #expect(try await wait(forEndOf: left) == 900)
             let result = try await wait(forEndOf: truncating)
             #expect(result.checkpoint == StoredCheckpoint(operation: 2000, lsn: LSN(rawValue: 2)))

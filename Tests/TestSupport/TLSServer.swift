@@ -65,8 +65,15 @@ package final class TLSServer: Sendable {
     }
 
     deinit {
-        process.signal(SIGKILL)
+        stop()
         if let output = process.output { close(output) }
+    }
+
+    /// Ends the server and removes its files; also done when the last reference goes, but a process that ends by itself
+    /// lets none go.
+    package func stop() {
+        process.signal(SIGKILL)
+        folder.remove()
     }
 
     /// Its URL.

@@ -228,6 +228,30 @@ import Testing
         for task in tasks { try await wait(forEndOf: task) }
     }
 
+    @Test func whatWaitsGoesWhenTheAnswerTakesLongAlthoughNothingHappens() async throws {
+        let bench = Bench { try Self.usual($1, $2) }
+        let tasks = try await bench.begin(["a", "bb"].map(Self.locate), behind: Self.locate("first"))
+        try await wait(
+            for: "the alarm", read: { bench.clock.waiting }, until: { $0 == [QuestionLine.quick] })
+        bench.clock.advance(by: QuestionLine.quick)
+        #expect(try await wait(forEndOf: tasks[1]) == "size 1")
+        #expect(try await wait(forEndOf: tasks[2]) == "size 2")
+        #expect(bench.asked == [Self.batch])
+        bench.gate.open()
+        try await wait(forEndOf: tasks[0])
+    }
+
+    @Test func whereNothingWaitsAnyMoreNobodyLooksAgain() async throws {
+        let bench = Bench { try Self.usual($1, $2) }
+        let tasks = try await bench.begin([Self.locate("a")], behind: Self.locate("first"))
+        try await wait(for: "the alarm") { bench.clock.waiting.count == 1 }
+        tasks[1].cancel()
+        #expect(Self.text(await tasks[1].result) == "cancelled")
+        try await wait(for: "no alarm") { bench.clock.waiting.isEmpty }
+        bench.gate.open()
+        try await wait(forEndOf: tasks[0])
+    }
+
     @Test func manyFilesGoUpAndComeDownWithFewQuestions() async throws {
         try await StorageRig.run { rig in
             let client = rig.client(environment: SteppedClock().environment)
@@ -319,6 +343,28 @@ import Testing
         await #expect(throws: CancellationError.self) { try await wait(forEndOf: next) }
     }
 
+    /// The answer as a whole is a success, and has no field of one of them.
+    @Test func thePauseThatOneOfThemIsToldIsKept() async throws {
+        let problems = [(503, "STORE_UNAVAILABLE", 7), (429, "RATE_LIMITED", 3), (429, "QUOTA_EXCEEDED", 60)]
+        let bench = Bench { _, path, body in
+            guard path == Self.batch else { return try Self.usual(path, body) }
+            let answers = problems.map { status, code, seconds in
+                JSON.object([
+                    JSONMember("status", .integer(status)), JSONMember("code", .string(code)),
+                    JSONMember("retryAfter", .integer(seconds)),
+                ])
+            }
+            return .json(JSON.object([JSONMember("download", .array(answers))]).text)
+        }
+        let results = try await bench.ask(["a", "b", "c"].map(Self.locate))
+        #expect(results[0].hasPrefix("storage: GET ") && results[2].hasPrefix("quotaExceeded: GET "))
+        let next = Task { [backend = bench.backend] in try await Self.locate("d")(backend) }
+        try await wait(for: "the longest", read: { bench.clock.waiting }, until: { $0 == [.seconds(7)] })
+        #expect(bench.asked == [Self.batch])
+        bench.clock.advance(by: .seconds(7))
+        #expect(try await wait(forEndOf: next) == "size 1")
+    }
+
     @Test func withoutAnAnswerEachHasTheErrorOfTheNetwork() async throws {
         let bench = Bench { _, _, _ in throw HTTPClientError(.couldNotConnect, "no network") }
         let tasks = try await bench.begin(
@@ -367,9 +413,33 @@ import Testing
         #expect(bench.batches.count == 1)
     }
 
+    /// The answer may have been that of something else on the way.
+    @Test func aBackendWithoutTheRouteIsAskedForItAgainLater() async throws {
+        let isAway = Lock(true)
+        let bench = Bench { _, path, body in
+            let isRefused = path == Self.batch && isAway.withLock { $0 }
+            return isRefused ? .status(403) : try Self.usual(path, body)
+        }
+        #expect(try await bench.ask([Self.locate("a"), Self.locate("bb")]) == ["size 1", "size 2"])
+        isAway.withLock { $0 = false }
+        bench.clock.advance(by: QuestionLine.memory)
+        let held = Task { [backend = bench.backend] in try await Self.locate("later")(backend) }
+        try await wait(for: "the question") { bench.later.arrivals == 1 }
+        let tasks = ["ccc", "d"].map { id in
+            Task { [backend = bench.backend] in try await Self.locate(id)(backend) }
+        }
+        try await wait(for: "two that wait") { bench.waiting == 2 }
+        bench.later.open()
+        try await wait(forEndOf: held)
+        #expect(try await wait(forEndOf: tasks[0]) == "size 3")
+        #expect(try await wait(forEndOf: tasks[1]) == "size 1")
+        #expect(bench.batches.count == 2)
+    }
+
     @Test(arguments: [
         "", "[]", "{}", #"{"download":[]}"#, #"{"download":{}}"#, #"{"download":[null]}"#,
-        #"{"download":[null,null,null]}"#,
+        #"{"download":[null,null,null]}"#, #"{"download":[null,null]}"#,
+        #"{"download":[{"error":"not-uploaded"},{"code":"NOT_UPLOADED"}]}"#,
     ])
     func anAnswerThatIsNotOneForEachIsThatOfABackendWithoutIt(answer: String) async throws {
         let bench = Bench { _, path, body in
@@ -480,6 +550,41 @@ import Testing
         try await wait(for: "the end of the request") { ended.current == 1 }
         // And the next question finds the way free.
         #expect(try await Self.locate("c")(bench.backend) == "size 1")
+    }
+
+    /// As where the app's session hangs.
+    @Test func questionsThatIgnoreTheirCancellationHoldUpNoOthers() async throws {
+        let bench = Bench { try Self.usual($1, $2) }
+        var hanging: [Task<String, any Error>] = []
+        for (id, gate) in [("first", bench.gate), ("later", bench.later)] {
+            hanging.append(Task { [backend = bench.backend] in try await Self.locate(id)(backend) })
+            try await wait(for: "the question") { gate.arrivals == 1 }
+            bench.clock.advance(by: QuestionLine.quick)
+        }
+        let next = Task { [backend = bench.backend] in try await Self.locate("a")(backend) }
+        try await wait(for: "the next one") { bench.waiting == 1 }
+        for task in hanging { task.cancel() }
+        #expect(try await wait(forEndOf: next) == "size 1")
+        bench.gate.open()
+        bench.later.open()
+        for task in hanging { _ = await task.result }
+    }
+
+    @Test func aRequestThatIgnoresItsCancellationHoldsUpNoOther() async throws {
+        let onTheWay = Gate()
+        let bench = Bench { _, path, body in
+            if path == Self.batch { await onTheWay.pass() }
+            return try Self.usual(path, body)
+        }
+        let tasks = try await bench.begin(["a", "bb"].map(Self.locate), behind: Self.locate("first"))
+        bench.gate.open()
+        try await wait(for: "the request") { onTheWay.arrivals == 1 }
+        let next = Task { [backend = bench.backend] in try await Self.locate("ccc")(backend) }
+        try await wait(for: "the next one") { bench.waiting == 3 }
+        for task in tasks.dropFirst() { task.cancel() }
+        #expect(try await wait(forEndOf: next) == "size 3")
+        onTheWay.open()
+        for task in tasks.dropFirst() { #expect(Self.text(await task.result) == "cancelled") }
     }
 
     @Test func whoIsCancelledAloneLetsTheNextOnesGo() async throws {

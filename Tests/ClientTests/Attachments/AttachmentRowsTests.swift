@@ -39,15 +39,33 @@ import Testing
         ]
         let found = try await bench.rows.look(for: TransferWish(steps))
         #expect(bench.readCount == 1)
-        #expect(found.pages.map { $0.rows.map(\.id) } == [["p2"], ["p1", "p3"], []])
-        #expect(found.pages.map { $0.last?.id } == ["p2", "p3", nil])
+        #expect(found.pages.map { $0?.rows.map(\.id) } == [["p2"], ["p1", "p3"], []])
+        #expect(found.pages.map { $0?.last?.id } == ["p2", "p3", nil])
         #expect(found.lanes == ["p1": .download, "p2": .upload])
+        #expect(found.failure == nil)
         // Behind a place there is no need for the last one.
-        let place = try #require(found.pages[1].rows.first?.place)
+        let place = try #require(found.pages[1]?.rows.first?.place)
         let rest = try await bench.rows.look(for: TransferWish([.read(.download, behind: place)]))
-        #expect(rest.pages.map { $0.rows.map(\.id) } == [["p3"]])
-        #expect(rest.pages.allSatisfy { $0.last == nil })
+        #expect(rest.pages.map { $0?.rows.map(\.id) } == [["p3"]])
+        #expect(rest.pages.allSatisfy { $0?.last == nil })
         #expect(TransferWish([.restart(.upload), .look("p1"), .expire]).isEmpty)
+        try await bench.base.close()
+    }
+
+    /// As one that the app has written without a time.
+    @Test func aRowThatCannotBeReadKeepsNoOtherLaneFromItsRows() async throws {
+        let bench = try await Bench(Self.row("p1", .queuedUpload), Self.row("p2", .queuedDelete))
+        _ = try await bench.base.database.execute(
+            sql: "INSERT INTO attachments (id, state, filename, has_synced) VALUES ('p3', ?, 'p3.jpg', 0)",
+            parameters: [AttachmentState.queuedDownload.rawValue])
+        let steps: [TransferPlan.Step] = [
+            .read(.upload, behind: nil), .read(.download, behind: nil), .read(.delete, behind: nil),
+            .inspect(["p1"]),
+        ]
+        let found = try await bench.rows.look(for: TransferWish(steps))
+        #expect(found.pages.map { $0?.rows.map(\.id) } == [["p1"], nil, ["p2"]])
+        #expect(found.lanes == ["p1": .upload])
+        #expect(found.failure != nil)
         try await bench.base.close()
     }
 

@@ -130,6 +130,23 @@ struct AttachmentRunTests {
         try await bench.close()
     }
 
+    /// The app has written it without a time.
+    @Test func aRowThatCannotBeReadKeepsOnlyItsOwnLane() async throws {
+        let bench = try AttachmentBench(Self.watchingNothing())
+        try await bench.queue.waitForInit()
+        _ = try await bench.database.execute(
+            sql: "INSERT INTO attachments (id, state, filename, has_synced) VALUES ('p1', ?, 'p1.jpg', 0)",
+            parameters: [AttachmentState.queuedDownload.rawValue])
+        try await bench.save(id: "p2")
+        try await bench.queue.startSync()
+        try await wait(for: "the upload") { bench.storage.calls == [.upload("p2")] }
+        try await put("p3", .queuedDelete, at: nil, in: bench)
+        try await wait(for: "the delete") { bench.storage.calls == [.upload("p2"), .delete("p3")] }
+        // Not all were tried.
+        await #expect(throws: (any Error).self) { try await bench.queue.syncStorage() }
+        try await bench.close()
+    }
+
     // MARK: Transfers that outlive their run
 
     /// Otherwise the upload that hangs would bring the bytes behind the delete.

@@ -13,6 +13,8 @@ import Testing
         let writes = Lock(0)
         /// Whether the database takes no write any more.
         let isFull = Lock(false)
+        /// What somebody else does before each write.
+        let meanwhile = Lock<(@Sendable () async throws -> Void)?>(nil)
         let service: AttachmentService
         let progress = AttachmentProgress(.system())
         let tasks = AttachmentTasks()
@@ -24,12 +26,13 @@ import Testing
             try FileManager.default.createDirectory(
                 atPath: base.path(".powersync-part"), withIntermediateDirectories: true)
             self.base = base
-            let (writes, isFull) = (self.writes, self.isFull)
+            let (writes, isFull, meanwhile) = (self.writes, self.isFull, self.meanwhile)
             let database = ForeignDatabase(
                 base: base.database,
                 beforeWrite: {
                     if isFull.withLock({ $0 }) { throw TestError(text: "full") }
                     writes.withLock { $0 += 1 }
+                    if let change = meanwhile.withLock({ $0 }) { try await change() }
                 })
             let context = AttachmentContext(
                 db: database, tableName: "attachments", logger: base.database.logger, maxArchivedCount: 100)
@@ -71,6 +74,13 @@ import Testing
             FinishedTransfer(
                 attachment: Attachment(id: id, filename: "\(id).jpg", state: .queuedDownload),
                 lane: .download, done: FileTransfer.Done(bytes: 3, file: file))
+        }
+
+        /// An upload, or a delete, that was done of a row as it is.
+        func done(_ lane: TransferLane, _ id: String) async throws -> FinishedTransfer {
+            let row = try await base.row(id)
+            return FinishedTransfer(
+                attachment: try #require(row), lane: lane, done: FileTransfer.Done(bytes: 3))
         }
 
         /// Has transfers end while somebody else has access to the rows; returns what each of them failed with.
@@ -168,13 +178,85 @@ import Testing
         let lost = FileTransfer.Brought(
             path: bench.base.path("p2.jpg"), temporary: bench.base.folder.file("nowhere/p2.jpg"),
             publish: { 3 })
-        let failures = try await bench.write(bench.brought("p1"), bench.transfer("p2", lost))
-        for failure in failures {
-            let cause = (failure as? FinishedTransfers.Unpublished)?.cause
-            #expect(cause is PowerSyncAttachmentError)
+        let failures = try await bench.write(bench.transfer("p2", lost), bench.brought("p1"))
+        #expect((failures[0] as? FinishedTransfers.Unpublished)?.cause is PowerSyncAttachmentError)
+        #expect(failures[1] == nil, "of another folder")
+        #expect(bench.writeCount == 1)
+        #expect(try await bench.states("p1", "p2") == [.synced, .queuedDownload])
+        try await bench.base.close()
+    }
+
+    /// As another process, which does not wait for the access.
+    @Test func aFileWhoseRowIsAnotherOneMeanwhileIsTakenBackUnlessItIsNeeded() async throws {
+        let bench = try await Bench()
+        try await bench.add("p1", "p2", "p3", "p4")
+        let (database, path) = (bench.base.database, bench.base.path("p2.jpg"))
+        bench.meanwhile.withLock { meanwhile in
+            meanwhile = {
+                _ = try await database.execute(
+                    sql: "UPDATE attachments SET state = ? WHERE id IN ('p1', 'p3')",
+                    parameters: [AttachmentState.archived.rawValue])
+                _ = try await database.execute(
+                    sql: "UPDATE attachments SET state = ?, local_uri = ? WHERE id = 'p2'",
+                    parameters: [AttachmentState.queuedUpload.rawValue, path])
+                _ = try await database.execute(
+                    sql: """
+                        INSERT INTO attachments (id, timestamp, state, filename, has_synced)
+                        VALUES ('other', 1, ?, 'p3.jpg', 0)
+                        """, parameters: [AttachmentState.queuedDownload.rawValue])
+            }
         }
-        #expect(bench.writeCount == 0)
-        #expect(try await bench.states("p1", "p2") == [.queuedDownload, .queuedDownload])
+        let failures = try await bench.write(
+            bench.brought("p1"), bench.brought("p2"), bench.brought("p3"), bench.brought("p4"))
+        #expect(failures.allSatisfy { $0 == nil })
+        #expect(
+            try await bench.states("p1", "p2", "p3", "p4") == [.archived, .queuedUpload, .archived, .synced])
+        #expect(bench.base.bytes("p1.jpg") == nil, "nobody needs it")
+        #expect(bench.base.bytes("p2.jpg") == [1, 2, 3], "its row says that it is there")
+        #expect(bench.base.bytes("p3.jpg") == [1, 2, 3], "another row has its name")
+        #expect(bench.base.bytes("p4.jpg") == [1, 2, 3])
+        try await bench.base.close()
+    }
+
+    @Test func uploadsAndDeletesAreWrittenAlthoughANameIsNotOnTheDisk() async throws {
+        let bench = try await Bench()
+        try await bench.add("d1")
+        let path = bench.base.path("u1.jpg")
+        for row in [
+            Attachment(id: "u1", filename: "u1.jpg", state: .queuedUpload, localUri: path),
+            Attachment(id: "x1", filename: "x1.jpg", state: .queuedDelete),
+            Attachment(id: "x2", filename: "x2.jpg", state: .queuedDelete),
+        ] { try await bench.base.put(row) }
+        let lost = FileTransfer.Brought(
+            path: bench.base.path("d1.jpg"), temporary: bench.base.folder.file("nowhere/d1.jpg"),
+            publish: { 3 })
+        bench.progress.count(
+            TransferLane.allCases.map { WaitingFiles(state: $0.state.rawValue, files: 5, bytes: 9) })
+        let failures = try await bench.write(
+            bench.done(.upload, "u1"), bench.transfer("d1", lost), bench.done(.delete, "x1"))
+        #expect(failures[0] == nil && failures[1] is FinishedTransfers.Unpublished && failures[2] == nil)
+        #expect(try await bench.states("u1", "d1", "x1") == [.synced, .queuedDownload, nil])
+        #expect(bench.writeCount == 1)
+        let status = bench.progress.status
+        #expect(status[.upload].doneFiles == 1 && status[.upload].waitingFiles == 0, "the last one")
+        #expect(status[.download].doneFiles == 0 && status[.download].waitingFiles == 5)
+        #expect(status[.delete].doneFiles == 1 && status[.delete].waitingFiles == 4, "there is another one")
+        try await bench.base.close()
+    }
+
+    /// An id of the app's choice may be used once more when its row has gone; these bytes were never sent.
+    @Test func anUploadSaysNothingOfARowThatCameSince() async throws {
+        let bench = try await Bench()
+        let row = Attachment(
+            id: "u1", filename: "u1.jpg", state: .queuedUpload, localUri: bench.base.path("u1.jpg"))
+        try await bench.base.put(row)
+        let upload = try await bench.done(.upload, "u1")
+        try await bench.base.put(row)
+        #expect(try await bench.write(upload).allSatisfy { $0 == nil })
+        let now = try await bench.base.row("u1")
+        #expect(now?.state == .queuedUpload && now?.hasSynced == false)
+        #expect(try await bench.write(bench.done(.upload, "u1")).allSatisfy { $0 == nil })
+        #expect(try await bench.states("u1") == [.synced])
         try await bench.base.close()
     }
 

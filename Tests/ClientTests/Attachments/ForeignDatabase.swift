@@ -7,7 +7,7 @@ struct ForeignDatabase: PowerSyncDatabaseProtocol {
     /// Called behind each read, before its result is told.
     var afterRead: @Sendable () async throws -> Void = {}
     /// Called before each write; what it throws, that fails with.
-    var beforeWrite: @Sendable () throws -> Void = {}
+    var beforeWrite: @Sendable () async throws -> Void = {}
 
     var currentStatus: any SyncStatus { base.currentStatus }
     var logger: any LoggerProtocol { base.logger }
@@ -17,7 +17,7 @@ struct ForeignDatabase: PowerSyncDatabaseProtocol {
     }
 
     func writeLock<R>(callback: @Sendable @escaping (any ConnectionContext) throws -> R) async throws -> R {
-        try beforeWrite()
+        try await beforeWrite()
         return try await base.writeLock(callback: callback)
     }
 

@@ -371,6 +371,23 @@ struct TransferPlanTests {
         #expect(bench.steps().contains("read upload"))
     }
 
+    @Test func whetherRowsHaveLeftIsReadWithTheNextPassWhereItCouldNotBeRead() {
+        var plan = TransferPlan(mostAtOnce: 1, throttle: .zero)
+        plan.setMayTransfer(true)
+        _ = plan.steps(at: .zero)
+        plan.didRead([Bench.row("a1", .upload)], of: .upload)
+        for lane in [TransferLane.download, .delete] { plan.didRead([], of: lane) }
+        #expect(plan.steps(at: .zero).contains(.begin(Bench.row("a1", .upload))))
+        plan.rowsChanged()
+        #expect(plan.steps(at: .zero).contains(.inspect(["a1"])))
+        plan.didInspect(nil, of: ["a1"])
+        #expect(!plan.steps(at: .zero).contains(.inspect(["a1"])), "not again and again")
+        plan.askForPass()
+        #expect(plan.steps(at: .zero).contains(.inspect(["a1"])))
+        plan.didInspect([:], of: ["a1"])
+        #expect(plan.steps(at: .zero).contains(.cancel("a1")))
+    }
+
     @Test func whoLosesTheRightBeginsNothingAndAPassComesWithIt() {
         var bench = Bench()
         _ = bench.steps()

@@ -1,4 +1,5 @@
 import CPowerSyncLossyFiles
+import PowerSyncMockService
 import PowerSyncSystem
 
 #if canImport(Glibc)
