@@ -96,7 +96,7 @@ package final class SegmentMerger: Sendable {
     /// The newest segments of a bucket, the oldest of them first, as far back as there are small ones.
     private func segments(of bucket: Bucket, _ connection: SQLiteConnection) throws -> [MergeRule.Segment] {
         var segments: [MergeRule.Segment] = []
-        var small = 0
+        var small: Int64 = 0
         try connection.withStatement(Self.segments) { statement in
             try statement.bind([.integer(bucket.id)])
             while small < bucket.small, segments.count < limits.lookedSegments, try statement.step() {
