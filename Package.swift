@@ -93,14 +93,14 @@ let targets: [Target] = [
             "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "YAML", "XML", "CommandLine", "System",
             "Wire",
         ],
-        exclude: ["Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
+        exclude: ["DESIGN.md", "Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
     library(
         "MockService", "MockService",
         [
             "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression",
             "CommandLine", "System", "Wire",
         ],
-        exclude: ["DESIGN.md", "Executable"]),
+        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md"]),
     library(
         "Stack", "Stack",
         [

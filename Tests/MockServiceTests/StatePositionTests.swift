@@ -194,7 +194,8 @@ struct StatePositionTests {
             try FormerVersions.turn(service.statePath, into: version)
             try await service.tx("INSERT INTO lists VALUES ('l3', 'u1', '')")
             try await service.start(Self.config)
-            let reason = "The state has version \(version), this service writes version 6. The state was set aside"
+            let reason =
+                "The state has version \(version), this service writes version 6. The state was set aside"
             #expect(service.log.contains { $0.contains(reason) })
             try await Self.serves(service, ["lists/l1", "lists/l3"], from: "2")
             // Ids of operations go on, and so do those of write checkpoints.

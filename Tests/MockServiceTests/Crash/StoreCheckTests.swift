@@ -110,7 +110,8 @@ struct StoreCheckTests {
             let connection = try SQLiteConnection(path: path)
             // In each row another column has the value.
             try connection.execute(
-                "UPDATE segment SET body = CAST(replace(CAST(body AS TEXT), '\"owner\"', '\"other\"') AS BLOB)")
+                "UPDATE segment SET body = CAST(replace(CAST(body AS TEXT), '\"owner\"', '\"other\"') AS BLOB)"
+            )
             connection.close()
             #expect(try !StoreCheck(ofSession: path, keeps: promises).differences(from: Self.script).isEmpty)
         }

@@ -22,7 +22,8 @@ struct BucketTotalsTests {
         // The checkpoint has come, and nothing was written.
         #expect(sums.covered == BucketSums.Sum())
         #expect(sums.totals(at: 5) == BucketTotals(id: 7, checksum: Checksum(30), count: 2, lastOperation: 5))
-        #expect(sums.totals(at: 99) == BucketTotals(id: 7, checksum: Checksum(30), count: 2, lastOperation: 5))
+        #expect(
+            sums.totals(at: 99) == BucketTotals(id: 7, checksum: Checksum(30), count: 2, lastOperation: 5))
     }
 
     @Test func whoWritesFirstMakesOneSumOfBoth() {
@@ -87,7 +88,8 @@ struct BucketTotalsTests {
             var operations: [(bucket: String, operation: SampleOperation)] = []
             for _ in 0..<10 {
                 let writes = (0..<random.below(8)).map { _ in
-                    StoreFile.Write(bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
+                    StoreFile.Write(
+                        bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
                 }
                 let visible = random.once(in: 3) ? nil : random.below(writes.count + 1)
                 let stored = try file.store(writes, visible: visible, limit: 100 + random.below(2000))
@@ -119,7 +121,8 @@ struct BucketTotalsTests {
             var operations: [(bucket: String, operation: SampleOperation)] = []
             for _ in 0..<8 {
                 let writes = (0..<random.below(10)).map { _ in
-                    StoreFile.Write(bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
+                    StoreFile.Write(
+                        bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
                 }
                 let visible = random.once(in: 3) ? nil : random.below(writes.count + 1)
                 let stored = try file.store(writes, visible: visible, limit: 100 + random.below(2000))
