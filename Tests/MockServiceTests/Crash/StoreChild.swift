@@ -1,6 +1,7 @@
 import CPowerSyncLossyFiles
 import PowerSyncCommandLine
 import PowerSyncMockService
+import PowerSyncSQLite
 import PowerSyncSystem
 
 #if canImport(Glibc)

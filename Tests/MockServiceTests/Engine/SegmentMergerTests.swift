@@ -73,8 +73,8 @@ struct SegmentMergerTests {
 
     // MARK: What streams see
 
-    /// Random groups with any operations, merged at any moment: the same operations in the same order, for those who begin to
-    /// read and for those who are at it, with the same totals at every checkpoint that there has been.
+    /// Random groups with any operations, merged at any moment: the same operations in the same order, for those who
+    /// begin to read and for those who are at it, with the same totals at every checkpoint that there has been.
     @Test func nothingThatStreamsSeeChanges() async throws {
         var fewer = 0
         try await forEachSeed(25) { random in

@@ -1,5 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncPostgres
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
