@@ -403,22 +403,7 @@ extension RowWriter {
     }
 
     private func store(_ segment: PackedSegment, in bucket: Int64) throws {
-        let summary = segment.summary
-        let sql = """
-            INSERT INTO segment(bucket, first_op, last_op, count, checksum, max_target, body)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """
-        try connection.withStatement(sql) { statement in
-            try statement.lending(segment.body) { lent in
-                let numbers = [
-                    bucket, summary.firstOperation, summary.lastOperation, summary.count,
-                    Int64(summary.checksum.value), summary.maxTarget,
-                ]
-                for (index, number) in numbers.enumerated() { try statement.bind(number, at: index + 1) }
-                try lent.bind(blob: segment.body.indices, at: numbers.count + 1)
-                try statement.runBound()
-            }
-        }
+        try segment.store(in: bucket, connection)
         if segment.body.count < limits.smallSegmentBytes { buckets[bucket]?.small += 1 }
     }
 
