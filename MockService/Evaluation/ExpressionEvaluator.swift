@@ -14,11 +14,6 @@ package struct ExpressionEvaluator {
     /// Gives a value of the request.
     let parameter: (RequestParameter) -> SQLiteValue
 
-    /// Evaluates with a row.
-    package static func row(_ row: SourceRow) -> ExpressionEvaluator {
-        ExpressionEvaluator(column: { row[$0] }, parameter: { _ in .null })
-    }
-
     /// Evaluates with a request.
     package static func request(_ request: RequestValues) -> ExpressionEvaluator {
         ExpressionEvaluator(column: { _ in .null }, parameter: { request[$0] })

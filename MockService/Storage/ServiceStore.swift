@@ -197,13 +197,15 @@ package final class ServiceStore: Sendable {
     /// Makes a stream the one that clients are served from, and stops every other.
     package func activate(_ number: StreamNumber) async throws {
         try await pool.write { connection in
-            try connection.transaction {
-                try connection.run(
-                    "UPDATE replication_stream SET state = 'stopped' WHERE id <> ?", [.integer(number)])
-                try connection.run(
-                    "UPDATE replication_stream SET state = 'active' WHERE id = ?", [.integer(number)])
-            }
+            try connection.transaction { try Self.activate(number, connection) }
         }
+    }
+
+    /// The same within a transaction.
+    static func activate(_ number: StreamNumber, _ connection: SQLiteConnection) throws {
+        try connection.run(
+            "UPDATE replication_stream SET state = 'stopped' WHERE id <> ?", [.integer(number)])
+        try connection.run("UPDATE replication_stream SET state = 'active' WHERE id = ?", [.integer(number)])
     }
 
     /// The slots that the state knows of.

@@ -76,4 +76,13 @@ package final class TablePlan: Sendable {
         self.texts = texts
         textOffsets = offsets
     }
+
+    /// Makes a table of which no row is evaluated, because all that are there go.
+    ///
+    /// - Parameter table: The table with its record.
+    package convenience init(_ table: SourceTable) {
+        self.init(
+            table, CompiledSyncConfig(streams: [], sources: [], conversion: ConversionOptions())
+        ) { _ in 0 }
+    }
 }

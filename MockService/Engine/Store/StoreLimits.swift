@@ -55,6 +55,10 @@ package struct StoreLimits: Sendable, Hashable {
     package var groupBytes = 2 << 20
     /// The same if all of them are rows of a snapshot.
     package var snapshotGroupBytes = 4 << 20
+    /// Up to how many changes of a batch are evaluated by whoever submits it: a hand-over takes longer.
+    package var submittedRows = 16
+    /// Up to how many bytes such a batch has.
+    package var submittedBytes = 16 << 10
     /// After how many rows evaluation lets others run.
     package var evaluatedRows = 256
     /// How many rows a piece of a snapshot has.

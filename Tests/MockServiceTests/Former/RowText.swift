@@ -1,11 +1,13 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// Writes the data text of an operation (service 4.4).
-package enum RowText {
+@testable import PowerSyncMockService
+
+/// Writes the data text of an operation (service 4.4), as `RowTextWriter` must.
+enum RowText {
     /// The JSON object of columns in their order; BLOBs are left out, a later column overrides an earlier of
     /// its name.
-    package static func json(_ columns: [(name: String, value: SQLiteValue)]) -> String {
+    static func json(_ columns: [(name: String, value: SQLiteValue)]) -> String {
         var places: [ExactText: Int] = [:]
         places.reserveCapacity(columns.count)
         var members: [(name: String, value: SQLiteValue)] = []

@@ -1,39 +1,48 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
+@testable import PowerSyncMockService
+
 /// The columns of a source table, shared by its rows.
-package final class RowShape: Sendable {
+final class RowShape: Sendable {
     /// Names in table order.
-    package let columns: [String]
+    let columns: [String]
     private let indexes: [ExactText: Int]
 
     /// Makes a shape of the names in table order.
-    package init(columns: [String]) {
+    init(columns: [String]) {
         self.columns = columns
         indexes = Dictionary(
             columns.enumerated().map { (ExactText($1), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Where a column is.
-    package func index(of column: String) -> Int? { indexes[ExactText(column)] }
+    func index(of column: String) -> Int? { indexes[ExactText(column)] }
 }
 
 /// One row of a source table, converted to SQLite values.
-package struct SourceRow: Sendable {
+struct SourceRow: Sendable {
     /// The columns.
-    package let shape: RowShape
+    let shape: RowShape
     /// A value for each column.
-    package var values: [SQLiteValue]
+    var values: [SQLiteValue]
 
     /// Makes a row; there must be a value for each column.
-    package init(shape: RowShape, values: [SQLiteValue]) {
+    init(shape: RowShape, values: [SQLiteValue]) {
         precondition(shape.columns.count == values.count, "a row has one value for each column")
         self.shape = shape
         self.values = values
     }
 
     /// The value of a column, NULL if there is none of that name.
-    package subscript(_ column: String) -> SQLiteValue {
+    subscript(_ column: String) -> SQLiteValue {
         shape.index(of: column).map { values[$0] } ?? .null
+    }
+}
+
+extension ExpressionEvaluator {
+    /// Evaluates with a row.
+    static func row(_ row: SourceRow) -> ExpressionEvaluator {
+        ExpressionEvaluator(column: { row[$0] }, parameter: { _ in .null })
     }
 }

@@ -2,9 +2,11 @@ import PowerSyncPostgres
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// Decides what changes of rows come to (service 4.6, 7.5), and has a `RowWriter` write that, inside one SQLite
-/// transaction.
-final class ChangeWriter {
+@testable import PowerSyncMockService
+
+/// Decides what changes of rows come to (service 4.6, 7.5), one by one and value by value, and has a `RowWriter` write
+/// that: what `GroupTransaction` must come to.
+final class FormerWriter {
     /// What a row comes to as it is now.
     private struct Evaluated {
         /// Its PUTs, each with a bucket of its own among `buckets`.
@@ -20,6 +22,8 @@ final class ChangeWriter {
     private var hasher = OperationHasher()
     /// Up to here rows may be stored that are newer than what the stream says.
     private let aheadUntil: LSN
+    /// Where the transaction is committed that tells of the rows; nil if they are read from the source.
+    var toldAt: LSN?
     /// Rows that could not be written, because a value is not known.
     private(set) var incomplete: [IncompleteRow] = []
     /// What an operator should know; holds no values.
@@ -29,8 +33,8 @@ final class ChangeWriter {
         self.rows = rows
         self.aheadUntil = aheadUntil
         self.limits = limits
-        evaluator = context.evaluator
-        converter = context.converter
+        evaluator = RowEvaluator(context.config)
+        converter = ValueConverter(options: context.config.conversion)
     }
 
     func apply(_ change: RowChange, to table: SourceTable) throws {
@@ -38,13 +42,13 @@ final class ChangeWriter {
         case .snapshot(let tuple): try insert(table, tuple, replacesKnown: false)
         case .insert(let tuple):
             if hasOtherFields(table, tuple) {
-                incomplete.append(IncompleteRow(table: table, tuple: tuple))
+                miss(table, tuple)
             } else {
                 try insert(table, tuple)
             }
         case .readAgain(let tuple): try insert(table, tuple, isReadAgain: true)
         case .update(let old, let new): try update(table, old: old, new: new)
-        case .delete(let tuple): try rows.remove(table.identify(tuple, converter).key, from: table)
+        case .delete(let tuple): try rows.remove(identify(tuple, of: table).key, from: table)
         }
     }
 
@@ -54,9 +58,9 @@ final class ChangeWriter {
     private func insert(
         _ table: SourceTable, _ tuple: PgOutputTuple, replacesKnown: Bool = true, isReadAgain: Bool = false
     ) throws {
-        let (key, replicaID) = table.identify(tuple, converter)
+        let (key, replicaID) = identify(tuple, of: table)
         guard let evaluated = try evaluate(table, tuple, replicaID) else {
-            incomplete.append(IncompleteRow(table: table, tuple: tuple))
+            miss(table, tuple)
             return
         }
         func row(isKept: Bool) -> RowWriter.Row {
@@ -77,20 +81,20 @@ final class ChangeWriter {
                 if case .text = old[index] { tuple[index] = old[index] }
             }
         }
-        let (key, replicaID) = table.identify(tuple, converter)
-        let oldKey = old.map { table.identify($0, converter).key } ?? key
+        let (key, replicaID) = identify(tuple, of: table)
+        let oldKey = old.map { identify($0, of: table).key } ?? key
         let previous = try rows.places(of: oldKey, in: table)
         let hadLargeValues = previous?.hasLargeValues ?? false
         // A row that was read later than this was told can be another one that has had the key since: what it holds goes
         // to no other key.
-        let isOther = oldKey != key && table.toldAt.map { $0 < aheadUntil } ?? false
+        let isOther = oldKey != key && toldAt.map { $0 < aheadUntil } ?? false
         var known: LargeCells?
         if hadLargeValues, !isOther, tuple.contains(.unchangedToast) {
             known = try rows.largeCells(of: oldKey, in: table)
             if let known { Self.fill(&tuple, from: known, table) }
         }
         guard !hasOtherFields(table, tuple), var evaluated = try evaluate(table, tuple, replicaID) else {
-            incomplete.append(IncompleteRow(table: table, tuple: tuple))
+            miss(table, tuple)
             if oldKey != key, previous != nil { try rows.remove(oldKey, from: table) }
             return
         }
@@ -109,10 +113,36 @@ final class ChangeWriter {
     /// Whether values may have had other fields when they were told than those that are known.
     private func hasOtherFields(_ table: SourceTable, _ tuple: PgOutputTuple) -> Bool {
         // Such a row cannot be found by its identity.
-        guard table.hasComposites, !table.isOfLayout, !table.hasFieldsInIdentity else { return false }
+        guard table.hasComposites, !isOfLayout(table), !table.hasFieldsInIdentity else { return false }
         return table.types.indices.contains {
             table.types[$0].hasFields && $0 < tuple.count && tuple[$0].text != nil
         }
+    }
+
+    private func miss(_ table: SourceTable, _ tuple: PgOutputTuple) {
+        incomplete.append(IncompleteRow(table: table, values: tuple.map(\.text)))
+    }
+
+    /// Whether values are surely of the layout that is known.
+    private func isOfLayout(_ table: SourceTable) -> Bool { toldAt.map { $0 > table.layout.since } ?? true }
+
+    /// The key and the id of a row from the texts of its identity columns; random for a table without identity.
+    private func identify(
+        _ tuple: PgOutputTuple, of table: SourceTable
+    ) -> (key: RowKey, replicaID: ReplicaID) {
+        var identity: [(name: String, value: SQLiteValue)] = []
+        for (index, column) in table.description.columns.enumerated()
+        where column.isIdentity && index < tuple.count {
+            let text = tuple[index].text
+            do throws(ConversionError) {
+                identity.append((column.name, try converter.value(text, table.types[index])))
+            } catch {
+                // The text identifies the row as well as its value would.
+                identity.append((column.name, SQLiteValue(text)))
+            }
+        }
+        let replicaID = identity.isEmpty ? ReplicaID.random() : ReplicaID(columns: identity)
+        return (RowKey(identity.map(\.value), of: replicaID), replicaID)
     }
 
     // MARK: Large values
@@ -132,7 +162,7 @@ final class ChangeWriter {
     ) -> RowWriter.LargeValues {
         // Of another layout, or of fewer columns, they would be taken for what they are not. Where one is missing, which no
         // query reads then, what is known of the others is over.
-        guard table.isOfLayout, tuple.count == table.description.columns.count,
+        guard isOfLayout(table), tuple.count == table.description.columns.count,
             !tuple.contains(.unchangedToast)
         else { return .nothing }
         let areKept = LargeCells.areKept(
@@ -174,12 +204,13 @@ final class ChangeWriter {
                 // A row without this value would be a row less on every device.
                 values.append(SQLiteValue(text))
                 found.add(
-                    "The column \(table.shape.columns[index]) of \(table.qualifiedName) is synced as Postgres spells it: "
+                    "The column \(table.description.columns[index].name) of \(table.qualifiedName) is synced as Postgres spells it: "
                         + error.message)
             }
         }
         let result = evaluator.evaluate(
-            SourceRow(shape: table.shape, values: values),
+            SourceRow(
+                shape: RowShape(columns: table.description.columns.map(\.name)), values: values),
             without: Set(tuple.indices.filter { tuple[$0] == .unchangedToast }),
             schema: table.description.schema, table: table.description.name)
         guard let result else { return nil }
@@ -213,5 +244,65 @@ final class ChangeWriter {
         RowWriter.Row(
             table: table, key: key, operations: evaluated.operations[...], buckets: evaluated.buckets,
             large: large, bytes: evaluated.bytes)
+    }
+}
+
+extension ServiceStore {
+    /// Stores events in one transaction as they were stored before there were batches; tables that are emptied have few rows.
+    func formerApply(
+        _ events: [ReplicationEvent], _ context: EvaluationContext, isAhead: Bool = false
+    ) async throws -> (checkpoint: StoredCheckpoint?, incomplete: [IncompleteRow]) {
+        try await pool.write { [limits] connection in
+            try connection.transaction {
+                let before = try ServiceStore.writable(context.stream, connection)
+                let rows = try RowWriter(
+                    connection, stream: before.number, checkpoint: before.checkpoint.operation,
+                    limits: limits)
+                let changes = FormerWriter(
+                    rows, context,
+                    aheadUntil: before.isAhead ? LSN(rawValue: .max) : before.noCheckpointBefore,
+                    limits: limits)
+                var checkpoint: StoredCheckpoint?
+                var committed: LSN?
+                var over: [Int64] = []
+                for event in events {
+                    switch event {
+                    case .change(let table, let change): try changes.apply(change, to: table)
+                    case .truncate(let table): _ = try rows.removeRows(of: table, limit: .max)
+                    case .begun(let position): changes.toldAt = position
+                    case .identityIsOver(let table): over.append(table.id)
+                    case .told(let progress): try ServiceStore.note(progress, before.number, connection)
+                    case .committed(let position):
+                        committed = position
+                        guard before.isSnapshotDone, !before.isAhead, !isAhead,
+                            position >= before.noCheckpointBefore, changes.incomplete.isEmpty, over.isEmpty
+                        else { continue }
+                        let written = rows.hasWritten ? rows.lastOperation : 0
+                        let operation = max(before.checkpoint.operation, before.lastOperation, written)
+                        checkpoint = StoredCheckpoint(operation: operation, lsn: position)
+                        rows.cover(through: operation)
+                    }
+                }
+                try rows.finish()
+                let missing = Set(changes.incomplete.map(\.table.id) + over)
+                for table in missing {
+                    try connection.run(
+                        "UPDATE source_table SET is_incomplete = 1 WHERE id = ?", [.integer(table)])
+                }
+                if isAhead || !missing.isEmpty {
+                    try connection.run("UPDATE replication_stream SET is_ahead = 1")
+                }
+                if let committed {
+                    try connection.run(
+                        "UPDATE replication_stream SET applied_lsn = ?", [ServiceStore.value(committed)])
+                }
+                if let checkpoint {
+                    try connection.run(
+                        "UPDATE replication_stream SET checkpoint_op = ?, checkpoint_lsn = ?",
+                        [.integer(checkpoint.operation), ServiceStore.value(checkpoint.lsn)])
+                }
+                return (checkpoint, changes.incomplete)
+            }
+        }
     }
 }

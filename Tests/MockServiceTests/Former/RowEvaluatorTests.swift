@@ -132,4 +132,23 @@ struct RowEvaluatorTests {
     func namesSpellValuesAsJSON(_ value: SQLiteValue, _ name: String) {
         #expect(BucketName.make(source: "n", values: [value]) == name)
     }
+
+    /// What the service reads, and follows, are the tables that queries name.
+    @Test func tablesAreThoseOfTheConfigurationEachOnce() throws {
+        let config = try SyncConfigReader.compile(
+            """
+            config: {edition: 3}
+            streams:
+              s: {queries: [SELECT * FROM u, SELECT id FROM t, SELECT * FROM other.t]}
+              r: {query: SELECT * FROM t WHERE owner = auth.user_id()}
+            """)
+        func names(_ tables: [(schema: String, name: String)]) -> [String] {
+            tables.map { "\($0.schema) \($0.name)" }
+        }
+        #expect(names(config.tables) == ["other t", "public t", "public u"])
+        #expect(names(config.tables) == names(RowEvaluator(config).tables))
+        let context = EvaluationContext(stream: 1, config: config)
+        #expect(context.uses(schema: "other", table: "t") && context.uses(schema: "public", table: "u"))
+        #expect(!context.uses(schema: "other", table: "u") && !context.uses(schema: "public", table: "T"))
+    }
 }

@@ -1,19 +1,21 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
+@testable import PowerSyncMockService
+
 /// One row as it shall be in one bucket.
-package struct EvaluatedRow: Sendable, Equatable {
+struct EvaluatedRow: Sendable, Equatable {
     /// The bucket's name without the prefix of the replication stream.
-    package let bucket: String
+    let bucket: String
     /// The client's table.
-    package let type: String
+    let type: String
     /// The client's id of the row.
-    package let id: String
+    let id: String
     /// The row as JSON text.
-    package let data: String
+    let data: String
 
     /// Makes a row of its fields.
-    package init(bucket: String, type: String, id: String, data: String) {
+    init(bucket: String, type: String, id: String, data: String) {
         self.bucket = bucket
         self.type = type
         self.id = id
@@ -21,8 +23,9 @@ package struct EvaluatedRow: Sendable, Equatable {
     }
 }
 
-/// Decides which buckets a row belongs to and what it looks like there.
-package struct RowEvaluator: Sendable {
+/// Decides which buckets a row belongs to and what it looks like there, value by value and text by text: what row programs
+/// must come to.
+struct RowEvaluator: Sendable {
     private struct Entry: Sendable {
         let bucket: String
         let processor: RowProcessor
@@ -31,7 +34,7 @@ package struct RowEvaluator: Sendable {
     private let entries: [ExactText: [Entry]]
 
     /// Makes an evaluator for all tables of a configuration.
-    package init(_ config: CompiledSyncConfig) {
+    init(_ config: CompiledSyncConfig) {
         var entries: [ExactText: [Entry]] = [:]
         for source in config.sources {
             for processor in source.processors {
@@ -43,7 +46,7 @@ package struct RowEvaluator: Sendable {
     }
 
     /// The tables that the configuration names, as (schema, name), in stable order.
-    package var tables: [(schema: String, name: String)] {
+    var tables: [(schema: String, name: String)] {
         var seen: Set<ExactText> = []
         return entries.values.joined().map { ($0.processor.schema.text, $0.processor.table.text) }
             .filter { seen.insert(Self.key($0.0, $0.1)).inserted }
@@ -52,7 +55,7 @@ package struct RowEvaluator: Sendable {
     }
 
     /// Whether rows of a table matter.
-    package func uses(schema: String, table: String) -> Bool { entries[Self.key(schema, table)] != nil }
+    func uses(schema: String, table: String) -> Bool { entries[Self.key(schema, table)] != nil }
 
     /// Evaluates one row.
     ///
@@ -62,7 +65,7 @@ package struct RowEvaluator: Sendable {
     ///   - table: The table.
     /// - Returns: One element for each bucket; a row that a query cannot be computed for matches nothing of
     ///   that query.
-    package func evaluate(_ row: SourceRow, schema: String, table: String) -> [EvaluatedRow] {
+    func evaluate(_ row: SourceRow, schema: String, table: String) -> [EvaluatedRow] {
         evaluate(row, without: [], schema: schema, table: table) ?? []
     }
 
@@ -75,7 +78,7 @@ package struct RowEvaluator: Sendable {
     ///   - table: The table.
     /// - Returns: As of a row that is known; nil if a query needs one of these columns to say whether it has the row, or
     ///   puts one out.
-    package func evaluate(
+    func evaluate(
         _ row: SourceRow, without missing: Set<Int>, schema: String, table: String
     ) -> [EvaluatedRow]? {
         guard let entries = entries[Self.key(schema, table)] else { return [] }
