@@ -44,13 +44,6 @@ struct ReplicationRun {
                     replicator.warnings.tellDue()
                 }
             }
-            group.addTask {
-                var sequence: UInt64 = 0
-                while replicator.publisher.current?.stream != context.stream {
-                    sequence = try await replicator.publisher.next(after: sequence).sequence
-                }
-                try await store.removeStoppedData()
-            }
             if replicator.formerStream != nil {
                 group.addTask {
                     var sequence: UInt64 = 0

@@ -239,15 +239,6 @@ package final class ServiceStore: Sendable {
         }
     }
 
-    /// Deletes what stopped streams hold, a piece at a time so that writers and readers get their turn; nobody may be served
-    /// from them any more.
-    ///
-    /// `StoreUpkeep` does the same while nobody writes.
-    package func removeStoppedData() async throws {
-        let stopped = StoppedStreams(limits: limits)
-        while try await pool.write({ try stopped.removePiece(but: nil, $0) }) {}
-    }
-
     static let columns =
         "id, config, config_hash, slot, publication, state, snapshot_done, no_checkpoint_before, is_ahead, applied_lsn, "
         + "last_op, checkpoint_op, checkpoint_lsn, partial_lsn, partial_position, partial_changes, reported_lsn"

@@ -613,7 +613,8 @@ struct ServiceStoreTests {
             }
             try await fixture.store.activate(next.number)
             #expect(try await fixture.store.stoppedSlots() == ["slot_1"])
-            try await fixture.store.removeStoppedData()
+            let stopped = StoppedStreams()
+            while try await fixture.store.pool.write({ try stopped.removePiece(but: nil, $0) }) {}
             #expect(try await fixture.operations("u1").isEmpty)
             try await fixture.store.forgetSlot("slot_1")
             #expect(try await fixture.store.stoppedSlots().isEmpty)

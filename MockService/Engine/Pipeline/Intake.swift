@@ -61,17 +61,25 @@ package final class Intake: Sendable {
         _ body: @escaping @Sendable (Intake) async throws -> T
     ) async throws -> T {
         let intake = Intake(writer, delay, note)
-        return try await withThrowingTaskGroup(of: T?.self, returning: T.self) { group in
+        return try await writer.store.activity.awaiting({ intake.isBusy }) {
+            try await intake.run(body)
+        }
+    }
+
+    private func run<T: Sendable>(
+        _ body: @escaping @Sendable (Intake) async throws -> T
+    ) async throws -> T {
+        try await withThrowingTaskGroup(of: T?.self, returning: T.self) { group in
             defer { group.cancelAll() }
-            let stages = Array(repeating: Stage.evaluation, count: evaluators) + [.writing, .time]
+            let stages = Array(repeating: Stage.evaluation, count: Self.evaluators) + [.writing, .time]
             for stage in stages {
                 group.addTask {
-                    try await intake.run(stage)
+                    try await self.run(stage)
                     return nil
                 }
             }
             group.addTask {
-                let result = try await body(intake)
+                let result = try await body(self)
                 return result
             }
             while let result = try await group.next() {
@@ -165,6 +173,9 @@ package final class Intake: Sendable {
 
     /// Whether everything that was submitted is on the disk.
     package var isAtRest: Bool { state.withLock { $0.queue.isAtRest } }
+
+    /// Whether something is on its way to the disk, and is not a position that waits for its time.
+    package var isBusy: Bool { state.withLock { !$0.queue.isAtRest && !$0.queue.hasWaitingPosition } }
 
     /// Returns what became durable since the last call, as soon as there is something: for the task that acknowledges.
     ///

@@ -6,9 +6,14 @@ package final class StoreActivity: Sendable {
 
     private struct State {
         var writes: UInt64 = 0
-        var coming = 0
+        var sources: [UInt64: @Sendable () -> Bool] = [:]
         var waiters: [UInt64: (count: UInt64, continuation: Waiter)] = [:]
-        var lastWaiter: UInt64 = 0
+        var lastNumber: UInt64 = 0
+
+        mutating func nextNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
+        }
 
         /// Takes those for whom enough has been written.
         mutating func takeWaiters() -> [Waiter] {
@@ -29,18 +34,29 @@ package final class StoreActivity: Sendable {
     /// written.
     package var writes: UInt64 { state.withLock { $0.writes } }
 
-    /// Whether something is on its way to the store that does not wait for its connection yet.
-    package var isAwaited: Bool { state.withLock { $0.coming > 0 } }
+    /// Whether something is on its way to the store that may not wait for its connection yet.
+    package var isAwaited: Bool {
+        // Asked without the lock: they have locks of their own.
+        state.withLock { Array($0.sources.values) }.contains { $0() }
+    }
 
-    /// Notes that something is on its way to the store; `settle` has to follow once it is written, or given up.
-    package func announce() { state.withLock { $0.coming += 1 } }
-
-    /// Notes that something that was on its way is so no more.
-    package func settle() {
-        state.withLock { state in
-            precondition(state.coming > 0, "nothing was on its way")
-            state.coming -= 1
+    /// Has `isAwaited` ask a source while a body runs.
+    ///
+    /// - Parameters:
+    ///   - isUnderWay: Whether something of the source is on its way to the store.
+    ///   - body: What the source does.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    package func awaiting<T: Sendable>(
+        _ isUnderWay: @escaping @Sendable () -> Bool, _ body: () async throws -> T
+    ) async rethrows -> T {
+        let number = state.withLock { state in
+            let number = state.nextNumber()
+            state.sources[number] = isUnderWay
+            return number
         }
+        defer { state.withLock { _ = $0.sources.removeValue(forKey: number) } }
+        return try await body()
     }
 
     /// Notes that something was written.
@@ -57,10 +73,7 @@ package final class StoreActivity: Sendable {
     /// - Parameter count: How often it had been.
     /// - Throws: `CancellationError` when the task is cancelled.
     package func next(after count: UInt64) async throws {
-        let id = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
-        }
+        let id = state.withLock { $0.nextNumber() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: Waiter) in
                 let answer: Result<Void, any Error>? = state.withLock { state in

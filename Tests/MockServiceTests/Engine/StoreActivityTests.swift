@@ -1,23 +1,23 @@
 import PowerSyncMockService
+import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
 
 /// Who writes, and who waits for that.
 @Suite(.patient())
 struct StoreActivityTests {
-    @Test func whatIsOnItsWayIsAwaitedUntilItIsThere() {
+    @Test func eachSourceIsAskedAsLongAsItIsThere() async {
         let activity = StoreActivity()
+        let isUnderWay = Lock(true)
         #expect(!activity.isAwaited)
-        activity.announce()
-        activity.announce()
-        activity.settle()
-        #expect(activity.isAwaited)
-        activity.settle()
+        await activity.awaiting({ isUnderWay.withLock { $0 } }) {
+            await activity.awaiting({ false }) { #expect(activity.isAwaited) }
+            isUnderWay.withLock { $0 = false }
+            #expect(!activity.isAwaited)
+            isUnderWay.withLock { $0 = true }
+            #expect(activity.isAwaited)
+        }
         #expect(!activity.isAwaited && activity.writes == 0)
-    }
-
-    @Test func moreThatIsThereThanCameIsOurMistake() async {
-        await #expect(processExitsWith: .failure) { StoreActivity().settle() }
     }
 
     @Test func whoWaitsIsWokenByTheNextWrite() async throws {
