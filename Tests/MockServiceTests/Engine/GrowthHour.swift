@@ -227,16 +227,20 @@ final class GrowthHour {
 
     /// Holds that everything is done which upkeep is for: it has nothing left.
     func expectNothingIsLeft() async throws {
-        let limits = Self.limits
-        try await fixture.store.pool.read { connection in
-            func number(_ sql: String) throws -> Int64 { try connection.one(sql) { $0.int64(0) } ?? 0 }
-            let stopped = "(SELECT id FROM replication_stream WHERE state = 'stopped')"
-            for table in ["bucket", "source_table"] {
-                #expect(try number("SELECT count(*) FROM \(table) WHERE stream IN \(stopped)") == 0)
-            }
-            #expect(try number("SELECT max(small) FROM bucket") < 2 * limits.smallSegments)
-            #expect(try !FreePages(connection).areTooMany(limits, isGoingOn: false))
+        try await fixture.store.pool.read { try Self.expectNothingIsLeft($0) }
+    }
+
+    private static func expectNothingIsLeft(_ connection: SQLiteConnection) throws {
+        func number(_ sql: String) throws -> Int64 { try connection.one(sql) { $0.int64(0) } ?? 0 }
+        let stopped = "(SELECT id FROM replication_stream WHERE state = 'stopped')"
+        for table in ["bucket", "source_table"] {
+            let count = try number("SELECT count(*) FROM \(table) WHERE stream IN \(stopped)")
+            #expect(count == 0, "\(table)")
         }
+        let small = try number("SELECT max(small) FROM bucket")
+        #expect(small < 2 * limits.smallSegments)
+        let hasFreePages = try FreePages(connection).areTooMany(limits, isGoingOn: false)
+        #expect(!hasFreePages)
     }
 
     /// Measures, and holds that the operations are those that buckets tell of.

@@ -1,5 +1,6 @@
 import PowerSyncSQLite
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 @testable import PowerSyncMockService

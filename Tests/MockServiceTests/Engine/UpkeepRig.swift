@@ -4,6 +4,7 @@ import PowerSyncPostgres
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
+import Testing
 
 @testable import PowerSyncMockService
 

@@ -357,7 +357,8 @@ struct StreamDecoderTests {
         decoder.append(&frames)
         #expect(try decoder.step() == .keepalive(end: lsn(11), replyRequested: true))
         #expect(try decoder.step() == nil)
-        let batch = try #require(decoder.take())
+        let taken = decoder.take()
+        let batch = try #require(taken)
         #expect(batch.changes.map(\.kind) == [.update, .insert, .insert, .delete])
         #expect(batch.changes.map(\.new) == [3, 6, 9, -1])
         #expect(batch.changes.map(\.old) == [0, -1, -1, 12])
@@ -404,7 +405,8 @@ struct StreamDecoderTests {
             decoder.set(table, for: 1)
             decoder.append(&frames)
             #expect(try decoder.step() == nil)
-            let batch = try #require(decoder.take())
+            let taken = decoder.take()
+            let batch = try #require(taken)
             let texts = batch.cells.map { $0.range.map { Array(batch.bytes[$0]) } }
             let invalid = isRepaired ? Array("\u{FFFD}Y".utf8) : [0xC3, UInt8(ascii: "Y")]
             #expect(texts == [Array("valid é".utf8), invalid, Array("next".utf8), nil])
