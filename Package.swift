@@ -110,8 +110,8 @@ let targets: [Target] = [
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "Crypto", "CommandLine"]),
-    command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine"]),
-    command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine"]),
+    command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine", "System"]),
+    command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine", "System"]),
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
     // What the service is measured beside.
     .target(
