@@ -42,7 +42,11 @@ struct StoreUpkeepServiceTests {
             } until: {
                 $0 < 20
             }
-            try await wait(for: "the log to be emptied") { try Self.log(service) } until: { $0 == 0 }
+            try await wait(for: "the log to be emptied") {
+                try Self.log(service)
+            } until: {
+                $0 == 0
+            }
             // Who comes now gets the same, and who is there what comes next.
             let next = try await service.open()
             try await next.holds(rows.sorted())

@@ -211,7 +211,11 @@ final class GrowthHour {
 
     /// Lets nothing happen until everybody is at rest.
     func rest() async throws {
-        try await wait(for: "every stream to be at rest") { publisher.sessionsBehind } until: { $0 == 0 }
+        try await wait(for: "every stream to be at rest") {
+            publisher.sessionsBehind
+        } until: {
+            $0 == 0
+        }
         try await wait(for: "the log to be emptied") {
             move(by: 1)
             return try logSize()

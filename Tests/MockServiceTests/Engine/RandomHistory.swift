@@ -41,6 +41,7 @@ struct RandomHistory {
     /// One change of a row that may be there or not.
     ///
     /// - Parameter mayBePartial: Whether large values may be left out.
+    /// - Returns: The change.
     mutating func change(mayBePartial: Bool) -> RowChange {
         let id = id()
         switch random.below(12) {
@@ -59,6 +60,7 @@ struct RandomHistory {
     ///   - table: The table.
     ///   - mayBePartial: Whether large values may be left out.
     ///   - isAhead: Whether rows were read.
+    /// - Returns: What the source tells.
     mutating func group(_ table: SourceTable, mayBePartial: Bool, isAhead: Bool) -> [ReplicationEvent] {
         if isAhead {
             return (0..<1 + random.below(8)).map { _ in
