@@ -1,5 +1,6 @@
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 /// Counts what the service does, for Prometheus (service 10.3).

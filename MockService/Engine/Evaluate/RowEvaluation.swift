@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Makes records, keys and checksums of a batch's rows: cells → slots → programs → text.
