@@ -8,7 +8,7 @@ import Testing
         let list = try #require(root["b"]?.elements)
         #expect(list[0].string == "x" && list[0].line == 3 && list[0].column == 5)
         #expect(list[1]["c"]?.string == "yes" && list[1]["c"]?.bool == nil)
-        #expect(list[0].offset == 12 && list[0].endOffset == 15)
+        #expect(list[0].start == 12 && list[0].end == 15 && list[0].fullEnd == 16)
     }
 
     @Test(arguments: [
