@@ -4,6 +4,8 @@ package struct SourceText: Sendable, Hashable {
     package let bytes: [UInt8]
     /// Where each line begins.
     private let lineStarts: [Int]
+    /// How many UTF-16 units stand before each line.
+    private let unitsBefore: [Int]
 
     /// Takes a text.
     package init(_ text: String) {
@@ -16,6 +18,11 @@ package struct SourceText: Sendable, Hashable {
             starts.append(index + 1)
         }
         lineStarts = starts.sorted()
+        var units = [0]
+        for (start, end) in zip(lineStarts, lineStarts.dropFirst()) {
+            units.append(units[units.count - 1] + Self.units(bytes[start..<end]))
+        }
+        unitsBefore = units
     }
 
     /// Line and column of a byte, both from 1; a column counts characters, the bytes of one are one place.
@@ -29,9 +36,23 @@ package struct SourceText: Sendable, Hashable {
 
     /// How many UTF-16 units stand before a byte.
     package func utf16(_ byte: Int) -> Int {
-        bytes[..<min(max(byte, 0), bytes.count)].reduce(0) { count, byte in
+        let byte = min(max(byte, 0), bytes.count)
+        let line = line(of: byte)
+        return unitsBefore[line] + Self.units(bytes[lineStarts[line]..<byte])
+    }
+
+    /// The line that a byte stands in, with its line end.
+    package func line(around byte: Int) -> TextRange {
+        let line = line(of: min(max(byte, 0), bytes.count))
+        let end = line + 1 < lineStarts.count ? lineStarts[line + 1] : bytes.count
+        return TextRange(start: lineStarts[line], end: end)
+    }
+
+    /// How many UTF-16 units a part of the text has; the rest of a character that is cut has none.
+    private static func units(_ part: ArraySlice<UInt8>) -> Int {
+        part.reduce(0) { count, byte in
             // What needs four bytes needs two units.
-            count + (Self.isContinuation(byte) ? 0 : byte >= 0xF0 ? 2 : 1)
+            count + (isContinuation(byte) ? 0 : byte >= 0xF0 ? 2 : 1)
         }
     }
 
