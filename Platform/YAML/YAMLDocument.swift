@@ -2,8 +2,13 @@
 package struct YAMLDocument: Sendable {
     /// The root; nil for a text without a document, and if the parser gave up.
     package let root: YAMLNode?
-    /// What is wrong: keys that stand twice in one mapping, of which the root has both, then where the parser gave up.
-    package let errors: [YAMLError]
+    /// The keys that stand in their mapping already, with the errors about them; the root has both.
+    package let duplicates: [(key: YAMLNode, error: YAMLError)]
+    /// Where the parser gave up; nil if it has read all.
+    package let failure: YAMLError?
+
+    /// All that is wrong: keys, then where the parser gave up.
+    package var errors: [YAMLError] { duplicates.map(\.error) + [failure].compactMap { $0 } }
 
     /// Reads one document, and tells all that is wrong in it.
     ///
@@ -13,7 +18,9 @@ package struct YAMLDocument: Sendable {
     ///     more for each 1,024 bytes.
     package init(_ text: String, nodeLimit: Int = 200_000) {
         guard text.utf8.count <= 16 << 20 else {
-            self.init(root: nil, errors: [YAMLError("the text is larger than 16 MiB", line: 1, column: 1)])
+            self.init(
+                root: nil, duplicates: [],
+                failure: YAMLError("the text is larger than 16 MiB", line: 1, column: 1))
             return
         }
         // The parser keeps the pointer to its input, so all of its work happens while the bytes stand still.
@@ -22,15 +29,18 @@ package struct YAMLDocument: Sendable {
             var parser = EventParser(nodeLimit: nodeLimit, end: Place(behind: text), bytes: bytes)
             defer { parser.close() }
             switch parser.parse(input) {
-            case .success(let root): return YAMLDocument(root: root, errors: parser.duplicates)
-            case .failure(let error): return YAMLDocument(root: nil, errors: parser.duplicates + [error])
+            case .success(let root):
+                return YAMLDocument(root: root, duplicates: parser.duplicates, failure: nil)
+            case .failure(let error):
+                return YAMLDocument(root: nil, duplicates: parser.duplicates, failure: error)
             }
         }
     }
 
-    private init(root: YAMLNode?, errors: [YAMLError]) {
+    private init(root: YAMLNode?, duplicates: [(key: YAMLNode, error: YAMLError)], failure: YAMLError?) {
         self.root = root
-        self.errors = errors
+        self.duplicates = duplicates
+        self.failure = failure
     }
 }
 

@@ -41,8 +41,8 @@ struct EventParser {
     private var lastEnd = 0
     /// Where the last node ends, as its `end` and `fullEnd`; of an alias where it stands itself.
     private var nodeEnds = (end: 0, fullEnd: 0)
-    /// Keys that stand twice.
-    private(set) var duplicates: [YAMLError] = []
+    /// Keys that stand twice, with the errors about them.
+    private(set) var duplicates: [(key: YAMLNode, error: YAMLError)] = []
 
     /// Makes a parser.
     ///
@@ -266,7 +266,8 @@ struct EventParser {
             }
             let key = try node(event)
             if let name = key.string, let line = lines.updateValue(key.line, forKey: Array(name.utf8)) {
-                duplicates.append(duplicate(key, "the key \"\(name)\" stands on line \(line) already", pairs))
+                let message = "the key \"\(name)\" stands on line \(line) already"
+                duplicates.append((key, duplicate(key, message, pairs)))
             }
             pairs.append((key, try node(try next())))
         }
