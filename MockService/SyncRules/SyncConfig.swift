@@ -12,10 +12,17 @@ package enum SyncConfig {
     package static func compile(
         _ text: String, schema: SourceSchema? = nil, options: CompileOptions = CompileOptions()
     ) -> CompiledConfig {
-        // Editions leave this refusal one after the other; the service runs on its own compiler until they have.
+        let source = SourceText(text)
         var diagnostics = DiagnosticList()
-        diagnostics.add(Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0)))
-        return CompiledConfig(plan: nil, diagnostics: diagnostics, text: SourceText(text))
+        if let document = DocumentReader.read(source, &diagnostics) {
+            diagnostics.add(document.allDiagnostics)
+        }
+        // Editions leave this refusal one after the other; the service runs on its own compiler until they have.
+        if !diagnostics.isFatal {
+            diagnostics.add(
+                Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0), recorded: Recorded(.silent)))
+        }
+        return CompiledConfig(plan: nil, diagnostics: diagnostics, text: source)
     }
 }
 

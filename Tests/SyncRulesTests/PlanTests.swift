@@ -65,7 +65,7 @@ struct PlanTests {
     }
 
     @Test func whatIsNotCompiledHasNoPlanAndSaysSo() {
-        let config = SyncConfig.compile("bucket_definitions: {}")
+        let config = SyncConfig.compile("bucket_definitions: {a: {data: [SELECT * FROM t]}}")
         #expect(config.plan == nil && config.diagnostics.all.map(\.name) == [.notCompiled])
     }
 

@@ -2,7 +2,7 @@ extension DiagnosticName {
     /// How bad it is, unless the edition says otherwise.
     package var severity: Severity {
         switch self {
-        case .alphaStreams, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
+        case .alphaStreams, .noDefinitions, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
             .columnNotFound, .sourceTableMissing:
@@ -50,6 +50,7 @@ extension DiagnosticName {
         case .mustBeBelowFour: "must be < 4"
         case .streamsMissing: "'streams' are required."
         case .definitionsMissing: "'bucket_definitions' or 'streams' is required"
+        case .noDefinitions: "There is no stream and no bucket definition here, so nothing is synced."
         case .definitionsInEdition3:
             "'bucket_definitions' are not supported by the new compiler. Consider using "
                 + "https://powersync-community.github.io/bucket-definitions-to-sync-streams/ to "

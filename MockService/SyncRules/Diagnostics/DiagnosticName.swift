@@ -32,6 +32,8 @@ package enum DiagnosticName: String, Sendable, Hashable, CaseIterable {
     case streamsMissing = "streams-missing"
     /// “'bucket_definitions' or 'streams' is required”.
     case definitionsMissing = "definitions-missing"
+    /// “There is no stream and no bucket definition here, so nothing is synced”.
+    case noDefinitions = "no-definitions"
     /// “'bucket_definitions' are not supported by the new compiler”.
     case definitionsInEdition3 = "definitions-in-edition-3"
     /// “Sync streams require edition 2 or later”.
