@@ -8,7 +8,7 @@ package struct YAMLDocument: Sendable {
     package let failure: YAMLError?
 
     /// All that is wrong: keys, then where the parser gave up.
-    package var errors: [YAMLError] { duplicates.map(\.error) + [failure].compactMap { $0 } }
+    package var errors: [YAMLError] { duplicates.map { $0.error } + [failure].compactMap { $0 } }
 
     /// Reads one document, and tells all that is wrong in it.
     ///

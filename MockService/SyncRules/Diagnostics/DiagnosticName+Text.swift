@@ -2,10 +2,10 @@ extension DiagnosticName {
     /// How bad it is, unless the edition says otherwise.
     package var severity: Severity {
         switch self {
-        case .alphaStreams, .noDefinitions, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
+        case .alphaStreams, .storageVersionUnstable, .unnamedColumn, .starAfterAlias, .aliasRenames,
             .unreferencedCte, .cteShadows, .tableUnknown, .columnUnknown, .unauthenticatedParameter,
             .suffixEmpty, .foldedName, .dangerousQuery, .defaultUsesSubscription, .tableNotFound,
-            .columnNotFound, .sourceTableMissing:
+            .columnNotFound, .sourceTableMissing, .noDefinitions:
             .warning
         default: .fatal
         }
