@@ -114,7 +114,7 @@ struct TextBytes {
     }
 
     /// Behind blanks, line ends and comments; no farther than an end.
-    func skippingSeparation(_ start: Int, _ end: Int) -> Int {
+    private func skippingSeparation(_ start: Int, _ end: Int) -> Int {
         var place = start
         while place < end {
             if Self.separates(bytes[place]) {

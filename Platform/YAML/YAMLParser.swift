@@ -37,8 +37,8 @@ struct EventParser {
     private var depth = 0
     private let end: Place
     private let text: TextBytes
-    /// Where the last event ends, in bytes.
-    private var lastEnd = 0
+    /// Where the last event stands, in bytes.
+    private var lastEvent = (start: 0, end: 0)
     /// Where the last node ends, as its `end` and `fullEnd`; of an alias where it stands itself.
     private var nodeEnds = (end: 0, fullEnd: 0)
     /// Keys that stand twice, with the errors about them.
@@ -111,7 +111,7 @@ struct EventParser {
             type: raw.type, line: place.line, column: place.column,
             start: text.offset(ofScalar: Int(raw.start_mark.index)),
             end: text.offset(ofScalar: Int(raw.end_mark.index)))
-        lastEnd = event.end
+        lastEvent = (event.start, event.end)
         switch raw.type {
         case YAML_SCALAR_EVENT:
             let scalar = raw.data.scalar
@@ -176,14 +176,9 @@ struct EventParser {
         case "could not find expected ':'":
             start = text.offset(ofScalar: Int(parser.pointee.context_mark.index))
         case "mapping values are not allowed in this context":
-            // The key is no event yet: it stands behind the last one, and behind its colon or hyphen.
-            var place = text.skippingSeparation(lastEnd, offset)
-            while place + 1 < offset, ":-?".utf8.contains(text.bytes[place]),
-                text.skippingSeparation(place + 1, offset) > place + 1
-            {
-                place = text.skippingSeparation(place + 1, offset)
-            }
-            start = place
+            // A text of several lines cannot be a key: it was taken for a value, and is the last event.
+            guard text.skippingBlanks(lastEvent.end) == offset else { return nil }
+            start = lastEvent.start
         default: return nil
         }
         return start < offset && text.lineEnd(start) < offset ? start : nil
