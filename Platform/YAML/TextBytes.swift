@@ -107,20 +107,21 @@ struct TextBytes {
     func skippingProperties(_ start: Int, _ end: Int) -> Int {
         var place = start
         while place < end, bytes[place] == UInt8(ascii: "&") || bytes[place] == UInt8(ascii: "!") {
-            while place < end, !Self.separates(bytes[place]) { place += 1 }
+            while place < end, separatorLength(place) == 0 { place += 1 }
             place = skippingSeparation(place, end)
         }
-        return place
+        return min(place, end)
     }
 
     /// Behind blanks, line ends and comments; no farther than an end.
     private func skippingSeparation(_ start: Int, _ end: Int) -> Int {
         var place = start
         while place < end {
-            if Self.separates(bytes[place]) {
-                place += 1
+            let length = separatorLength(place)
+            if length > 0 {
+                place += length
             } else if bytes[place] == UInt8(ascii: "#") {
-                place = min(lineEnd(place), end)
+                while place < end, separatorLength(place) == 0 || skippingBlanks(place) > place { place += 1 }
             } else {
                 break
             }
@@ -128,8 +129,14 @@ struct TextBytes {
         return place
     }
 
-    private static func separates(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\n")
-            || byte == UInt8(ascii: "\r")
+    /// How many bytes of a blank or of a line end of YAML 1.1 stand at a byte.
+    private func separatorLength(_ place: Int) -> Int {
+        let rest = bytes[place...].prefix(3)
+        switch rest.first {
+        case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): return 1
+        case 0xC2: return rest.dropFirst().first == 0x85 ? 2 : 0
+        case 0xE2: return rest.elementsEqual([0xE2, 0x80, 0xA8]) || rest.elementsEqual([0xE2, 0x80, 0xA9]) ? 3 : 0
+        default: return 0
+        }
     }
 }

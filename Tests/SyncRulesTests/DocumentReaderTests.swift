@@ -18,8 +18,12 @@ struct DocumentReaderTests {
         "This is using an alpha version of Sync Streams. We recommend upgrading `config.edition` to version 3 "
         + "to support the latest features."
 
+    private static let inEdition3 =
+        "'bucket_definitions' are not supported by the new compiler. Consider using "
+        + "https://powersync-community.github.io/bucket-definitions-to-sync-streams/ to translate them to streams."
+
     /// Vectors of service 9.8 by number.
-    @Test(arguments: [
+    private static let vectorTable: [(Int, String, [String])] = [
         (3, "bucket_definitions:\n  mybucket:\n", ["'mybucket' bucket definition must be an object"]),
         (
             4, "bucket_definitions:\n  b:\n    priority: instant\n    data: []\n",
@@ -40,11 +44,7 @@ struct DocumentReaderTests {
         ),
         (
             9, "config: {edition: 3}\nbucket_definitions: {b: {data: []}}\nstreams: {}\n",
-            [
-                "'bucket_definitions' are not supported by the new compiler. Consider using "
-                    + "https://powersync-community.github.io/bucket-definitions-to-sync-streams/ to translate "
-                    + "them to streams."
-            ]
+            [inEdition3]
         ),
         (
             10, "config: {edition: 3}\nstreams:\n  s:\n    with: {foo: SELECT a FROM t}\n",
@@ -66,7 +66,9 @@ struct DocumentReaderTests {
             13, "config: {unstable_sqlite_expression_engine: true}\nbucket_definitions: {}\n",
             ["'unstable_sqlite_expression_engine' requires edition: 3."]
         ),
-    ])
+    ]
+
+    @Test(arguments: vectorTable)
     func vectors(_ number: Int, _ text: String, _ messages: [String]) {
         #expect(diagnostics(text).map(\.message) == messages, "W\(number)")
     }
@@ -74,7 +76,7 @@ struct DocumentReaderTests {
     private static let streams = "streams: {s: {query: SELECT a FROM t}}\n"
 
     /// What is wrong, with its name and the part of the text that it is about.
-    @Test(arguments: [
+    private static let mistakes: [(String, [String])] = [
         ("", ["empty-document: "]),
         ("# nothing\n", ["empty-document: "]),
         ("x", ["root-not-map: x"]),
@@ -86,22 +88,22 @@ struct DocumentReaderTests {
         ("streams: 5\n", ["expected-map: 5", "definitions-missing: "]),
         ("config: {edition: 3}\n", ["streams-missing: "]),
         ("config: {edition: 3}\nstreams: 5\n", ["expected-map: 5", "streams-missing: "]),
-        ("config: {edition: 3}\nwith:\n" + streams, ["expected-map: "]),
+        ("config: {edition: 3}\nwith:\n\(streams)", ["expected-map: "]),
         ("config: {edition: 3}\nstreams: {}\n", ["no-definitions: streams"]),
         ("bucket_definitions: {}\n", ["no-definitions: bucket_definitions"]),
         ("config: 3\nbucket_definitions: {b: {data: []}}\n", ["expected-map: 3"]),
         ("config: {edition: '3'}\nbucket_definitions: {b: {data: []}}\n", ["must-be-numeric: '3'"]),
         ("config: {edition: [3]}\nbucket_definitions: {b: {data: []}}\n", ["expected-scalar: [3]"]),
-        ("config: {edition: 4, x: 1}\n" + streams, ["must-be-below-four: edition", "unknown-key: x"]),
+        ("config: {edition: 4, x: 1}\n\(streams)", ["must-be-below-four: edition", "unknown-key: x"]),
         (
-            "config: {edition: 3, timestamps_iso8601: yes, storage_version: x}\n" + streams,
+            "config: {edition: 3, timestamps_iso8601: yes, storage_version: x}\n\(streams)",
             ["must-be-numeric: x", "must-be-boolean: yes"]
         ),
         (
-            "config: {edition: 3, timestamp_max_precision: days}\n" + streams, ["precision-invalid: days"]
+            "config: {edition: 3, timestamp_max_precision: days}\n\(streams)", ["precision-invalid: days"]
         ),
         (
-            "config: {edition: 3, fixed_json_extract: false, unstable_sqlite_expression_engine: true}\n" + streams,
+            "config: {edition: 3, fixed_json_extract: false, unstable_sqlite_expression_engine: true}\n\(streams)",
             ["engine-needs-json: true"]
         ),
         ("config: {edition: 3}\nstreams:\n  0: {query: a}\n  s: {query: a}\n", ["key-not-text: 0"]),
@@ -136,7 +138,9 @@ struct DocumentReaderTests {
             "bucket_definitions: {b: {data: []}}\nevent_definitions: {e: {payloads: [], x: 1}}\n",
             ["unknown-key: x"]
         ),
-    ])
+    ]
+
+    @Test(arguments: mistakes)
     func saysWhatIsWrongAndWhere(_ text: String, _ expected: [String]) {
         let bytes = Array(text.utf8)
         let found = diagnostics(text).map { diagnostic in
@@ -148,8 +152,8 @@ struct DocumentReaderTests {
 
     @Test func theAdminRoutesHaveOtherPlaces() {
         let yes = diagnostics("config: {edition: 3}\nstreams:\n  s:\n    query: a\n    auto_subscribe: yes # x\n")
-        #expect(yes.map(\.range) == [TextRange(start: 65, end: 68)])
-        let text = Recorded(.text("must be a boolean", TextRange(start: 65, end: 73)))
+        #expect(yes.map(\.range) == [TextRange(start: 68, end: 71)])
+        let text = Recorded(.text("must be a boolean", TextRange(start: 68, end: 76)))
         #expect(yes.map(\.recorded) == [text])
         let edition = diagnostics("config: {edition: 4}\nstreams: {s: {query: a}}\n")
         let beginning = Recorded(.text("must be < 4", TextRange(start: 0, end: 10)))

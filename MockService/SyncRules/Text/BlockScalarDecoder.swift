@@ -22,7 +22,8 @@ struct BlockScalarDecoder {
         var decoder = BlockScalarDecoder(
             text: text, end: scalar.upperBound, isFolded: isFolded, place: scalar.lowerBound)
         let chomping = decoder.header()
-        decoder.lines(indentation: decoder.indentation(value), chomping: chomping)
+        let indentation = decoder.indentation(value)
+        decoder.lines(indentation: indentation, chomping: chomping)
         return decoder.decoded
     }
 
