@@ -94,13 +94,14 @@ let targets: [Target] = [
             "Wire",
         ],
         exclude: ["DESIGN.md", "Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
+    library("SyncRules", "MockService/SyncRules", ["YAML", "Wire"]),
     library(
         "MockService", "MockService",
         [
-            "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression",
-            "CommandLine", "System", "Wire",
+            "SyncRules", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML",
+            "Compression", "CommandLine", "System", "Wire",
         ],
-        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md"]),
+        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md", "SyncRules"]),
     library(
         "Stack", "Stack",
         [
@@ -178,10 +179,11 @@ let targets: [Target] = [
             "Backend", "BackendCommand", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
             "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML", "CommandLine", "System", "Wire",
         ]),
+    tests("SyncRules", ["SyncRules", "YAML", "Wire"]),
     tests(
         "MockService",
         [
-            "MockService", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
+            "MockService", "SyncRules", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
             "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression",
             "CommandLine", "System", "Wire", "C:LossyFiles",
         ]),

@@ -1,0 +1,30 @@
+/// How much a request may ask for (service 3.11).
+package struct RequestLimits: Sendable, Hashable {
+    /// Buckets with different names.
+    package var buckets: Int
+    /// Rows of all lookups, and elements; also the keys of one read.
+    package var results: Int
+    /// Bytes of all names, those that were made in several ways counted as often.
+    package var nameBytes: Int
+
+    /// Makes limits; without one of bytes it is that of the service.
+    package init(buckets: Int = 1000, results: Int = 1000, nameBytes: Int? = nil) {
+        self.buckets = buckets
+        self.results = results
+        self.nameBytes = nameBytes ?? max(1 << 20, buckets << 10)
+    }
+}
+
+/// A request over a limit; nothing of it is answered.
+package struct RequestError: Error, Sendable, Hashable {
+    /// The first line, with the limit.
+    package let message: String
+    /// The lines behind it, for the log: how many each stream has.
+    package let details: [String]
+
+    /// Makes an error of its fields.
+    package init(message: String, details: [String] = []) {
+        self.message = message
+        self.details = details
+    }
+}
