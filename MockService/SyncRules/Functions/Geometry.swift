@@ -13,8 +13,11 @@ indirect enum Geometry {
 
     /// The kinds of `multiple`.
     enum Kind: String {
+        /// Points alone.
         case points = "MultiPoint"
+        /// Lines alone.
         case lineStrings = "MultiLineString"
+        /// Polygons alone.
         case polygons = "MultiPolygon"
     }
 

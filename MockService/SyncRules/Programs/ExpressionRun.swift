@@ -50,10 +50,10 @@ package struct ExpressionRun: Sendable {
             return try choice(base, branches, otherwise, in: inputs)
         case .oneOf(let value, let others):
             return try Self.isOneOf(values(of: [value] + others, in: inputs))
-        case .arithmetic(_, let left, let right), .concat(let left, let right),
-            .member(let left, let right, _), .comparison(_, let left, let right),
-            .isSame(let left, let right), .contains(let left, let right), .overlaps(let left, let right):
-            let (left, right) = (try value(of: left, in: inputs), try value(of: right, in: inputs))
+        case .arithmetic(_, let one, let other), .concat(let one, let other), .member(let one, let other, _),
+            .comparison(_, let one, let other), .isSame(let one, let other),
+            .contains(let one, let other), .overlaps(let one, let other):
+            let (left, right) = (try value(of: one, in: inputs), try value(of: other, in: inputs))
             return try value(of: expression, left, right)
         }
     }
