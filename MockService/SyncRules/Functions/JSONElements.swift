@@ -48,6 +48,6 @@ package struct JSONElements {
         guard case .number(let spelling) = json, let real = Double(spelling) else {
             return ScalarValue(json, spellsNull: !isFixed)
         }
-        return Int64(exactly: real).map { .integer($0) } ?? .real(real)
+        return Int64(exactly: real).map { ScalarValue.integer($0) } ?? .real(real)
     }
 }

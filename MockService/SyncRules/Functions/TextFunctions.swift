@@ -15,7 +15,7 @@ enum TextFunctions {
     /// `length`: bytes of a blob, else UTF-16 units of the text form.
     static func length(_ value: ScalarValue) -> ScalarValue {
         if case .blob(let bytes) = value { return .integer(Int64(bytes.count)) }
-        return value.textForm.map { .integer(Int64($0.utf16.count)) } ?? .null
+        return value.textForm.map { ScalarValue.integer(Int64($0.utf16.count)) } ?? .null
     }
 
     /// `substring`: counted in UTF-16 units, half of a pair becomes U+FFFD.
