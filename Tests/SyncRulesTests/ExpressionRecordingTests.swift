@@ -20,7 +20,7 @@ struct ExpressionRecordingTests {
         init?(_ json: JSON, worlds: [JSON]) throws {
             guard let id = json["id"]?.int64Value, let world = json["world"]?.int64Value,
                 let results = json["result"]?["rows"]?["t"]?.arrayValue,
-                let root = try json["yaml"]?.stringValue.map({ try YAMLNode.parse($0) }),
+                let root = try json["yaml"]?.stringValue.flatMap({ try YAMLNode.parse($0) }),
                 let sql = Self.query(root),
                 case .select(let select, _)? = try SQLParser.parse(Array(sql.utf8)).first,
                 select.items.count == 2, select.items[1].alias?.text == ExactText("e")

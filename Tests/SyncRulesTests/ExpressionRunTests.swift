@@ -35,7 +35,8 @@ struct ExpressionRunTests {
             #expect(try product == integer(left * right))
             guard other != 0, third != 0 else { return }
             #expect(try arithmetic(.divide, .integer(one), .integer(other)) == integer(left / right))
-            #expect(try arithmetic(.divide, product, .integer(third)) == integer(left * right / Int128(third)))
+            let quotient = left * right / Int128(third)
+            #expect(try arithmetic(.divide, product, .integer(third)) == integer(quotient))
             // Beyond 128 bits: what a product is divided by gives the other factor, whatever is added below it.
             let cube = try arithmetic(.multiply, product, .integer(third))
             #expect(try arithmetic(.divide, cube, .integer(third)) == product)
@@ -90,7 +91,9 @@ struct ExpressionRunTests {
     }
 
     private func texts(_ geometry: [UInt8]) throws -> [ScalarValue] {
-        try [Function.geometryText, .geoJSON, .pointX].map { try value(.call($0, [.literal(.blob(geometry))])) }
+        try [Function.geometryText, .geoJSON, .pointX].map { function in
+            try value(.call(function, [.literal(.blob(geometry))]))
+        }
     }
 
     private func texts(_ text: String, _ json: String, x: ScalarValue = .null) -> [ScalarValue] {
@@ -150,13 +153,16 @@ struct ExpressionRunTests {
         var nested = geometry(1, [bytes(1, 2)])
         for _ in 0..<100 { nested = geometry(7, [bytes(UInt32(1)), nested]) }
         let point = geometry(1, [bytes(1, 2)])
-        for wrong in [huge, nested, geometry(9, []), []] + (1..<point.count).map({ Array(point.prefix($0)) }) {
+        let beginnings = (1..<point.count).map { Array(point.prefix($0)) }
+        for wrong in [huge, nested, geometry(9, []), []] + beginnings {
             #expect(throws: EvaluationError.self) {
                 try value(.call(.geometryText, [.literal(.blob(wrong))]))
             }
         }
         // As recorded: a text without digits is an error, a number none.
-        #expect(throws: EvaluationError.self) { try value(.call(.pointX, [.literal(ScalarValue(text: "a"))])) }
+        #expect(throws: EvaluationError.self) {
+            try value(.call(.pointX, [.literal(ScalarValue(text: "a"))]))
+        }
         #expect(try value(.call(.pointX, [.literal(.integer(2))])) == .null)
         #expect(try value(.call(.pointX, [.literal(.null)])) == .null)
     }

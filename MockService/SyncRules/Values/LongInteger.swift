@@ -59,6 +59,7 @@ struct LongInteger {
                 text += digits
             }
             guard text.utf8.count <= Self.digitLimit else { throw Self.tooLarge }
+            // 0 has no limb.
             return ScalarValue(digits: text) ?? .integer(0)
         }
     }
