@@ -40,7 +40,7 @@ enum TextFunctions {
     }
 
     /// Which units are meant; the place before the first one is place 0.
-    private static func part(from start: Int, length: Int, of count: Int) -> Range<Int> {
+    static func part(from start: Int, length: Int, of count: Int) -> Range<Int> {
         var (first, length, isBackward) = (start, abs(length), length < 0)
         if first < 0 {
             first += count
@@ -85,8 +85,8 @@ enum TextFunctions {
         return .integer(Int64(position(in: Array(text.utf16), of: Array(other.utf16))))
     }
 
-    /// Looks at each unit once (Knuth, Morris and Pratt).
-    private static func position<Unit: Equatable>(in units: [Unit], of others: [Unit]) -> Int {
+    /// Where units begin in others, from 1, or 0; looks at each unit once (Knuth, Morris and Pratt).
+    static func position<Unit: Equatable>(in units: [Unit], of others: [Unit]) -> Int {
         guard !others.isEmpty else { return 1 }
         // For each beginning of what is looked for the longest one that it ends with.
         var borders = [0]

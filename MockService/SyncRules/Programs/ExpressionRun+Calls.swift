@@ -21,7 +21,8 @@ extension ExpressionRun {
         }
     }
 
-    private func call(
+    /// The value of a call whose arguments are all computed.
+    func call(
         _ function: Function, _ arguments: [ScalarValue]
     ) throws(EvaluationError) -> ScalarValue {
         let first = arguments.first ?? .null

@@ -13,7 +13,8 @@ package struct ExpressionRun: Sendable {
     package func holds(
         _ expression: Expression, in inputs: some ExpressionInputs
     ) throws(EvaluationError) -> Bool {
-        try value(of: expression, in: inputs).holds
+        let value = try value(of: expression, in: inputs)
+        return options.engine == .sqlite ? value.sqliteTruth ?? false : value.holds
     }
 
     /// The value of an expression.
@@ -29,6 +30,7 @@ package struct ExpressionRun: Sendable {
     package func value(
         of expression: Expression, in inputs: some ExpressionInputs
     ) throws(EvaluationError) -> ScalarValue {
+        if options.engine == .sqlite { return try sqliteValue(of: expression, in: inputs) }
         switch expression {
         case .literal(let value): return value
         case .column(let input, let name): return try inputs.column(input, name)
