@@ -110,7 +110,9 @@ enum SQLiteJSON {
                 guard let end = rest.firstIndex(of: "]") else { throw failure }
                 let inner = rest[..<end]
                 let isFromEnd = inner.hasPrefix("#-")
-                guard let number = Int(isFromEnd ? inner.dropFirst(2) : inner), number >= 0 else { throw failure }
+                guard let number = Int(isFromEnd ? inner.dropFirst(2) : inner), number >= 0 else {
+                    throw failure
+                }
                 steps.append(isFromEnd ? .last(number) : .index(number))
                 rest = rest[rest.index(after: end)...]
             default: throw failure

@@ -57,7 +57,8 @@ extension ExpressionRun {
         switch expression {
         case .arithmetic(let arithmetic, _, _): return SQLiteArithmetic.value(arithmetic, left.1, right.1)
         case .member(_, _, let form): return try SQLiteJSON.member(left.1, right.1, form)
-        case .comparison(let comparison, _, _): return Self.value(try order(left, right).map(comparison.holds))
+        case .comparison(let comparison, _, _):
+            return Self.value(try order(left, right).map(comparison.holds))
         case .isSame:
             let order = try order(left, right)
             return ScalarValue(order == .same || (left.1.isNull && right.1.isNull))

@@ -20,7 +20,7 @@ extension ExpressionRun {
         case .hex: return TextFunctions.hex(.blob(first.sqliteBytes ?? []))
         case .jsonExtract: return try SQLiteJSON.extract(first, Array(values.dropFirst()))
         case .jsonArrayLength: return try SQLiteJSON.arrayLength(first, second)
-        default: return try call(function, values)
+        default: return try call(function, values).sqlite
         }
     }
 }

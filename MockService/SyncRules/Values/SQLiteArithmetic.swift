@@ -16,7 +16,10 @@ enum SQLiteArithmetic {
             if other == 0, arithmetic == .divide || arithmetic == .remainder { return .null }
             if let result = integer(arithmetic, one, other) { return .integer(result) }
         }
-        return real(arithmetic, one, other).sqlite
+        guard arithmetic == .remainder else { return real(arithmetic, one, other).sqlite }
+        // That of the integers, which a text with an exponent has other ones of than an operand.
+        guard let rest = integer(.remainder, left.sqliteInteger, right.sqliteInteger) else { return .null }
+        return .real(Double(rest))
     }
 
     /// The result within 64 bits; nil if it is beyond.
@@ -41,11 +44,7 @@ enum SQLiteArithmetic {
         case .add: return .real(left.sqliteReal + right.sqliteReal)
         case .subtract: return .real(left.sqliteReal - right.sqliteReal)
         case .multiply: return .real(left.sqliteReal * right.sqliteReal)
-        case .divide: return right.sqliteReal == 0 ? .null : .real(left.sqliteReal / right.sqliteReal)
-        default:
-            // The remainder is that of the integers.
-            guard let rest = integer(.remainder, left.sqliteInteger, right.sqliteInteger) else { return .null }
-            return .real(Double(rest))
+        default: return right.sqliteReal == 0 ? .null : .real(left.sqliteReal / right.sqliteReal)
         }
     }
 }

@@ -36,9 +36,8 @@ struct SQLiteNumber {
         var isBroken = false
         if index < bytes.count, bytes[index] | 0x20 == UInt8(ascii: "e") {
             var digits = index + 1
-            if digits < bytes.count, bytes[digits] == UInt8(ascii: "-") || bytes[digits] == UInt8(ascii: "+") {
-                digits += 1
-            }
+            let sign = digits < bytes.count ? bytes[digits] : 0
+            if sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { digits += 1 }
             let found = Self.passDigits(bytes, digits)
             isBroken = found.isEmpty
             if !isBroken {
@@ -65,7 +64,8 @@ struct SQLiteNumber {
     var numeric: ScalarValue {
         if fits, !hasFraction { return .integer(integer) }
         // Below 2⁵¹ all whole doubles are told from their neighbours.
-        guard let whole = Int64(exactly: real), whole >= -(1 << 51), whole < 1 << 51 else { return .real(real) }
+        let limit: Int64 = 1 << 51
+        guard let whole = Int64(exactly: real), whole >= -limit, whole < limit else { return .real(real) }
         return .integer(whole)
     }
 

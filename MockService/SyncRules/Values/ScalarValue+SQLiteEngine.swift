@@ -32,7 +32,7 @@ extension ScalarValue {
         case .null: 0
         case .integer(let integer): integer
         case .wide(let integer): integer.isNegative ? .min : .max
-        case .real(let real): real <= -0x1p63 ? .min : real >= 0x1p63 ? .max : Int64(real)
+        case .real(let real): real <= -0x1p63 ? .min : real < 0x1p63 ? Int64(real) : .max
         case .text, .blob: SQLiteNumber(textForm ?? "").integer
         }
     }
@@ -77,7 +77,8 @@ extension ScalarValue {
         _ left: ScalarValue, _ right: ScalarValue
     ) throws(EvaluationError) -> ScalarOrder? {
         switch (left, right) {
-        case (.text(let left), .text(let right)): return left == right ? .same : left < right ? .before : .behind
+        case (.text(let left), .text(let right)):
+            return left == right ? .same : left < right ? .before : .behind
         case (.blob(let left), .blob(let right)):
             return left == right ? .same : left.lexicographicallyPrecedes(right) ? .before : .behind
         default: return try ScalarOrder.compare(left, right)
