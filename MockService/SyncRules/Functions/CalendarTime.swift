@@ -73,7 +73,7 @@ struct CalendarTime: Equatable {
 
 /// Texts such as `2024-02-29`, `2024-02-29 12:34`, `2024-02-29T12:34:56.123+02:00`.
 extension CalendarTime {
-    /// Reads a text; nil if it is none of these. Digits behind the milliseconds are cut.
+    /// Reads a text, of which digits behind the milliseconds are cut; nil if it is none of these.
     init?(text: String) {
         var reader = TimeReader(text)
         guard let year = reader.number(4), reader.pass("-"), let month = reader.number(2, in: 1...12),

@@ -11,7 +11,7 @@ extension ScalarValue {
         }
     }
 
-    /// Whether it counts as true; nil for NULL. Texts and blobs count as the number that they begin with.
+    /// Whether it counts as true, texts and blobs as the number that they begin with; nil for NULL.
     var sqliteTruth: Bool? { isNull ? nil : sqliteReal != 0 }
 
     /// The value as text, doubles with 15 digits and a point; nil for NULL.

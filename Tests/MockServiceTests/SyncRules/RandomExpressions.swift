@@ -102,7 +102,8 @@ struct RandomExpressions {
     private mutating func two(
         _ depth: Int, _ sign: String, _ make: (Made, Made) -> Made
     ) -> Sample {
-        let (left, right) = (sample(depth: depth - 1), sample(depth: depth - 1))
+        let left = sample(depth: depth - 1)
+        let right = sample(depth: depth - 1)
         return Sample(
             expression: make(left.expression, right.expression), sql: "(\(left.sql) \(sign) \(right.sql))")
     }
