@@ -16,7 +16,8 @@ extension ExpressionRun {
         case .iif:
             guard let condition = arguments.first else { return .null }
             let index = try holds(condition, in: inputs) ? 1 : 2
-            return index < arguments.count ? try value(of: arguments[index], in: inputs) : .null
+            guard index < arguments.count else { return .null }
+            return try value(of: arguments[index], in: inputs)
         default: return try call(function, values(of: arguments, in: inputs))
         }
     }

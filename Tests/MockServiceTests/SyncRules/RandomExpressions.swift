@@ -178,8 +178,8 @@ struct RandomExpressions {
     private mutating func call(_ depth: Int) -> Sample {
         let (function, count): (Function, Int) = random.pick([
             (.upper, 1), (.lower, 1), (.length, 1), (.substring, 2), (.substring, 3), (.substr, 3),
-            (.instr, 2), (.hex, 1), (.typeof, 1), (.ifnull, 2), (.iif, 3), (.jsonExtract, 2), (.jsonExtract, 3),
-            (.jsonArrayLength, 1), (.jsonArrayLength, 2),
+            (.instr, 2), (.hex, 1), (.typeof, 1), (.ifnull, 2), (.iif, 3), (.jsonExtract, 2),
+            (.jsonExtract, 3), (.jsonArrayLength, 1), (.jsonArrayLength, 2),
         ])
         var arguments: [Sample]
         if function == .jsonExtract || function == .jsonArrayLength {
