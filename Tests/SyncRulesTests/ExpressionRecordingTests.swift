@@ -51,9 +51,14 @@ struct ExpressionRecordingTests {
 
         /// What a condition asks of a row: its parts without a column are asked of the request.
         private static func rowCondition(_ condition: Expression) -> Expression? {
-            guard case .and(let all) = condition else { return condition.inputs.isEmpty ? nil : condition }
-            let parts = all.compactMap(rowCondition)
-            return parts.isEmpty ? nil : .and(parts)
+            switch condition {
+            case .and(let all):
+                let parts = all.compactMap(rowCondition)
+                return parts.isEmpty ? nil : .and(parts)
+            // With a part of the request alone there is a bucket of all rows.
+            case .or(let all): return all.contains(where: \.inputs.isEmpty) ? nil : condition
+            default: return condition.inputs.isEmpty ? nil : condition
+            }
         }
 
         /// The only query of a configuration.

@@ -158,6 +158,10 @@ struct ExpressionVectorTests {
         #expect(try member(#"'"text"' -> 0"#) == Self.text(#""t""#))
         #expect(try member(#"'"😀"' ->> 1"#) == Self.text("\u{FFFD}"))
         #expect(try member("'' -> 'a'") == nil)
+        // A value that is `null` as a whole is NULL in both.
+        for sql in ["'null' -> '$'", "'null' ->> '$'", "json_extract('null', '$')"] {
+            #expect(try member(sql) == .null)
+        }
     }
 
     @Test func whatIsNotTakenIsNotComputed() throws {
@@ -166,6 +170,8 @@ struct ExpressionVectorTests {
         #expect(try value("iif(1, 2, json_keys('[]'))") == .integer(2))
         #expect(try value("ifnull(1, json_keys('[]'))") == .integer(1))
         // As recorded for AND.
+        #expect(try value("NULL IN ARRAY[json_keys('[]')]") == .null)
+        #expect(try value("1 IN ARRAY[json_keys('[]')]") == nil)
         #expect(try value("0 AND json_keys('[]')") == nil)
         #expect(try value("1 OR json_keys('[]')") == nil)
     }

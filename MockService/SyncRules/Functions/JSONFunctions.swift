@@ -13,7 +13,8 @@ struct JSONFunctions {
     ) throws(EvaluationError) -> ScalarValue {
         guard let text = value.textForm else { return .null }
         let json = try JSONReader.value(of: text)
-        guard let name = name.textForm,
+        // A value that is `null` as a whole is NULL, whatever the options say.
+        guard !json.isNull, let name = name.textForm,
             let part = MemberPath(member: name, isFixed: isFixed).part(of: json)
         else { return .null }
         switch form {
@@ -29,7 +30,7 @@ struct JSONFunctions {
         guard let text = value.textForm else { return .null }
         let json = try JSONReader.value(of: text)
         guard let path = path.textForm else { return .null }
-        guard let part = try MemberPath(path: path).part(of: json) else { return .null }
+        guard let part = try MemberPath(path: path).part(of: json), !json.isNull else { return .null }
         return ScalarValue(part, spellsNull: !isFixed)
     }
 

@@ -20,7 +20,7 @@ package struct ExpressionRun: Sendable {
     /// The value of an expression.
     ///
     /// All operands are computed, those of AND and OR too; but of CASE, `iif` and `ifnull` those alone that the value comes
-    /// from.
+    /// from, and in the default engine no elements of an `ARRAY[…]` that NULL is looked for in.
     ///
     /// - Parameters:
     ///   - expression: The expression.
@@ -51,7 +51,9 @@ package struct ExpressionRun: Sendable {
         case .choice(let base, let branches, let otherwise):
             return try choice(base, branches, otherwise, in: inputs)
         case .oneOf(let value, let others):
-            return try Self.isOneOf(values(of: [value] + others, in: inputs))
+            let left = try self.value(of: value, in: inputs)
+            if left.isNull { return .null }
+            return try Self.isOneOf(left, values(of: others, in: inputs))
         case .arithmetic(_, let one, let other), .concat(let one, let other), .member(let one, let other, _),
             .comparison(_, let one, let other), .isSame(let one, let other),
             .contains(let one, let other), .overlaps(let one, let other):
@@ -131,12 +133,13 @@ extension ExpressionRun {
         return ScalarValue(Comparison.greaterOrEqual.holds(low) && Comparison.lessOrEqual.holds(high))
     }
 
-    /// Whether the first value is among the others; NULL if it is NULL, or if it is not among them and one of them is NULL.
-    private static func isOneOf(_ values: [ScalarValue]) throws(EvaluationError) -> ScalarValue {
-        if values[0].isNull { return .null }
+    /// Whether a value is among others; NULL if it is not and one of them is NULL.
+    private static func isOneOf(
+        _ value: ScalarValue, _ others: [ScalarValue]
+    ) throws(EvaluationError) -> ScalarValue {
         var hasNull = false
-        for other in values.dropFirst() {
-            guard let order = try ScalarOrder.compare(values[0], other) else {
+        for other in others {
+            guard let order = try ScalarOrder.compare(value, other) else {
                 hasNull = true
                 continue
             }
