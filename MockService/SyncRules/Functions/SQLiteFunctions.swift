@@ -24,7 +24,7 @@ enum SQLiteFunctions {
         let first = Int(Int32(truncatingIfNeeded: start.sqliteInteger))
         let length = count.map { Int(Int32(truncatingIfNeeded: $0.sqliteInteger)) } ?? 1_000_000_000
         if case .blob(let bytes) = value {
-            // SQLite tells a blob without bytes from no blob nowhere in this function.
+            // SQLite takes a blob without bytes for NULL here.
             if bytes.isEmpty { return .null }
             return .blob(Array(bytes[TextFunctions.part(from: first, length: length, of: bytes.count)]))
         }

@@ -35,16 +35,16 @@ package enum JSONReader {
             var (indexed, named): ([(index: UInt32, member: JSONMember)], [JSONMember]) = ([], [])
             for member in members {
                 let name = ExactText(member.name)
-                let member = JSONMember(member.name, ordered(member.value))
+                let kept = JSONMember(member.name, ordered(member.value))
                 let index = arrayIndex(member.name)
                 if let place = places[name] {
-                    if index != nil { indexed[place].member = member } else { named[place] = member }
+                    if index != nil { indexed[place].member = kept } else { named[place] = kept }
                 } else if let index {
                     places[name] = indexed.count
-                    indexed.append((index, member))
+                    indexed.append((index, kept))
                 } else {
                     places[name] = named.count
-                    named.append(member)
+                    named.append(kept)
                 }
             }
             return .object(indexed.sorted { $0.index < $1.index }.map(\.member) + named)
