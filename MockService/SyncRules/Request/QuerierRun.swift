@@ -86,7 +86,7 @@ struct QuerierRun: Sendable {
         case .elements(.shared(let elements), _): return try elements.get()
         case .elements(.own(let list), _):
             let value = try evaluator.value(of: list, in: inputs)
-            return try JSONElements.read(value, isNullText: querier.isNullText)
+            return try JSONElements(options: querier.options).elements(of: value)
         case .lookup: return []
         }
     }

@@ -24,7 +24,10 @@ struct TupleInputs: ExpressionInputs {
         guard case .element(let stage) = input, tuple.indices.contains(stage),
             case .element(let element) = tuple[stage]
         else { return .null }
-        return element.part(part)
+        switch part {
+        case .key: return element.key
+        case .value: return element.value
+        }
     }
 
     func parameter(_ parameter: RequestParameter) -> ScalarValue { request.value(of: parameter) }

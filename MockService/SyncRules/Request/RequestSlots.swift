@@ -11,9 +11,8 @@ package struct RequestSlots: Sendable {
 
         /// Takes an object; nil and `null` count as an empty one.
         init(_ given: JSON?) {
-            let object = given.flatMap { $0.isNull ? nil : $0 } ?? .object([])
+            let object = given.flatMap { $0.isNull ? nil : JSONReader.ordered($0) } ?? .object([])
             json = object
-            // The last of a name counts, as in JavaScript.
             members = Dictionary(
                 (object.objectMembers ?? []).map { (ExactText($0.name), $0.value) }, uniquingKeysWith: { $1 })
         }
@@ -49,7 +48,7 @@ package struct RequestSlots: Sendable {
             guard let member = Self.member(key, of: value) else { return .null }
             value = member
         }
-        return JSONElements.scalar(parameter.source == .auth ? Self.withReals(value) : value)
+        return ScalarValue(parameter.source == .auth ? Self.withReals(value) : value)
     }
 
     /// All of a source as JSON text; numbers of a token as doubles, which the real service reads them as.
@@ -66,18 +65,18 @@ package struct RequestSlots: Sendable {
         }
     }
 
-    /// A member; digits index arrays and the UTF-16 units of texts, as in JavaScript.
+    /// A member; digits lead to elements of arrays and to the UTF-16 units of texts, as in JavaScript.
     private static func member(_ key: ExactText, of json: JSON) -> JSON? {
-        func index(below count: Int) -> Int? {
-            guard let index = Int(key.text), String(index) == key.text else { return nil }
-            return (0..<count).contains(index) ? index : nil
-        }
         switch json {
         case .object: return json[key.text]
-        case .array(let elements): return index(below: elements.count).map { elements[$0] }
+        case .array(let elements):
+            guard let index = JSONReader.arrayIndex(key.text), index < elements.count else { return nil }
+            return elements[Int(index)]
         case .string(let text):
-            let units = Array(text.utf16)
-            return index(below: units.count).map { .string(String(decoding: [units[$0]], as: UTF16.self)) }
+            guard let index = JSONReader.arrayIndex(key.text),
+                let unit = text.utf16.dropFirst(Int(index)).first
+            else { return nil }
+            return .string(String(decoding: [unit], as: UTF16.self))
         case .null, .bool, .number: return nil
         }
     }

@@ -37,8 +37,8 @@ struct SharedQuerier: Sendable {
     let isStatic: Bool
     /// Whether a value NULL is spelled.
     let listsNull: Bool
-    /// Whether an element `null` is a text.
-    let isNullText: Bool
+    /// What of an older edition the plan keeps.
+    let options: CompatibilityOptions
     /// The gates that are not decided yet.
     private(set) var gates: [Expression] = []
     /// Whether a gate does not hold for any subscription.
@@ -62,13 +62,12 @@ struct SharedQuerier: Sendable {
         name = plan.sources[querier.source].name
         isStatic = querier.isStatic
         listsNull = plan.edition < 3
-        let hasNullText = !plan.options.fixedJSONExtract
-        isNullText = hasNullText
+        options = plan.options
         steps = querier.stages.map { stage -> Step in
             switch stage {
             case .elements(let list, let filters):
                 return .elements(
-                    Self.elements(evaluator.folding(list, request), hasNullText),
+                    Self.elements(evaluator.folding(list, request), plan.options),
                     filters: filters.map { evaluator.folding($0, request) })
             case .lookup(let lookup, let keys, let filters):
                 return .lookup(
@@ -108,10 +107,10 @@ struct SharedQuerier: Sendable {
         return ExactText(one) == ExactText(other)
     }
 
-    private static func elements(_ list: Expression, _ isNullText: Bool) -> Elements {
+    private static func elements(_ list: Expression, _ options: CompatibilityOptions) -> Elements {
         guard case .literal(let value) = list else { return .own(list) }
         do throws(EvaluationError) {
-            return .shared(.success(try JSONElements.read(value, isNullText: isNullText)))
+            return .shared(.success(try JSONElements(options: options).elements(of: value)))
         } catch {
             return .shared(.failure(error))
         }
