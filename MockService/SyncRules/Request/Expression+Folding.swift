@@ -58,7 +58,7 @@ extension ExpressionRun {
         let result = expression.with(expression.children.map { folding($0, request) })
         guard result.children.allSatisfy(\.isLiteral) else { return result }
         // What has no value is told to each subscription.
-        let value = try? value(of: result, in: TupleInputs(request: request, tuple: []))
-        return value.map { .literal($0) } ?? result
+        let known = try? value(of: result, in: TupleInputs(slots: request, tuple: []))
+        return known.map { .literal($0) } ?? result
     }
 }

@@ -59,7 +59,7 @@ struct QuerierRun: Sendable {
         var elements: [[JSONElements.Element]] = []
         var failure: EvaluationError?
         do throws(EvaluationError) {
-            let inputs = TupleInputs(request: request, tuple: [])
+            let inputs = TupleInputs(slots: request, tuple: [])
             for gate in querier.gates where try !evaluator.holds(gate, in: inputs) { return nil }
             for step in querier.steps {
                 elements.append(try Self.elements(of: step, in: querier, inputs, evaluator))
@@ -184,7 +184,7 @@ struct QuerierRun: Sendable {
             guard let index else { continue }
             for part in parts[index] {
                 let longer = tuple + [part]
-                let inputs = TupleInputs(request: request, tuple: longer)
+                let inputs = TupleInputs(slots: request, tuple: longer)
                 var holds = true
                 for filter in filters where holds { holds = try evaluator.holds(filter, in: inputs) }
                 if holds { next.append(longer) }
@@ -202,7 +202,7 @@ struct QuerierRun: Sendable {
         reads = []
         keys = []
         for tuple in tuples {
-            let inputs = TupleInputs(request: request, tuple: tuple)
+            let inputs = TupleInputs(slots: request, tuple: tuple)
             guard let key = try Self.key(alternatives, inputs, evaluator) else {
                 keys.append(nil)
                 continue
@@ -242,7 +242,7 @@ struct QuerierRun: Sendable {
     private mutating func names(_ evaluator: ExpressionRun) throws(EvaluationError) -> [ExactText] {
         var names: [ExactText] = []
         for tuple in tuples {
-            let inputs = TupleInputs(request: request, tuple: tuple)
+            let inputs = TupleInputs(slots: request, tuple: tuple)
             guard let values = try values(inputs, evaluator) else { continue }
             let name = BucketSpelling.name(source: querier.name, values: values)
             bytes += name.text.utf8.count

@@ -10,7 +10,7 @@ enum TuplePart: Sendable {
 
 /// What the expressions of a querier read: the request, and for each stage that is done what it has found.
 struct TupleInputs: ExpressionInputs {
-    let request: RequestSlots
+    let slots: RequestSlots
     let tuple: [TuplePart]
 
     func column(_ input: Input, _ name: ExactText) -> ScalarValue {
@@ -30,9 +30,9 @@ struct TupleInputs: ExpressionInputs {
         }
     }
 
-    func parameter(_ parameter: RequestParameter) -> ScalarValue { request.value(of: parameter) }
+    func parameter(_ parameter: RequestParameter) -> ScalarValue { slots.value(of: parameter) }
 
-    func request(_ source: RequestParameter.Source) -> ScalarValue { request.text(of: source) }
+    func request(_ source: RequestParameter.Source) -> ScalarValue { slots.text(of: source) }
 
     /// A request is of no table.
     func table(_ fact: TableFact, _ input: Input) -> ScalarValue { .null }

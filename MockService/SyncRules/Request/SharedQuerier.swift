@@ -75,14 +75,14 @@ struct SharedQuerier: Sendable {
                     filters: filters.map { evaluator.folding($0, request) })
             }
         }
-        let inputs = TupleInputs(request: request, tuple: [])
+        let inputs = TupleInputs(slots: request, tuple: [])
         for gate in querier.gates {
-            let gate = evaluator.folding(gate, request)
+            let folded = evaluator.folding(gate, request)
             // One that cannot be decided is told to each subscription.
-            if gate.isLiteral, let holds = try? evaluator.holds(gate, in: inputs) {
+            if folded.isLiteral, let holds = try? evaluator.holds(folded, in: inputs) {
                 isClosed = isClosed || !holds
             } else {
-                gates.append(gate)
+                gates.append(folded)
             }
         }
         for alternatives in querier.keys {
