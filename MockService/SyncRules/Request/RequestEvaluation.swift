@@ -29,7 +29,7 @@ package struct RequestEvaluation: Sendable {
     ) {
         self.plan = plan
         self.limits = limits
-        evaluator = ExpressionRun(edition: plan.edition, options: plan.options)
+        evaluator = ExpressionRun(options: plan.options)
         let shared = RequestSlots(token: token, connection: request.parameters)
         let includesDefaults = request.streams?.includeDefaults ?? true
         let subscriptions = request.streams?.subscriptions ?? []

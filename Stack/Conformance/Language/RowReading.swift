@@ -24,7 +24,7 @@ struct RowReading {
     /// Makes a reading by a plan.
     init(_ plan: SyncPlan) {
         self.plan = plan
-        evaluator = ExpressionRun(edition: plan.edition, options: plan.options)
+        evaluator = ExpressionRun(options: plan.options)
     }
 
     /// What a row becomes.
