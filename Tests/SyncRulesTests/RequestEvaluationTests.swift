@@ -141,8 +141,9 @@ struct RequestEvaluationTests {
         func querier(_ source: Int, _ stages: Int) -> Querier {
             Querier(
                 source: source,
-                stages: (0..<stages).map { stage in
-                    .lookup(stage, keys: [[stage == 0 ? .subscription("p") : .output(stage - 1)]], filters: [])
+                stages: (0..<stages).map { stage -> Stage in
+                    let key: Expression = stage == 0 ? .subscription("p") : .output(stage - 1)
+                    return .lookup(stage, keys: [[key]], filters: [])
                 }, keys: [[.output(stages - 1)]])
         }
         let plan = SyncPlan.of([[querier(0, 1), querier(1, 2)]])
@@ -173,7 +174,9 @@ struct RequestEvaluationTests {
     }
 
     @Test func aLookupWithoutKeysFindsAllAndOneThatNothingNeedsMustFindARow() throws {
-        let stages: [Stage] = [.lookup(0, keys: [], filters: []), .lookup(1, keys: [[.auth("sub")]], filters: [])]
+        let stages: [Stage] = [
+            .lookup(0, keys: [], filters: []), .lookup(1, keys: [[.auth("sub")]], filters: []),
+        ]
         let plan = SyncPlan.of([[Querier(source: 0, stages: stages, keys: [[.output(0)]])]])
         var rig = try RequestRig(plan)
         rig.rows = [LookupRead(lookup: 0, key: []): rows(["a"], ["b"])]
@@ -222,7 +225,8 @@ struct RequestEvaluationTests {
         rig.rows = [.of(0, "u1"): rows(["a"])]
         #expect(try rig.resolve().lines == [#"s0|0["a"] 3 default"#, "s0|2[] 3 default"])
         rig.rows = [.of(0, "u1"): rows(["b"]), .of(0, "other"): rows(["c"])]
-        #expect(try rig.resolve(changed: [.of(0, "nobody")]).lines == [#"s0|0["a"] 3 default"#, "s0|2[] 3 default"])
+        let unchanged = try rig.resolve(changed: [.of(0, "nobody")])
+        #expect(unchanged.lines == [#"s0|0["a"] 3 default"#, "s0|2[] 3 default"])
         #expect(rig.asked.isEmpty)
         #expect(
             try rig.resolve(changed: [.of(0, "other")]).lines == [
@@ -238,9 +242,8 @@ struct RequestEvaluationTests {
     }
 
     @Test func askingAgainAsksForTheSame() throws {
-        let plan = SyncPlan.of([
-            [Querier(source: 0, stages: [.lookup(0, keys: [[.auth("sub")]], filters: [])], keys: [[.output(0)]])]
-        ])
+        let lookup = Stage.lookup(0, keys: [[.auth("sub")]], filters: [])
+        let plan = SyncPlan.of([[Querier(source: 0, stages: [lookup], keys: [[.output(0)]])]])
         var rig = try RequestRig(plan)
         #expect(try rig.next() == .rows([.of(0, "u1")]))
         #expect(try rig.next() == .rows([.of(0, "u1")]))

@@ -8,7 +8,8 @@ struct RequestSlotsTests {
     private func slots() throws -> RequestSlots {
         RequestSlots(
             token: try JSON.parse(#"{"sub":"u","n":7,"list":[1,2.5],"o":{"a":{"b":true}}}"#),
-            connection: try JSON.parse(#"{"n":7,"r":7.0,"big":99999999999999999999,"list":["é","b"],"n":8}"#))
+            connection: try JSON.parse(
+                #"{"n":7,"r":7.0,"big":99999999999999999999,"list":["é","b"],"n":8}"#))
     }
 
     @Test(arguments: [
@@ -17,8 +18,9 @@ struct RequestSlotsTests {
         (.auth, "$.o.a", ScalarValue(text: #"{"b":true}"#)), (.auth, "o.a", .null), (.auth, "$.sub.x", .null),
         (.auth, "$.list.1", .real(2.5)), (.auth, "$.list.2", .null), (.auth, "$.list.01", .null),
         (.connection, "n", .integer(8)), (.connection, "r", .real(7)),
-        (.connection, "$.list.0", ScalarValue(text: "é")), (.connection, "$.list.1.0", ScalarValue(text: "b")),
-        (.connection, "sub", .null), (.subscription, "n", .null), (.subscription, "$", ScalarValue(text: "{}")),
+        (.connection, "$.list.0", ScalarValue(text: "é")),
+        (.connection, "$.list.1.0", ScalarValue(text: "b")), (.connection, "sub", .null),
+        (.subscription, "n", .null), (.subscription, "$", ScalarValue(text: "{}")),
     ])
     func aParameterIsAKeyOrAPath(
         _ source: RequestParameter.Source, _ argument: String, _ value: ScalarValue
@@ -48,7 +50,8 @@ struct RequestSlotsTests {
             .arithmetic(.add, one, two), .concat(one, two), .member(one, two, .value),
             .comparison(.less, one, two), .isSame(one, two), .isTrue(one, false), .and([one, two]),
             .or([one, two]), .not(one), .isNull(two), .between(one, two, one),
-            .choice(base: one, [branch, branch], otherwise: two), .choice(base: nil, [branch], otherwise: nil),
+            .choice(base: one, [branch, branch], otherwise: two),
+            .choice(base: nil, [branch], otherwise: nil),
             .oneOf(one, [two, one]), .contains(list: one, two), .overlaps(one, two),
         ]
     }()

@@ -72,7 +72,9 @@ package struct RequestEvaluation: Sendable {
 
     /// What is wrong with a request that has come to this run.
     private func objection(to run: QuerierRun) -> RequestError? {
-        if case .refused(let message) = run.state { return RequestError(message: message, details: details()) }
+        if case .refused(let message) = run.state {
+            return RequestError(message: message, details: details())
+        }
         if results > limits.results {
             return RequestError(message: limits.tooManyResults, details: details())
         }
@@ -168,7 +170,8 @@ package struct RequestEvaluation: Sendable {
         }
         return Resolution(
             buckets: buckets.map {
-                Resolution.Bucket(name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons)
+                Resolution.Bucket(
+                    name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons)
             }, failures: failures)
     }
 

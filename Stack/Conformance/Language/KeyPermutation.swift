@@ -16,11 +16,11 @@ enum KeyPermutation {
     /// - Returns: for each such source which of its values comes first, second and so on: of all orders the first one by
     ///   which most of it is as recorded.
     static func orders(of ours: [LanguageItem], in recorded: [LanguageItem]) -> [ExactText: [Int]] {
-        let expected = Dictionary(grouping: recorded.filter { $0.bucket != nil }) { $0.bucket?.source }
+        let (expected, made) = (bySource(recorded), bySource(ours))
         var orders: [ExactText: [Int]] = [:]
-        for (source, items) in Dictionary(grouping: ours.filter { $0.bucket != nil }, by: { $0.bucket?.source }) {
+        for (source, items) in made {
             let counts = Set(items.map { $0.bucket?.values.count ?? 0 })
-            guard let source, let count = counts.first, counts.count == 1, (2...limit).contains(count),
+            guard let count = counts.first, counts.count == 1, (2...limit).contains(count),
                 let expected = expected[source]
             else { continue }
             var best = (order: Array(0..<count), common: common(items, expected))
@@ -31,6 +31,16 @@ enum KeyPermutation {
             if best.order != Array(0..<count) { orders[source] = best.order }
         }
         return orders
+    }
+
+    /// The items that have a bucket, by its source.
+    private static func bySource(_ items: [LanguageItem]) -> [ExactText: [LanguageItem]] {
+        var bySource: [ExactText: [LanguageItem]] = [:]
+        for item in items {
+            guard let source = item.bucket?.source else { continue }
+            bySource[source, default: []].append(item)
+        }
+        return bySource
     }
 
     /// How many items two lists have in common.

@@ -43,7 +43,8 @@ package struct LanguageConformance: Sendable {
             throw StackError(.file, "there is no such job in \(paths.joined(separator: ", "))")
         }
         if counts.reordered > 0 {
-            print("\(counts.reordered) have the values of a bucket's name in another order, which counts as equal")
+            print(
+                "\(counts.reordered) have the values of a bucket's name in another order, which counts as equal")
         }
         if counts.listed > 0 { print("\(counts.listed) differ and are listed") }
         print("\(counts.passed) passed, \(counts.failed) failed")
@@ -84,7 +85,7 @@ package struct LanguageConformance: Sendable {
     private func tell(_ differences: [LanguageComparison.Difference], of job: LanguageJob, in path: String) {
         print("\(path): job \(job.id) differs")
         if isVerbose || only != nil {
-            for line in job.yaml.split(separator: "\n", omittingEmptySubsequences: true) { print("    | \(line)") }
+            for line in job.yaml.split(separator: "\n") { print("    | \(line)") }
         }
         for difference in differences {
             print("  \(difference.title):")

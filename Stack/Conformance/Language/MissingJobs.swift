@@ -23,7 +23,8 @@ package struct MissingJobs: Sendable {
             guard let file = words.first, !file.hasPrefix("#") else { continue }
             guard words.count == 3, let ids = NumberRanges(String(words[1])) else {
                 throw StackError(
-                    .file, "line \(index + 1): a line is the name of a file, numbers such as 1,5-9, and the reason")
+                    .file,
+                    "line \(index + 1): a line is the name of a file, numbers such as 1,5-9, and the reason")
             }
             entries.append(Entry(file: String(file), ids: ids, reason: String(words[2])))
         }

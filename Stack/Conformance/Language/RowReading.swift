@@ -101,7 +101,8 @@ struct RowReading {
         for row in try combinations(row, processor.expansions, processor.filters) {
             var key: [String] = []
             for expression in processor.keys {
-                guard let text = BucketSpelling.text(try evaluator.value(of: expression, in: row)) else { break }
+                let value = try evaluator.value(of: expression, in: row)
+                guard let text = BucketSpelling.text(value) else { break }
                 key.append(text)
             }
             guard key.count == processor.keys.count else { continue }
