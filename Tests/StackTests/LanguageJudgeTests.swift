@@ -205,7 +205,7 @@ struct LanguageJudgeTests {
         ),
     ]
 
-    @Test(arguments: Self.cases)
+    @Test(arguments: LanguageJudgeTests.cases)
     func messagesAreComparedAsTheReadmeSays(
         _ errors: String, _ ours: [Diagnostic], _ isEqual: Bool
     ) throws {
