@@ -43,6 +43,7 @@ struct LanguageJudgeTests {
     ///   - diagnostics: What the compiler says; with a fatal one there is no plan.
     ///   - change: Changes the run.
     /// - Returns: What was printed, and whether all passed.
+    /// - Throws: What the run throws.
     private func judge(
         _ jobs: [String], _ diagnostics: [Diagnostic] = [],
         _ change: (inout LanguageConformance) -> Void = { _ in }

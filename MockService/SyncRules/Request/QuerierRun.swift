@@ -41,7 +41,9 @@ struct QuerierRun: Sendable {
     /// For each tuple the index of its read; nil if it has no key.
     private var keys: [Int?] = []
 
-    /// Begins a run; gates and elements, which no lookup changes, are computed at once.
+    /// Begins a run; nil if a gate does not hold.
+    ///
+    /// Gates and elements, which no lookup changes, are computed at once.
     ///
     /// - Parameters:
     ///   - querier: The querier.
@@ -50,7 +52,6 @@ struct QuerierRun: Sendable {
     ///   - priority: The priority that it gives its buckets.
     ///   - request: The request with the parameters of the subscription.
     ///   - evaluator: What evaluates expressions.
-    /// - Returns: Nil if a gate does not hold.
     init?(
         _ querier: SharedQuerier, stream: Int, reason: Resolution.Reason, priority: Int,
         _ request: RequestSlots, _ evaluator: ExpressionRun
