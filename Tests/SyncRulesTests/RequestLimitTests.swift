@@ -108,6 +108,19 @@ struct RequestLimitTests {
             #expect(error?.message == "Too many buckets: names of more than 1048576 bytes")
             #expect(rig.asked.isEmpty)
         }
+        // Nor does one subscription with many elements make all of them first.
+        let elements = Stage.elements(.connection("list"), filters: [])
+        let both: [[Expression]] = [[.connection("long")], [.value(0)]]
+        let connection = #"{"long":"\#(long)","list":\#(list(1000))}"#
+        for querier in [
+            Querier(source: 0, stages: [elements], keys: both),
+            Querier(source: 0, stages: [elements, .lookup(0, keys: both, filters: [])]),
+        ] {
+            var rig = try RequestRig(.of([[querier]]), connection: connection)
+            let error = refusal(&rig)
+            #expect(error?.message == "Too many buckets: names of more than 1048576 bytes")
+            #expect(rig.asked.isEmpty)
+        }
         let failing = Querier(source: 0, stages: [.elements(.connection("long"), filters: [])])
         var few = try RequestRig(
             .of([[failing]]), connection: #"{"long":"x"}"#, subscriptions: subscriptions)

@@ -116,7 +116,8 @@ struct QuerierRun: Sendable {
         do throws(EvaluationError) {
             while case .ready = state {
                 guard step < querier.steps.count else {
-                    state = .done(try names(evaluator))
+                    let names = try names(evaluator, limits)
+                    state = names.map { .done($0) } ?? .refused(limits.tooManyBytes)
                     return
                 }
                 switch querier.steps[step] {
@@ -124,8 +125,9 @@ struct QuerierRun: Sendable {
                     let parts = elements[step].map { TuplePart.element($0) }
                     try multiply(filters, tuples.map { _ in 0 }, [parts], evaluator, limits)
                 case .lookup(let lookup, let alternatives, _):
-                    try collect(lookup, alternatives, evaluator)
-                    if reads.isEmpty {
+                    if try !collect(lookup, alternatives, evaluator, limits) {
+                        state = .refused(limits.tooManyBytes)
+                    } else if reads.isEmpty {
                         state = .done([])
                     } else if reads.count > limits.results {
                         state = .refused(limits.tooManyKeys(reads.count))
@@ -195,10 +197,10 @@ struct QuerierRun: Sendable {
         step += 1
     }
 
-    /// Finds the key of each tuple in a lookup.
+    /// Finds the key of each tuple in a lookup; false if all of them are too long.
     private mutating func collect(
-        _ lookup: Int, _ alternatives: [[Expression]], _ evaluator: ExpressionRun
-    ) throws(EvaluationError) {
+        _ lookup: Int, _ alternatives: [[Expression]], _ evaluator: ExpressionRun, _ limits: RequestLimits
+    ) throws(EvaluationError) -> Bool {
         var places: [LookupRead: Int] = [:]
         reads = []
         keys = []
@@ -208,6 +210,12 @@ struct QuerierRun: Sendable {
                 keys.append(nil)
                 continue
             }
+            // Counted before it is hashed, also a key that is there already: each costs its length.
+            bytes += key.reduce(0) { $0 + $1.keyBytes }
+            guard bytes <= limits.nameBytes else {
+                reads = []
+                return false
+            }
             let read = LookupRead(lookup: lookup, key: key)
             if let place = places[read] {
                 keys.append(place)
@@ -216,8 +224,8 @@ struct QuerierRun: Sendable {
             places[read] = reads.count
             keys.append(reads.count)
             reads.append(read)
-            bytes += key.reduce(0) { $0 + $1.keyBytes }
         }
+        return true
     }
 
     /// The values of a key; nil if one is missing, or several of one value differ.
@@ -239,14 +247,17 @@ struct QuerierRun: Sendable {
         return key
     }
 
-    /// The names of the buckets, one for each tuple that has one.
-    private mutating func names(_ evaluator: ExpressionRun) throws(EvaluationError) -> [ExactText] {
+    /// The names of the buckets, one for each tuple that has one; nil if all of them are too long.
+    private mutating func names(
+        _ evaluator: ExpressionRun, _ limits: RequestLimits
+    ) throws(EvaluationError) -> [ExactText]? {
         var names: [ExactText] = []
         for tuple in tuples {
             let inputs = TupleInputs(slots: request, tuple: tuple)
             guard let values = try values(inputs, evaluator) else { continue }
             let name = BucketSpelling.name(source: querier.name, values: values)
             bytes += name.text.utf8.count
+            guard bytes <= limits.nameBytes else { return nil }
             names.append(name)
         }
         return names
