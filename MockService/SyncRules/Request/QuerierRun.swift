@@ -117,7 +117,7 @@ struct QuerierRun: Sendable {
             while case .ready = state {
                 guard step < querier.steps.count else {
                     let names = try names(evaluator, limits)
-                    state = names.map { .done($0) } ?? .refused(limits.tooManyBytes)
+                    state = names.map { State.done($0) } ?? .refused(limits.tooManyBytes)
                     return
                 }
                 switch querier.steps[step] {
