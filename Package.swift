@@ -105,9 +105,9 @@ let targets: [Target] = [
     library(
         "Stack", "Stack",
         [
-            "Client", "Conformance", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient",
-            "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine",
-            "Terminal", "System",
+            "Client", "Conformance", "Backend", "MockService", "SyncRules", "Wire", "HTTP", "HTTPServer",
+            "HTTPClient", "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression",
+            "CommandLine", "Terminal", "System",
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "Crypto", "CommandLine"]),
@@ -191,7 +191,8 @@ let targets: [Target] = [
         "Stack",
         [
             "Stack", "StackCommand", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient",
-            "MockService", "Postgres", "PostgresServer", "SQLite", "System", "Terminal", "Wire", "YAML",
+            "MockService", "Postgres", "PostgresServer", "SQLite", "SyncRules", "System", "Terminal", "Wire",
+            "YAML",
         ]),
     tests(
         "Benchmarks",
