@@ -56,14 +56,16 @@ struct CalendarTime: Equatable {
         // Years begin in March, so that the leap day is the last one; 400 of them have always 146,097 days.
         let years = month > 2 ? year : year - 1
         let (era, yearOfEra) = divide(years, by: 400)
-        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        let monthOfYear = (month + 9) % 12
+        let dayOfYear = (153 * monthOfYear + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
     }
 
     private static func date(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
         let (era, dayOfEra) = divide(day + 719_468, by: 146_097)
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let leapDays = dayOfEra / 1460 - dayOfEra / 36_524 + dayOfEra / 146_096
+        let yearOfEra = (dayOfEra - leapDays) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
         let month = (5 * dayOfYear + 2) / 153
         let year = yearOfEra + era * 400 + (month < 10 ? 0 : 1)
@@ -137,8 +139,12 @@ private struct TimeReader {
         let digits = rest.prefix { (0x30...0x39).contains($0) }
         guard !digits.isEmpty else { return nil }
         rest = rest.dropFirst(digits.count)
-        let fraction = (digits.prefix(3) + [0x30, 0x30]).prefix(3)
-        return milliseconds + fraction.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        var fraction = 0
+        for place in 0..<3 {
+            let digit = place < digits.count ? digits[digits.startIndex + place] : UInt8(ascii: "0")
+            fraction = fraction * 10 + Int(digit - UInt8(ascii: "0"))
+        }
+        return milliseconds + fraction
     }
 
     /// Reads `Z` or `+02:00`, in milliseconds.

@@ -108,7 +108,8 @@ enum TextFunctions {
     /// `hex`: digits in capital letters; NULL has none.
     static func hex(_ value: ScalarValue) -> ScalarValue {
         let digits = Array("0123456789ABCDEF".utf8)
-        let text = (value.byteForm ?? []).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        var text: [UInt8] = []
+        for byte in value.byteForm ?? [] { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
         return ScalarValue(text: String(decoding: text, as: UTF8.self))
     }
 
@@ -119,11 +120,12 @@ enum TextFunctions {
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
             let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+            var bits = 0
+            for byte in group { bits = bits << 8 | Int(byte) }
+            bits <<= 8 * (3 - group.count)
             for place in 0..<4 {
-                text.append(
-                    place <= group.count
-                        ? alphabet[bits >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
+                let digit = bits >> (18 - 6 * place) & 63
+                text.append(place <= group.count ? alphabet[digit] : UInt8(ascii: "="))
             }
         }
         return ScalarValue(text: String(decoding: text, as: UTF8.self))

@@ -92,7 +92,11 @@ struct WKBReader {
         guard count <= bytes.count - position else { throw Self.outside }
         let part = bytes[position..<position + count]
         position += count
-        return isLittle
-            ? part.reversed().reduce(0) { $0 << 8 | UInt64($1) } : part.reduce(0) { $0 << 8 | UInt64($1) }
+        var bits: UInt64 = 0
+        for index in part.indices {
+            let byte = isLittle ? part[part.startIndex + part.endIndex - 1 - index] : part[index]
+            bits = bits << 8 | UInt64(byte)
+        }
+        return bits
     }
 }

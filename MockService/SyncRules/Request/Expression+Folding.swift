@@ -59,6 +59,6 @@ extension ExpressionRun {
         guard result.children.allSatisfy(\.isLiteral) else { return result }
         // What has no value is told to each subscription.
         let known = try? value(of: result, in: TupleInputs(slots: request, tuple: []))
-        return known.map { .literal($0) } ?? result
+        return known.map { Expression.literal($0) } ?? result
     }
 }

@@ -101,9 +101,10 @@ struct LineEnd {
             self.init(range: place..<place + (isPair ? 2 : 1))
         case 0xC2 where place + 1 < end && bytes[place + 1] == 0x85:
             self.init(range: place..<place + 2)
-        case 0xE2
-        where place + 2 < end && bytes[place + 1] == 0x80 && (bytes[place + 2] == 0xA8 || bytes[place + 2] == 0xA9):
-            self.init(range: place..<place + 3, value: Array(bytes[place..<place + 3]))
+        case 0xE2 where place + 2 < end && bytes[place + 1] == 0x80:
+            let value = Array(bytes[place..<place + 3])
+            guard value[2] == 0xA8 || value[2] == 0xA9 else { return nil }
+            self.init(range: place..<place + 3, value: value)
         default: return nil
         }
     }

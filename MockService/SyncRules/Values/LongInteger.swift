@@ -121,8 +121,9 @@ extension LongInteger {
         var limbs: [UInt64] = []
         var carry: UInt64 = 0
         for index in 0..<max(left.count, right.count) {
-            let value =
-                (index < left.count ? left[index] : 0) + (index < right.count ? right[index] : 0) + carry
+            let one = index < left.count ? left[index] : 0
+            let other = index < right.count ? right[index] : 0
+            let value = one + other + carry
             limbs.append(value % base)
             carry = value / base
         }

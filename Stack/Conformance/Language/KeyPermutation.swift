@@ -60,7 +60,7 @@ enum KeyPermutation {
     private static func permutations(_ count: Int) -> [[Int]] {
         var orders: [[Int]] = [[]]
         for _ in 0..<count {
-            orders = orders.flatMap { order in
+            orders = orders.flatMap { order -> [[Int]] in
                 (0..<count).filter { !order.contains($0) }.map { order + [$0] }
             }
         }

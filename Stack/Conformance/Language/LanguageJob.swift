@@ -50,8 +50,9 @@ struct LanguageJob: Sendable {
         if let start = json["start"]?.int64Value, let end = json["end"]?.int64Value {
             range = Int(start)..<Int(max(start, end))
         }
-        let line = range.map { range in
-            units[..<min(max(range.lowerBound, 0), units.count)].count { $0 == 0x0A } + 1
+        let line = range.map { range -> Int in
+            let before = units.prefix(max(range.lowerBound, 0))
+            return before.count { $0 == 0x0A } + 1
         }
         return LanguageMessage(severity, json["message"]?.stringValue ?? "", range, line: line)
     }
