@@ -28,9 +28,9 @@ struct DiagnosticNameTests {
 
     @Test(arguments: ["expressions", "configurations", "mistakes"])
     func everyRecordedMessageIsOneOfOurs(_ file: String) throws {
-        let texts = DiagnosticName.allCases.flatMap { name in
-            [name.text, name.legacyText].compactMap { $0 }.filter { $0 != "{}" }
-                .map { (text: $0, severity: name.severity) }
+        let texts = DiagnosticName.allCases.flatMap { name -> [(text: String, severity: Severity)] in
+            let both: [String?] = [name.text, name.legacyText]
+            return both.compactMap { $0 }.filter { $0 != "{}" }.map { (text: $0, severity: name.severity) }
         }
         var known: Set<String> = []
         let lines = String(decoding: try Repository.fixture("language/\(file).jsonl"), as: UTF8.self)

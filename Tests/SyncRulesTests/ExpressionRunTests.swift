@@ -24,29 +24,46 @@ struct ExpressionRunTests {
 
     @Test func integersHaveNoEnd() async throws {
         try await forEachSeed(300) { random in
-            func draw() -> Int64 {
-                Int64(bitPattern: random.next()) >> Int64(random.pick([0, 1, 20, 33, 40, 62]))
+            let drawn: [Int64] = (0..<3).map { _ in
+                let shift = random.pick([0, 1, 20, 33, 40, 62])
+                return Int64(bitPattern: random.next()) >> Int64(shift)
             }
-            let (one, other, third) = (draw(), draw(), draw())
+            let (one, other, third) = (drawn[0], drawn[1], drawn[2])
             let (left, right) = (Int128(one), Int128(other))
-            #expect(try arithmetic(.add, .integer(one), .integer(other)) == integer(left + right))
-            #expect(try arithmetic(.subtract, .integer(one), .integer(other)) == integer(left - right))
+            let (sum, isSum) = (
+                try arithmetic(.add, .integer(one), .integer(other)), try integer(left + right)
+            )
+            #expect(sum == isSum)
+            let (difference, isDifference) = (
+                try arithmetic(.subtract, .integer(one), .integer(other)), try integer(left - right)
+            )
+            #expect(difference == isDifference)
             let product = try arithmetic(.multiply, .integer(one), .integer(other))
-            #expect(try product == integer(left * right))
+            let isProduct = try integer(left * right)
+            #expect(product == isProduct)
             guard other != 0, third != 0 else { return }
-            #expect(try arithmetic(.divide, .integer(one), .integer(other)) == integer(left / right))
-            let quotient = left * right / Int128(third)
-            #expect(try arithmetic(.divide, product, .integer(third)) == integer(quotient))
+            let (quotient, isQuotient) = (
+                try arithmetic(.divide, .integer(one), .integer(other)), try integer(left / right)
+            )
+            #expect(quotient == isQuotient)
+            let (part, isPart) = (
+                try arithmetic(.divide, product, .integer(third)), try integer(left * right / Int128(third))
+            )
+            #expect(part == isPart)
             // Beyond 128 bits: what a product is divided by gives the other factor, whatever is added below it.
             let cube = try arithmetic(.multiply, product, .integer(third))
-            #expect(try arithmetic(.divide, cube, .integer(third)) == product)
-            let square = try arithmetic(.multiply, cube, cube)
+            let former = try arithmetic(.divide, cube, .integer(third))
+            #expect(former == product)
             guard one != 0 else { return }
-            #expect(try arithmetic(.divide, square, cube) == cube)
+            let square = try arithmetic(.multiply, cube, cube)
+            let root = try arithmetic(.divide, square, cube)
+            #expect(root == cube)
             let isNegative = (one < 0) != ((other < 0) != (third < 0))
             let above = try arithmetic(isNegative ? .subtract : .add, cube, .integer(1))
-            #expect(try arithmetic(.divide, arithmetic(.multiply, above, cube), above) == cube)
-            #expect(try arithmetic(.divide, cube, above) == .integer(0))
+            let factor = try arithmetic(.divide, arithmetic(.multiply, above, cube), above)
+            #expect(factor == cube)
+            let nothing = try arithmetic(.divide, cube, above)
+            #expect(nothing == .integer(0))
         }
     }
 

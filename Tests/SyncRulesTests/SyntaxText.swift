@@ -28,8 +28,9 @@ enum SyntaxText {
         case .row(let all): return list("ROW", all)
         case .choice(let base, let branches, let otherwise):
             let parts = branches.map { "(\(text($0.condition)) \(text($0.result)))" }
-            return "(CASE" + (base.map { " " + text($0) } ?? "") + parts.map { " " + $0 }.joined()
-                + (otherwise.map { " else " + text($0) } ?? "") + ")"
+            let first = base.map { " \(text($0))" } ?? ""
+            let last = otherwise.map { " else \(text($0))" } ?? ""
+            return "(CASE\(first)\(parts.map { " \($0)" }.joined())\(last))"
         case .cast(let inner, let type, _): return "(CAST \(text(inner)) \(type))"
         case .subquery(let select): return "(\(text(select)))"
         case .parameter(let place): return place
@@ -41,7 +42,8 @@ enum SyntaxText {
     static func text(_ select: SelectSyntax) -> String {
         var text = select.isDistinct ? "SELECT DISTINCT" : "SELECT"
         for item in select.items {
-            text += " " + self.text(item.expression) + (item.alias.map { ":" + name($0) } ?? "")
+            text += " " + self.text(item.expression)
+            if let alias = item.alias { text += ":" + name(alias) }
         }
         for source in select.sources {
             text += source.join == .none ? " FROM " : " \(source.join.rawValue) "
