@@ -1,4 +1,5 @@
 import PowerSyncSyncRules
+import PowerSyncWire
 
 /// What was parsed, as a text that shows how it hangs together: `(+ a (* b 2))`.
 enum SyntaxText {

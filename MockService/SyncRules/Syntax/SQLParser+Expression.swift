@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 extension SQLParser {
     /// How tight operators bind, from OR to what stands behind a value; all are left-associative.
     ///

@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 extension SQLParser {
     /// Reads a value without operators behind it.
     mutating func value(allowsStar: Bool) throws(SyntaxError) -> ExpressionSyntax {

@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// An integer of any size to compute with: limbs of nine decimal digits, the lowest one first.
 struct LongInteger {
     /// How many digits an integer may have, its sign included: products cost the square of them.
