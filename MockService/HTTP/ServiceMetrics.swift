@@ -1,4 +1,5 @@
 import PowerSyncHTTP
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 /// Counts what the service does, for Prometheus (service 10.3).

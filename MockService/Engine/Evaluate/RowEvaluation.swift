@@ -1,3 +1,4 @@
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Makes records, keys and checksums of a batch's rows: cells → slots → programs → text.

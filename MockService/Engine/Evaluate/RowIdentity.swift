@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncSyncRules
 
 /// Makes keys and replica ids of very many rows, with a digest that is kept: those of `RowKey` and `ReplicaID`, without
 /// a text or an array for each; one owner, not shared.
@@ -66,7 +67,8 @@ struct RowIdentity: ~Copyable {
                     append(0x01, name)
                     append(slot.real.bitPattern)
                 }
-            case .text:
+            // A wide integer is the text of its digits, as it is stored.
+            case .text, .wide:
                 append(0x02, name)
                 append(Int32(slot.range.count + 1))
                 document.append(contentsOf: arena[slot.range])

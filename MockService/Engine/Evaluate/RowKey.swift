@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// What a source row is found by in its table: the values that identify it, so that keys are ordered as values are, and
@@ -168,7 +169,8 @@ extension RowKey {
             switch slot.kind {
             case .null, .missing: bytes.append(Tag.null)
             case .integer: append(slot.integer, to: &bytes)
-            case .text:
+            // A wide integer is the text of its digits, as it is stored.
+            case .text, .wide:
                 let text = arena[slot.range]
                 isPacked = text.count < limit && !text.contains(0)
                 guard isPacked else { break }

@@ -1,3 +1,4 @@
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A record of a source table in one shape, ready to be evaluated; batches share it.

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 @testable import PowerSyncMockService
@@ -28,7 +29,7 @@ struct EvaluatedRow: Sendable, Equatable {
 struct RowEvaluator: Sendable {
     private struct Entry: Sendable {
         let bucket: String
-        let processor: RowProcessor
+        let processor: PowerSyncMockService.RowProcessor
     }
 
     private let entries: [ExactText: [Entry]]

@@ -1,5 +1,4 @@
-import PowerSyncMockService
-import PowerSyncSQLite
+import PowerSyncSyncRules
 import Testing
 
 /// Service 4.4 and 5.
@@ -19,13 +18,5 @@ struct NumberTextTests {
     @Test(arguments: [(314.0, "314"), (3.14, "3.14"), (1.0, "1"), (-2.0, "-2"), (1.5, "1.5")])
     func namesSpellWholeRealsAsIntegers(_ value: Double, _ text: String) {
         #expect(NumberText.normalized(value) == text)
-    }
-
-    @Test func rowsKeepTheirOrderOmitBlobsAndLetLaterColumnsWin() {
-        let text = RowText.json([
-            ("id", "a"), ("b", .blob([1])), ("n", .integer(.max)), ("x", .null), ("id", "c"), ("10", 1),
-            ("9", 2),
-        ])
-        #expect(text == #"{"9":2,"10":1,"id":"c","n":9223372036854775807,"x":null}"#)
     }
 }

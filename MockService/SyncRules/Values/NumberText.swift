@@ -35,7 +35,7 @@ package enum NumberText {
     }
 
     /// The significant digits of a positive number and where its point is: 0.0123 is ("123", -1).
-    private static func decimal(_ value: Double) -> (digits: String, point: Int) {
+    static func decimal(_ value: Double) -> (digits: String, point: Int) {
         let parts = value.description.split(separator: "e", maxSplits: 1)
         let mantissa = parts[0].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let whole = mantissa[0]
