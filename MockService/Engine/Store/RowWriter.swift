@@ -48,12 +48,27 @@ package final class RowWriter {
 
     /// A bucket that the transaction has to do with.
     private struct Bucket {
-        let name: String
+        /// The whole name.
+        let name: ExactText
+        /// The last operation before the transaction.
+        let before: OperationID
         var sums: BucketSums
         /// How many of its segments are small.
         var small: Int64
         var segment: SegmentBuilder
         var isChanged = false
+        /// Whether it was asked if somebody holds it.
+        var isAsked = false
+        /// What was written to it; nil if nobody holds it, or that is too much to be kept.
+        var kept: KeptOperations?
+
+        init(_ name: ExactText, _ sums: BucketSums, small: Int64, limit: Int) {
+            self.name = name
+            before = max(sums.covered.lastOperation, sums.tail.lastOperation)
+            self.sums = sums
+            self.small = small
+            segment = SegmentBuilder(limit: limit)
+        }
 
         mutating func append(
             _ kind: Operation.Kind, _ id: OperationID, _ record: ArraySlice<UInt8>, _ checksum: Checksum,
@@ -68,6 +83,9 @@ package final class RowWriter {
     let connection: SQLiteConnection
     private let stream: StreamNumber
     private let limits: StoreLimits
+    private let isHeld: (ExactText) -> Bool
+    /// How many bytes of operations are kept.
+    private var keptBytes = 0
     private var hasher = OperationHasher()
     /// The places of the row that is written from a batch.
     var packed: [UInt8] = []
@@ -87,16 +105,18 @@ package final class RowWriter {
     ///   - connection: The one that writes, in a transaction that the writer does not outlive.
     ///   - stream: Whose buckets these are.
     ///   - checkpoint: The last operation of its newest checkpoint.
-    ///   - limits: How large segments are.
+    ///   - limits: How large segments are, and how many operations are kept.
+    ///   - isHeld: Whether a stream holds a bucket, by whole name: then what is written to it is kept.
     /// - Throws: `SQLiteError`.
     package init(
         _ connection: SQLiteConnection, stream: StreamNumber, checkpoint: OperationID,
-        limits: StoreLimits = StoreLimits()
+        limits: StoreLimits = StoreLimits(), isHeld: @escaping (ExactText) -> Bool = { _ in false }
     ) throws {
         self.connection = connection
         self.stream = stream
         self.checkpoint = checkpoint
         self.limits = limits
+        self.isHeld = isHeld
         lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
         firstOperation = lastOperation
     }
@@ -107,22 +127,21 @@ package final class RowWriter {
     /// The buckets that were written to, by whole name.
     package var changed: [ExactText: BucketSums] {
         var changed: [ExactText: BucketSums] = [:]
-        for bucket in buckets.values where bucket.isChanged {
-            changed[ExactText("\(stream)#\(bucket.name)")] = bucket.sums
-        }
+        for bucket in buckets.values where bucket.isChanged { changed[bucket.name] = bucket.sums }
         return changed
     }
 
-    /// The names of these: of buckets with operations that become visible with this transaction, and of those with others.
+    /// What streams have to be told of these: of buckets with operations that become visible with this transaction, and of
+    /// those with others.
     package var written: WrittenBuckets {
         var written = WrittenBuckets()
         for bucket in buckets.values where bucket.isChanged {
-            let name = ExactText("\(stream)#\(bucket.name)")
             let (covered, tail) = (bucket.sums.covered.lastOperation, bucket.sums.tail.lastOperation)
             if covered > firstOperation || (tail > firstOperation && tail <= checkpoint) {
-                written.upToCommit.insert(name)
+                written.upToCommit.insert(bucket.name, bucket.sums.totals(at: checkpoint))
             }
-            if tail > checkpoint { written.behind.insert(name) }
+            if tail > checkpoint { written.behind.insert(bucket.name, bucket.sums.totals(at: .max)) }
+            written.operations[bucket.name] = bucket.kept
         }
         return written
     }
@@ -161,8 +180,7 @@ extension RowWriter {
             try connection.run("INSERT INTO bucket(stream, name) VALUES (?, ?)", parameters)
             id = connection.lastInsertRowID
             buckets[id] = Bucket(
-                name: name, sums: BucketSums(id: id), small: 0,
-                segment: SegmentBuilder(limit: limits.segmentBytes))
+                whole(name), BucketSums(id: id), small: 0, limit: limits.segmentBytes)
         }
         bucketIDs[exact] = id
         return id
@@ -170,9 +188,11 @@ extension RowWriter {
 
     private func bucket(_ row: SQLiteRow) throws -> Bucket {
         Bucket(
-            name: row.string(8), sums: try StoreReading.sums(row, from: 0), small: row.int64(7),
-            segment: SegmentBuilder(limit: limits.segmentBytes))
+            whole(row.string(8)), try StoreReading.sums(row, from: 0), small: row.int64(7),
+            limit: limits.segmentBytes)
     }
+
+    private func whole(_ name: String) -> ExactText { ExactText("\(stream)#\(name)") }
 
     /// Returns the id of what rows are called on the client, which is given if there is none.
     ///
@@ -418,6 +438,24 @@ extension RowWriter {
     private func store(_ segment: PackedSegment, in bucket: Int64) throws {
         try segment.store(in: bucket, connection)
         if segment.body.count < limits.smallSegmentBytes { buckets[bucket]?.small += 1 }
+        keep(segment, of: bucket)
+    }
+
+    /// Keeps what streams are going to send, unless it is too much: then they read it.
+    private func keep(_ segment: PackedSegment, of id: Int64) {
+        if let bucket = buckets[id], !bucket.isAsked {
+            let kept = isHeld(bucket.name) ? KeptOperations(of: id, after: bucket.before) : nil
+            buckets[id]?.kept = kept
+            buckets[id]?.isAsked = true
+        }
+        guard buckets[id]?.kept != nil else { return }
+        buckets[id]?.kept?.append(segment)
+        keptBytes += segment.body.count
+        guard let count = buckets[id]?.kept?.byteCount,
+            count > limits.publishedFrameBytes || keptBytes > limits.publicationBytes
+        else { return }
+        keptBytes -= count
+        buckets[id]?.kept = nil
     }
 
     /// Stores what is left of segments, sums and counters; the last call before the commit.

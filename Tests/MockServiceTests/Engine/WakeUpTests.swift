@@ -1,3 +1,4 @@
+import PowerSyncCompression
 import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncTestSupport
@@ -67,6 +68,48 @@ struct WakeUpTests {
     }
 }
 
+/// What 1,000 streams send of one commit is made once.
+@Suite(.patient())
+struct SharedFrameTests {
+    @Test func theFrameOfACommitIsEncodedOnceForAThousandStreams() async throws {
+        func isGzipped(_ number: Int) -> Bool { number.isMultiple(of: 2) }
+        try await SessionRig.run { rig in
+            let compressors = BlockCompressors()
+            var sinks: [SteppingSink] = []
+            var tasks: [Task<Void, any Error>] = []
+            for number in 0..<1000 {
+                let sink = SteppingSink()
+                let loop = try rig.attach(["all"])
+                let view = try await loop.firstView()
+                let compression: CompressionFormat? = isGzipped(number) ? .gzip : nil
+                sinks.append(sink)
+                tasks.append(
+                    Task {
+                        try await loop.run(
+                            StreamSession(positions: [], streams: []), view,
+                            LineEncoder(.raw, compression: compression, compressors), sink)
+                    })
+            }
+            try await rig.rest()
+            try await rig.commit([.insert(SessionRig.row("r1", "all"))])
+            try await rig.rest()
+            #expect(rig.frameReads == 0)
+            // The pieces of the only line with operations: what stands before them, they, and what stands behind.
+            let pieces = sinks.map(\.dataPieces)
+            #expect(pieces.allSatisfy { $0.count == 3 })
+            for form in [true, false] {
+                let middle = pieces.indices.filter { isGzipped($0) == form }.map { pieces[$0][1] }
+                #expect(middle.count == 500 && Set(middle.map { ObjectIdentifier($0) }).count == 1)
+            }
+            let ends = pieces.flatMap { [$0[0], $0[2]] }
+            #expect(Set(ends.map { ObjectIdentifier($0) }).count == 2000)
+            // It is held once, beside its bytes in two forms.
+            #expect(rig.frames.keptBytes < 4 << 10)
+            for task in tasks { task.cancel() }
+        }
+    }
+}
+
 /// B12 of the review, over HTTP and a real Postgres.
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct WakeUpServiceTests {
@@ -83,7 +126,7 @@ struct WakeUpServiceTests {
             })
     }
 
-    /// A stream that were woken would read, which it cannot, and would be behind.
+    /// All of it while nobody can read the state: whoever is at the head has no need to.
     @Test func commitsOfOthersWakeNobody() async throws {
         try await TestService.run(Self.schema) { service in
             // No time passes, so that there are no lines but those of the rows.
@@ -117,14 +160,14 @@ struct WakeUpServiceTests {
             let after = try await metrics(service)
             #expect(after["sessions_behind"] == 0)
             #expect(after["session_wakeups_total"] == before)
-            // Who waits for a write checkpoint is told, and needs no reader for that.
+            // Who waits for a write checkpoint is told.
             #expect(try await service.writeCheckpoint(client: "c3") == 1)
             try await streams[3].holds("the write checkpoint") { $0.writeCheckpoint == 1 }
             #expect(try await metrics(service)["session_wakeups_total"] == before + 1)
-            gate.open()
-            for reader in busy { try await reader.value }
             try await service.tx("INSERT INTO lists VALUES ('mine', 'u1', '')")
             for stream in streams { try await stream.holds(["lists/l1", "lists/mine"]) }
+            gate.open()
+            for reader in busy { try await reader.value }
             #expect(try await metrics(service)["session_wakeups_total"] == before + 6)
             for (number, stream) in streams.enumerated() {
                 // A difference, an operation and its completion; the write checkpoint has no operation.
