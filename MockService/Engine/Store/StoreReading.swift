@@ -110,7 +110,7 @@ package enum StoreReading {
     }
 
     /// Looks buckets up by their whole names; one with the prefix of another stream is none of this one.
-    private static func forEachBucket(
+    static func forEachBucket(
         named names: [String], of stream: StreamNumber, _ connection: SQLiteConnection,
         _ body: (ExactText, BucketSums) throws -> Void
     ) throws {
