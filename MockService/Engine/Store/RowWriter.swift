@@ -27,15 +27,18 @@ package final class RowWriter {
         package let operations: ArraySlice<EvaluatedBatch.Operation>
         /// The buckets that the operations name by index, as `bucket(named:)` gives them.
         package let buckets: [Int64]
-        /// What becomes of its large values; nothing is kept of a row that is in no bucket.
+        /// What becomes of its large values; nothing is kept of a row that is in no bucket and that nothing finds.
         package let large: LargeValues
         /// The bytes that all ranges are of.
         package let bytes: [UInt8]
+        /// What it is found by.
+        package let lookups: ArraySlice<EvaluatedBatch.Lookup>
 
         /// Makes a row of its parts.
         package init(
             table: SourceTable, key: RowKey, operations: ArraySlice<EvaluatedBatch.Operation>,
-            buckets: [Int64], large: LargeValues, bytes: [UInt8]
+            buckets: [Int64], large: LargeValues, bytes: [UInt8],
+            lookups: ArraySlice<EvaluatedBatch.Lookup> = []
         ) {
             self.table = table
             self.key = key
@@ -43,6 +46,7 @@ package final class RowWriter {
             self.buckets = buckets
             self.large = large
             self.bytes = bytes
+            self.lookups = lookups
         }
     }
 
@@ -93,11 +97,13 @@ package final class RowWriter {
     private var buckets: [Int64: Bucket] = [:]
     private var outputTypes: [ExactText: Int64] = [:]
     /// The last operation that is published, or will be with this transaction.
-    private var checkpoint: OperationID
+    private(set) var checkpoint: OperationID
     /// The last operation id before this writer.
     private let firstOperation: OperationID
     /// The last operation id that was used.
     package private(set) var lastOperation: OperationID
+    /// The keys of lookups that find something else than before.
+    package internal(set) var changedLookups: Set<LookupKey> = []
 
     /// Begins where the counter of the file stands.
     ///
@@ -150,6 +156,12 @@ package final class RowWriter {
     ///
     /// - Parameter operation: The last operation of its checkpoint.
     package func cover(through operation: OperationID) { checkpoint = operation }
+
+    /// Gives the next operation id.
+    func nextOperation() -> OperationID {
+        lastOperation += 1
+        return lastOperation
+    }
 }
 
 @available(*, unavailable)
@@ -224,7 +236,7 @@ extension RowWriter {
     /// - Parameters:
     ///   - key: What it is found by.
     ///   - table: Its table.
-    /// - Returns: Its places; nil if it is in no bucket, which includes that it is not there.
+    /// - Returns: Its places; nil if it is in no bucket and nothing finds it, which includes that it is not there.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func places(of key: RowKey, in table: SourceTable) throws -> RowPlaces? {
         try connection.one(Self.selectPlaces, [.integer(table.id), .blob(key.bytes)]) {
@@ -255,19 +267,21 @@ extension RowWriter {
     /// Says where a row is.
     static let selectPlaces = "SELECT places FROM source_row WHERE source_table = ? AND key = ?"
 
-    /// Writes a row that is in a bucket, if its key is not there yet: what snapshots and inserts bring as a rule.
+    /// Writes a row that is in a bucket or found by a lookup, if its key is not there yet: what snapshots and inserts bring
+    /// as a rule.
     ///
     /// - Parameter row: The row.
-    /// - Returns: Whether it was written; false also for a row that is in no bucket, whose key may be there.
+    /// - Returns: Whether it was written; false also for a row that is in none, whose key may be there.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func insert(_ row: Row) throws -> Bool {
-        guard !row.operations.isEmpty else { return false }
+        guard !row.operations.isEmpty || !row.lookups.isEmpty else { return false }
         let places = places(of: row, replacing: nil)
         try connection.run(
             Self.insertPlaces,
             [.integer(row.table.id), .blob(row.key.bytes), .blob(try places.bytes(of: row.key))])
         guard connection.changes == 1 else { return false }
         try put(row)
+        try writeLookups(of: row, replacing: [])
         try keepLargeValues(row, places, replacing: nil)
         return true
     }
@@ -286,9 +300,10 @@ extension RowWriter {
             let current = Set(places.places)
             try remove(key, from: previous.places.filter { !current.contains($0) }, of: table)
         }
+        try writeLookups(of: row, replacing: previous?.lookups ?? [])
         try keepLargeValues(row, places, replacing: previous)
         let found: [SQLiteValue] = [.integer(table.id), .blob(key.bytes)]
-        if places.places.isEmpty {
+        if places.isEmpty {
             guard previous != nil else { return }
             try connection.run("DELETE FROM source_row WHERE source_table = ? AND key = ?", found)
         } else if previous == nil {
@@ -315,6 +330,7 @@ extension RowWriter {
         ) { try RowPlaces(stored: $0.blob(0) ?? [], of: key) }
         guard let previous else { return }
         try remove(key, from: previous.places, of: table)
+        try removeLookups(previous.lookups, of: key, in: table)
         guard previous.hasLargeValues else { return }
         try connection.run(Self.forgetLargeValues, parameters)
     }
@@ -339,7 +355,10 @@ extension RowWriter {
         }
         guard let last = found.last else { return 0 }
         let ordered = found.sorted { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }
-        for row in ordered { try remove(row.id, from: row.places.places, of: table) }
+        for row in ordered {
+            try remove(row.id, from: row.places.places, of: table)
+            try removeLookups(row.places.lookups, of: row.key, in: table)
+        }
         for kept in ["source_row", "large_value"] {
             try connection.run(
                 "DELETE FROM \(kept) WHERE source_table = ? AND key <= ?",
@@ -358,7 +377,8 @@ extension RowWriter {
                 objectID: String(decoding: row.bytes[operation.id], as: UTF8.self))
             if row.operations.count == 1 || seen.insert(place).inserted { places.places.append(place) }
         }
-        guard !places.places.isEmpty else { return places }
+        places.lookups = Self.lookups(of: row)
+        guard !places.isEmpty else { return places }
         switch row.large {
         case .nothing: break
         case .unchanged: places.hasLargeValues = previous?.hasLargeValues ?? false
@@ -429,9 +449,9 @@ extension RowWriter {
         _ kind: Operation.Kind, _ record: ArraySlice<UInt8>, _ checksum: Checksum, to bucket: Int64
     ) throws {
         precondition(buckets[bucket] != nil, "a bucket is looked up before it is written to")
-        lastOperation += 1
+        let id = nextOperation()
         // In place: a copy would take the bytes of the segment along.
-        let full = buckets[bucket]?.append(kind, lastOperation, record, checksum, checkpoint: checkpoint)
+        let full = buckets[bucket]?.append(kind, id, record, checksum, checkpoint: checkpoint)
         if let full { try store(full, in: bucket) }
     }
 
