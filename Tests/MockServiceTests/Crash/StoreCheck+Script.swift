@@ -76,7 +76,8 @@ extension StoreCheck {
         return problems
     }
 
-    private static func differences(
+    /// How rows of buckets differ from those that they should have.
+    static func differences(
         _ held: [ExactText: Set<HeldRow>], _ expected: [ExactText: Set<HeldRow>]
     ) -> [String] {
         Set(held.keys).union(expected.keys).sorted().compactMap { name in

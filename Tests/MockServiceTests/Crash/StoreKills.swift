@@ -81,31 +81,38 @@ struct StoreKills {
 
     /// What is wrong with the state that a process has left.
     ///
-    /// A copy is looked at: the next process shall find what the kill has left, and not what this look makes of it.
-    ///
     /// - Parameters:
     ///   - plan: What the process did.
     ///   - known: How many checkpoints of each stream had been published, and compared, before.
     /// - Returns: Everything that is wrong.
-    /// - Throws: `CocoaError` if the copy cannot be made.
+    /// - Throws: `CocoaError` if no copy can be made.
     static func problems(_ plan: StoreChild.Plan, behind known: [Int64: Int] = [:]) throws -> [String] {
+        let told = try StoreJournal.content(of: plan.journal)
+        var published = told.promises.published
+        for (stream, count) in known { published[stream]?.removeFirst(count) }
+        let compared = published
+        return try withCopy(of: plan.state) { path in
+            do {
+                let check = try StoreCheck(ofSession: path, keeps: told.promises)
+                let differences = try check.differences(of: compared, in: path, from: plan.script)
+                return check.problems + check.differences(from: plan.script)
+                    + check.differences(ofShown: told.shown) + differences
+            } catch {
+                return ["the file cannot be read: \(error)"]
+            }
+        }
+    }
+
+    /// Calls a body with the path of a copy of a state: the next process shall find what the kill has left, and not what
+    /// a look makes of it.
+    static func withCopy<T>(of state: String, _ body: (String) throws -> T) throws -> T {
         let copies = try TemporaryDirectory(prefix: "powersync-copy-")
         defer { copies.remove() }
         let path = copies.path + "/state.db"
         let files = FileManager.default
-        for ending in ["", "-wal", "-journal"] where files.fileExists(atPath: plan.state + ending) {
-            try files.copyItem(atPath: plan.state + ending, toPath: path + ending)
+        for ending in ["", "-wal", "-journal"] where files.fileExists(atPath: state + ending) {
+            try files.copyItem(atPath: state + ending, toPath: path + ending)
         }
-        let told = try StoreJournal.content(of: plan.journal)
-        var published = told.promises.published
-        for (stream, count) in known { published[stream]?.removeFirst(count) }
-        do {
-            let check = try StoreCheck(ofSession: path, keeps: told.promises)
-            let differences = try check.differences(of: published, in: path, from: plan.script)
-            return check.problems + check.differences(from: plan.script)
-                + check.differences(ofShown: told.shown) + differences
-        } catch {
-            return ["the file cannot be read: \(error)"]
-        }
+        return try body(path)
     }
 }

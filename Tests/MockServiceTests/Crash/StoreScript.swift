@@ -59,6 +59,9 @@ struct StoreScript {
         """
     }
 
+    /// What the stream of the table is called in a configuration, which may have others behind it.
+    static func name(of text: String) -> String { names.first { text.hasPrefix(config(named: $0)) } ?? "" }
+
     /// Where a transaction is committed; transactions count from 1.
     static func position(of number: Int) -> LSN { LSN(rawValue: UInt64(number) * distance) }
 
@@ -98,7 +101,7 @@ struct StoreScript {
 
     /// What clients hold of each bucket when there are some rows; buckets without rows are left out.
     static func held(_ rows: [String: Row], of stream: StreamRecord) -> [ExactText: Set<StoreCheck.HeldRow>] {
-        let name = names.first { config(named: $0) == stream.config } ?? ""
+        let name = name(of: stream.config)
         var held: [ExactText: Set<StoreCheck.HeldRow>] = [:]
         for row in rows.values {
             held[ExactText("\(stream.number)#\(name)|0[\"\(row.owner)\"]"), default: []].insert(
