@@ -5,7 +5,7 @@ import PowerSyncWire
 
 @testable import PowerSyncMockService
 
-/// A client that comes again whenever its stream ends, with all that it holds, and looks at each whole checkpoint beside
+/// A client that comes again whenever its stream ends, with all that it holds, and compares each whole checkpoint with
 /// the source.
 final class CrashClient: Sendable {
     /// What it has seen.

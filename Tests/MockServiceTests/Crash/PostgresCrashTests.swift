@@ -12,15 +12,15 @@ import Testing
     import Darwin
 #endif
 
-/// kill -9 in a loop around a whole service on a real Postgres, half of the time on files that lose what was not synced;
-/// `POWERSYNC_SERVICE_KILLS` says how often.
+/// kill -9 in a loop around a whole service on a real Postgres, half of the time on files that lose what was not
+/// synced; `POWERSYNC_SERVICE_KILLS` says how often.
 @Suite(.enabled(if: TestOptions.hasDatabase), .namesSeed)
 struct PostgresCrashTests {
     /// What can be seen of a service from beside.
     private static let moments = StoreMoments.Moment.allCases.filter { $0 != .emptied }
 
     /// Each checkpoint that a client has got is a commit of the source, also across kills, and no operation id is given
-    /// twice; what the kill has left has all that Postgres was told is stored, and its buckets are the rows of a commit.
+    /// twice; a kill leaves all that Postgres was told is stored, and buckets with the rows of a commit.
     @Test(.patient(minutes: 240)) func bucketsEqualPostgresAfterAKill() async throws {
         var killed: [String: Int] = [:]
         let states = (StoreKills.number + Self.moments.count - 1) / Self.moments.count
@@ -101,7 +101,7 @@ private final class PostgresCrashRig {
         }
     }
 
-    /// What the next configuration calls the stream of the table: as before, as that which is being built, or otherwise.
+    /// What the next configuration calls the stream of the table: as before, as what is being built, or otherwise.
     private func name(isRedeployed: Bool, isFresh: Bool) -> String {
         guard isRedeployed else { return names.active ?? StoreScript.names[0] }
         if let building = names.building, !isFresh { return building }

@@ -6,7 +6,8 @@ final class ScriptWriter: Sendable {
     /// The tables of the script; large values are stored elsewhere, and left out of updates that do not change them.
     static let schema = [
         "CREATE TABLE t(id text PRIMARY KEY, owner text, big text)",
-        "ALTER TABLE t ALTER big SET STORAGE EXTERNAL", "CREATE TABLE marker(id text PRIMARY KEY, number int)",
+        "ALTER TABLE t ALTER big SET STORAGE EXTERNAL",
+        "CREATE TABLE marker(id text PRIMARY KEY, number int)",
         "INSERT INTO marker VALUES ('m', 0)",
     ]
     /// What the marker is called by clients.

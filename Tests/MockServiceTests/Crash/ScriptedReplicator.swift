@@ -222,8 +222,9 @@ struct ScriptedReplicator: Sendable {
             if rest.isEmpty {
                 builder.add(.committed(position))
             } else {
-                let count = changes.count - rest.count
-                builder.add(.told(TransactionProgress(finalLSN: position, position: position, changes: count)))
+                let progress = TransactionProgress(
+                    finalLSN: position, position: position, changes: changes.count - rest.count)
+                builder.add(.told(progress))
             }
             var batch = builder.batch
             batch.mayBeIncomplete = batch.cells.contains(.unchanged)

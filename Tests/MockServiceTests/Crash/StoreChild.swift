@@ -6,7 +6,7 @@ import PowerSyncSystem
 
 @testable import PowerSyncMockService
 
-/// A process that replicates a script into a state as the service does, and is killed in the midst of it: for exit tests.
+/// A process that replicates a script into a state as the service does, and is killed meanwhile: for exit tests.
 enum StoreChild {
     /// What such a process is to do.
     struct Plan: Codable, Sendable {
@@ -26,8 +26,7 @@ enum StoreChild {
         var count = 1
         /// How long after that it comes.
         var delay: Duration
-        /// Whether there is another configuration than before: it goes on with the one that is being built, if there is one
-        /// and it is no moment of that which is wanted.
+        /// Whether there is another configuration than before: the one that is being built, unless it is to begin.
         var isRedeployed = false
 
         var state: String { folder + "/state.db" }

@@ -31,10 +31,14 @@ final class StoreJournal: Sendable {
     }
 
     /// Notes that clients are served operations up to one, which may be told before `published` is.
-    func shown(_ operation: OperationID, of stream: StreamNumber) { append("shown \(stream) \(operation)\n") }
+    func shown(_ operation: OperationID, of stream: StreamNumber) {
+        append("shown \(stream) \(operation)\n")
+    }
 
     /// Notes that everything up to a position was acknowledged.
-    func stored(_ position: LSN, of stream: StreamNumber) { append("stored \(stream) \(position.rawValue)\n") }
+    func stored(_ position: LSN, of stream: StreamNumber) {
+        append("stored \(stream) \(position.rawValue)\n")
+    }
 
     /// Notes that a client was given a write checkpoint.
     func given(_ id: Int64) { append("given \(id)\n") }

@@ -103,8 +103,8 @@ struct StoreKills {
         }
     }
 
-    /// Calls a body with the path of a copy of a state: the next process shall find what the kill has left, and not what
-    /// a look makes of it.
+    /// Calls a body with the path of a copy of a state: the next process shall find what the kill has left, and not
+    /// what a look makes of it.
     static func withCopy<T>(of state: String, _ body: (String) throws -> T) throws -> T {
         let copies = try TemporaryDirectory(prefix: "powersync-copy-")
         defer { copies.remove() }

@@ -24,7 +24,7 @@ struct StoreScript {
         case move(from: String, Row)
         case delete(String)
         case truncate
-        /// A row gets another owner, and is not told anew where it is large; nothing happens to a row that is not there.
+        /// A row gets another owner, and is not told whole if it is large; nothing happens to one that is not there.
         case give(String, to: String)
     }
 
