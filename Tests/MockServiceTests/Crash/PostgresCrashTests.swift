@@ -53,7 +53,7 @@ private final class PostgresCrashRig {
     private let clients: [CrashClient]
     private let given = Lock<Int64>(0)
     /// What the streams of the table are called of which clients are served, and which is being built.
-    private var names: (active: String?, building: String?)
+    private var names: (active: String?, building: String?) = (nil, nil)
     private var active: StreamNumber?
 
     init(_ service: TestService, seed: Int) throws {

@@ -1,6 +1,5 @@
 import PowerSyncPostgres
 import PowerSyncSystem
-import PowerSyncWire
 
 @testable import PowerSyncMockService
 
@@ -89,8 +88,8 @@ struct ScriptedReplicator: Sendable {
         if !stream.isSnapshotDone { try await readInitially(intake, context) }
         let record = try await store.stream(context.stream)
         if record.isAhead { try await holdUntilNow(context) }
-        for table in try await store.incompleteTables(context) {
-            try await read(try await table(context, anew: table.isAnew), intake, context)
+        for missing in try await store.incompleteTables(context) {
+            try await read(try await table(context, anew: missing.isAnew), intake, context)
             try await holdUntilNow(context)
         }
         try await follow(from: record, intake, context)
