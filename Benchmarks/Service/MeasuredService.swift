@@ -113,6 +113,11 @@ final class MeasuredService: Sendable {
         try ProcessMemory.other(processID, figure).map { Double($0) / 1_048_576 }
     }
 
+    /// Returns for how many seconds its threads had a processor so far; nil elsewhere than on Linux.
+    ///
+    /// - Throws: `BenchmarkError` if its process is not there.
+    func processorTime() throws(BenchmarkError) -> Double? { try ProcessTime.other(processID) }
+
     /// Stops it in order, and returns when it has ended.
     ///
     /// - Parameter keepingState: whether its folder stays, so that it can be started again on its state.

@@ -57,6 +57,8 @@ enum ServiceBenchmarkCommand {
                                then each of its own; beside a server that sends one's bytes to all
              fanout            10 commits, each from its answer until each of 1,000 clients has the row;
                                beside a server that sends each of as many clients as many lines
+             idle              500 commits to a table that nobody syncs, with 1,000 streams that have nothing to
+                               do: the processor time of the service, beside that without streams (Linux)
              memory            the most that a new service has needed (Linux): 100,000 rows and a client,
                                1,000,000 rows and two, 1,000 clients, 1,000 clients with gzip
 

@@ -188,6 +188,42 @@ final class SessionRig: Sendable {
         return try await GroupWriter(store, context, publisher: publisher, frames: frames).write([evaluated])
     }
 
+    /// Lets transactions pass that change no table of the configuration, the way on which a source brings them.
+    ///
+    /// - Parameter count: How many; each is published before the next one comes.
+    /// - Throws: As the intake.
+    func pass(_ count: Int) async throws {
+        let first = last.withLock { last in
+            defer { last += 10 * UInt64(count) }
+            return last
+        }
+        let (publisher, clock) = (publisher, clock)
+        try await Intake.with(
+            GroupWriter(store, context, publisher: publisher),
+            delay: { try await clock.clock.sleep(.infinity) }
+        ) { intake in
+            for number in 1...UInt64(count) {
+                let position = LSN(rawValue: first + 10 * number)
+                let marks = [ChangeBatch.Mark.begun(position), .committed(position)]
+                let sequence = publisher.current?.sequence ?? 0
+                try await intake.submit(ChangeBatch(marks: marks.map { (before: 0, mark: $0) }))
+                _ = try await publisher.next(after: sequence)
+            }
+            _ = try await intake.drain()
+        }
+    }
+
+    /// What Prometheus is told of how often streams were woken.
+    func wakeups() throws -> Int {
+        let router = MetricsRouter(
+            metrics: ServiceMetrics(), slots: slots, publisher: publisher, store: store, clock: clock.clock)
+        let answer = router.handle(HTTPRequest(method: "GET", target: "/metrics"))
+        guard case .bytes(let page) = answer.body else { return -1 }
+        let lines = String(decoding: page, as: UTF8.self).split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("powersync_session_wakeups_total ") }
+        return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
+    }
+
     /// Takes a write checkpoint as the route does, without a marker.
     @discardableResult
     func takeWriteCheckpoint(_ key: String, at head: LSN) async throws -> Int64 {
