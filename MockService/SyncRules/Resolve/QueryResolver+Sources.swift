@@ -64,10 +64,8 @@ extension QueryResolver {
             return relation(source, name.text, .columns(columns))
         }
         let pattern = pattern(schema, name)
-        let type: RowProcessor.OutputType =
-            if let alias = source.alias { .named(alias.text) } else if pattern.name.isWildcard { .table } else {
-                .named(name.text)
-            }
+        let ownType = pattern.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
+        let type = source.alias.map { .named($0.text) } ?? ownType
         let input = addRow(pattern, name: name.text, type: type, at: siteRange(source))
         var rename: (alias: ExactText, table: ExactText)?
         if let alias = source.alias, !alias.isQuoted, !name.isQuoted, alias.text != name.text {
@@ -83,7 +81,7 @@ extension QueryResolver {
     ) -> Relation {
         let range = source.contentRange
         let isJSON = call.schema == nil && call.name.text == ExactText("json_each")
-        let arguments = call.arguments.map { expression($0, in: scope) }
+        let arguments = expressions(call.arguments, in: scope)
         if !isJSON {
             // The admin routes are silent about it, as recorded of `FROM sum(id)`.
             tellOurs(.unknownFunction, at: call.nameRange)

@@ -52,9 +52,12 @@ struct QueryResolver {
         _ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>, severity: Severity? = nil,
         recorded: Recorded? = nil
     ) {
-        guard !isSilent else { return }
-        diagnostics.add(
-            Diagnostic(name, arguments, at: text.range(range), severity: severity, recorded: recorded))
+        note(Diagnostic(name, arguments, at: text.range(range), severity: severity, recorded: recorded))
+    }
+
+    /// Notes something about a place that may be in another text.
+    mutating func note(_ diagnostic: Diagnostic) {
+        if !isSilent { diagnostics.add(diagnostic) }
     }
 
     /// Notes something that the admin routes are silent about.
