@@ -53,21 +53,21 @@ extension QueryResolver {
                 tell(.noArguments, at: range)
                 return invalid(range)
             }
-            let expression: Expression = name == "user_id" ? .parameter(.userID) : .request(source)
-            return Located(expression, at: site(range), references: [reference])
+            let value: Expression = name == "user_id" ? .parameter(.userID) : .request(source)
+            return Located(value, at: site(range), references: [reference])
         case "parameter":
             guard call.arguments.count == 1, let argument = call.arguments.first else {
                 tell(.singleArgument, at: range)
                 return invalid(range)
             }
             let path = expression(argument, in: scope)
-            let expression: Expression
-            if case .literal(.text(let path)) = path.expression {
-                expression = .parameter(RequestParameter(source, argument: path.text))
+            let value: Expression
+            if case .literal(.text(let key)) = path.expression {
+                value = .parameter(RequestParameter(source, argument: key.text))
             } else {
-                expression = .member(.request(source), path.expression, .value)
+                value = .member(.request(source), path.expression, .value)
             }
-            return Located(expression, at: site(range), references: [reference] + path.references)
+            return Located(value, at: site(range), references: [reference] + path.references)
         default:
             tell(.unknownRequestFunction, at: call.nameRange)
             return invalid(range)

@@ -73,10 +73,10 @@ extension QueryResolver {
                 tell(.twoPrimaries, [first?.name.text ?? ""], at: reference.site)
                 return false
             case .element:
-                tell(.listInColumn, at: reference.site)
+                tell(.listInColumn, [], at: reference.site)
                 return false
             case .request:
-                tell(.syncsRequest, at: reference.site)
+                tell(.syncsRequest, [], at: reference.site)
                 return false
             }
         }
@@ -87,8 +87,6 @@ extension QueryResolver {
     private mutating func tell(_ name: DiagnosticName, _ arguments: [String], at site: Site) {
         note(site.diagnostic(name, arguments, in: text))
     }
-
-    private mutating func tell(_ name: DiagnosticName, at site: Site) { tell(name, [], at: site) }
 
     /// Warns of rows that are synced under an alias that may stand there for a join alone (service 6.11).
     private mutating func tellRename(_ primary: Input, _ scope: Scope) {

@@ -5,7 +5,7 @@ extension QueryResolver {
     /// Resolves an expression; in the place of what is wrong there is NULL.
     mutating func expression(_ syntax: ExpressionSyntax, in scope: Scope) -> Located {
         let range = syntax.range
-        guard takesNode(range) else { return invalid(range) }
+        guard takesNode() else { return invalid(range) }
         switch syntax.content {
         case .null: return Located(.literal(.null), at: site(range))
         case .bool(let holds): return Located(.literal(ScalarValue(holds)), at: site(range))
@@ -70,7 +70,7 @@ extension QueryResolver {
 
     /// A number as edition 3 reads it: integers have no end.
     private static func number(_ digits: String) -> ScalarValue {
-        ScalarValue(digits: digits) ?? Double(digits).map { .real($0) } ?? .null
+        ScalarValue(digits: digits) ?? Double(digits).map { ScalarValue.real($0) } ?? .null
     }
 
     private mutating func column(

@@ -71,7 +71,7 @@ struct QueryResolver {
     func invalid(_ range: Range<Int>) -> Located { Located(.literal(.null), at: site(range)) }
 
     /// Counts an expression; false if there are too many, which inlining makes possible.
-    mutating func takesNode(_ range: Range<Int>) -> Bool {
+    mutating func takesNode() -> Bool {
         nodeCount += 1
         if nodeCount == SyntaxLimits.nodes + 1 {
             let whole = text.content
@@ -160,6 +160,13 @@ struct QueryResolver {
         if let alias = item.alias { return alias.text }
         if case .column(_, let name) = item.expression.content { return name.text }
         return nil
+    }
+
+    /// Tells what is wrong in a common table expression.
+    mutating func check(_ select: SelectSyntax, statement: Range<Int>) {
+        let body = body(of: select, statement: statement, outer: Scope())
+        _ = columns(of: select, in: body.scope)
+        tellClauses(of: select)
     }
 
     /// Columns and conditions of a common table expression at one of its uses, with inputs of their own.
