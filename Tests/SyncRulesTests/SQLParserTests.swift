@@ -192,6 +192,8 @@ struct SQLParserTests {
         let select = try select(sql)
         let item = try #require(select.items.first)
         #expect(part(sql, item.range) == "Auth.User_ID() AS x")
+        let unnamed = try self.select("SELECT id, team docs")
+        #expect(part("SELECT id, team docs", unnamed.range) == "SELECT id, team")
         guard case .call(let call) = item.expression.content else {
             Issue.record("no call")
             return

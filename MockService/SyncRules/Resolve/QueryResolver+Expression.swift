@@ -63,6 +63,8 @@ extension QueryResolver {
         case .unary: tell(.minusUnsupported, at: syntax.range)
         case .parameter: tell(.sqlParameter, at: syntax.range)
         case .subquery(let select): tell(.subqueryPosition, at: select.range)
+        // As recorded it is taken for the name of a function.
+        case .row: tell(.unknownFunction, at: syntax.range.lowerBound..<syntax.range.lowerBound + 3)
         default: tell(.expressionUnsupported, at: syntax.range)
         }
         return invalid(syntax.range)

@@ -25,7 +25,7 @@ extension QueryResolver {
             relation = self.relation(source, ExactText(""), .columns([]))
         }
         if !body.scope.add(relation) {
-            tell(.duplicateSource, [relation.name.text], at: source.contentRange)
+            tell(.duplicateSource, [relation.name.text], at: source.namedRange)
         }
         tellJoin(source, statement)
         if let condition = source.condition {
@@ -50,7 +50,7 @@ extension QueryResolver {
         rename: (alias: ExactText, table: ExactText)? = nil
     ) -> Relation {
         Relation(
-            name: source.alias?.text ?? name, content: content, site: site(namedRange(source)), rename: rename)
+            name: source.alias?.text ?? name, content: content, site: site(source.namedRange), rename: rename)
     }
 
     /// A table, or a common table expression.
@@ -71,7 +71,7 @@ extension QueryResolver {
         if let alias = source.alias, !alias.isQuoted, !name.isQuoted, alias.text != name.text {
             rename = (alias.text, name.text)
         }
-        let known = knownColumns(pattern, source.contentRange)
+        let known = knownColumns(pattern, source.namedRange)
         return relation(source, name.text, .row(input, pattern, known: known), rename: rename)
     }
 
@@ -132,18 +132,10 @@ extension QueryResolver {
         return Set(tables.flatMap { $0.columns.map(\.name) })
     }
 
-    /// Where a source stands with its alias, if AS stands before that; else without it, as recorded.
-    private func namedRange(_ source: SourceSyntax) -> Range<Int> {
-        guard let alias = source.alias else { return source.contentRange }
-        let between = text.bytes[source.contentRange.upperBound..<alias.range.lowerBound]
-        let isNamed = SQLTokenizer.tokens(of: Array(between)).first?.kind == .word("as")
-        return isNamed ? source.range : source.contentRange
-    }
-
     /// Where a source stands for messages about its join: from that word to the end of ON.
     private func siteRange(_ source: SourceSyntax) -> Range<Int> {
         switch source.join {
-        case .none, .comma: namedRange(source)
+        case .none, .comma: source.namedRange
         default: source.joinRange.lowerBound..<source.end
         }
     }
