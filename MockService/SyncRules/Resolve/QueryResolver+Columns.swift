@@ -54,7 +54,7 @@ extension QueryResolver {
             if takes([Reference(input, at: site(range))], &result) { result.outputs.append(.allColumns) }
         case .elements: tell(.listInColumn, at: range)
         case .columns(let columns):
-            for column in columns { add(column.value, column.name, to: &result) }
+            for column in columns.all { add(column.value, column.name, to: &result) }
         }
     }
 

@@ -99,11 +99,11 @@ extension QueryResolver {
     ) -> (column: Located, conditions: [Condition])? {
         guard let entry = commonTable(name) else { return nil }
         let inner = inlined(entry)
-        guard inner.columns.count == 1, let column = inner.columns.first else {
+        guard inner.columns.names.count == 1, let column = inner.columns.all.first?.value else {
             tell(.cteSingleColumn, at: name.range)
             return nil
         }
-        return (column.value, inner.conditions)
+        return (column, inner.conditions)
     }
 }
 

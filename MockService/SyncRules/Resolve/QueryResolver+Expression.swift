@@ -94,13 +94,12 @@ extension QueryResolver {
                 .element(input, part ?? .value), at: site(range),
                 references: [Reference(input, at: site(range))])
         case .columns(let columns):
-            guard let column = columns.first(where: { $0.name == name.text }) else {
+            guard let value = columns[name.text] else {
                 tell(.columnNotInSubquery, at: range)
                 return invalid(range)
             }
             // Messages about what it reads are placed where the inner query reads it, as recorded.
-            return Located(
-                column.value.expression, at: site(range), references: column.value.references)
+            return Located(value.expression, at: site(range), references: value.references)
         }
     }
 

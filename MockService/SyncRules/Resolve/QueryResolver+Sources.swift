@@ -9,6 +9,7 @@ extension QueryResolver {
     ///   - statement: Where its SELECT stands with its parentheses.
     ///   - body: Names and conditions of its SELECT.
     mutating func add(_ source: SourceSyntax, in statement: Range<Int>, to body: inout Body) {
+        guard takesNode() else { return }
         let relation: Relation
         switch source.content {
         case .table(let schema, let name): relation = table(source, schema, name, &body)
@@ -22,7 +23,7 @@ extension QueryResolver {
             relation = self.relation(source, ExactText(""), .columns(renamed))
         case .union(let range):
             tell(.notASelect, at: range)
-            relation = self.relation(source, ExactText(""), .columns([]))
+            relation = self.relation(source, ExactText(""), .columns(ColumnList()))
         }
         if !body.scope.add(relation) {
             tell(.duplicateSource, [relation.name.text], at: source.namedRange)
@@ -98,14 +99,19 @@ extension QueryResolver {
 
     /// Columns under the names that stand behind an alias.
     private mutating func renamed(
-        _ columns: [Relation.Column], _ source: SourceSyntax, _ range: Range<Int>
-    ) -> [Relation.Column] {
+        _ columns: ColumnList, _ source: SourceSyntax, _ range: Range<Int>
+    ) -> ColumnList {
         guard !source.columns.isEmpty else { return columns }
-        guard source.columns.count == columns.count else {
-            tell(.columnCount, ["\(source.columns.count)", "\(columns.count)"], at: range)
+        guard source.columns.count == columns.names.count else {
+            tell(.columnCount, ["\(source.columns.count)", "\(columns.names.count)"], at: range)
             return columns
         }
-        return zip(source.columns, columns).map { Relation.Column(name: $0.text, value: $1.value) }
+        var list = ColumnList()
+        for (name, column) in zip(source.columns, columns.all) {
+            let isNew = list.add(name.text, column.value)
+            if !isNew { tell(.duplicateColumn, [name.text.text], at: name.range) }
+        }
+        return list
     }
 
     /// The tables that a name stands for; a schema may have the connection's tag before it: `"tag.schema"`.

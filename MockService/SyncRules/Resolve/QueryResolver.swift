@@ -70,14 +70,17 @@ struct QueryResolver {
     /// What stands in the place of an expression that is wrong.
     func invalid(_ range: Range<Int>) -> Located { Located(.literal(.null), at: site(range)) }
 
-    /// Counts an expression; false if there are too many, which inlining makes possible.
+    /// Whether there is more in the query than it may have.
+    private var isTooLarge: Bool { nodeCount > SyntaxLimits.nodes }
+
+    /// Counts an expression or a source; false if there are too many, which inlining makes possible.
     mutating func takesNode() -> Bool {
         nodeCount += 1
         if nodeCount == SyntaxLimits.nodes + 1 {
-            let whole = text.content
-            diagnostics.add(Diagnostic(.tooLarge, ["\(SyntaxLimits.nodes) expressions"], at: whole))
+            let limit = "\(SyntaxLimits.nodes) expressions"
+            diagnostics.add(Diagnostic(.tooLarge, [limit], at: text.content, recorded: Recorded(.silent)))
         }
-        return nodeCount <= SyntaxLimits.nodes
+        return !isTooLarge
     }
 
     // What values come from.
@@ -134,23 +137,19 @@ struct QueryResolver {
     }
 
     /// The columns of a SELECT in FROM or of a common table expression; they have names, each once.
-    mutating func columns(of select: SelectSyntax, in scope: Scope) -> [Relation.Column] {
-        var columns: [Relation.Column] = []
+    mutating func columns(of select: SelectSyntax, in scope: Scope) -> ColumnList {
+        var columns = ColumnList()
         for item in select.items {
             let range = item.expression.range
             if case .star = item.expression.content {
                 tell(.starInSubquery, at: range)
                 continue
             }
-            let name = name(of: item)
-            if name == nil { tell(.unnamedColumn, at: range) }
+            let found = name(of: item)
+            if found == nil { tell(.unnamedColumn, at: range) }
             let value = expression(item.expression, in: scope)
-            let column = Relation.Column(name: name ?? sql(range), value: value)
-            if columns.contains(where: { $0.name == column.name }) {
-                tell(.duplicateColumn, [column.name.text], at: range)
-            } else {
-                columns.append(column)
-            }
+            let title = found ?? sql(range)
+            if !columns.add(title, value) { tell(.duplicateColumn, [title.text], at: range) }
         }
         return columns
     }
@@ -172,7 +171,7 @@ struct QueryResolver {
     /// Columns and conditions of a common table expression at one of its uses, with inputs of their own.
     mutating func inlined(
         _ entry: CommonTableSet.Entry
-    ) -> (columns: [Relation.Column], conditions: [Condition]) {
+    ) -> (columns: ColumnList, conditions: [Condition]) {
         used.insert(entry.table.nameRange)
         let (outer, wasIn, wasSilent) = (text, isInCommonTable, isSilent)
         (text, isInCommonTable, isSilent) = (entry.table.query, true, true)
@@ -183,6 +182,6 @@ struct QueryResolver {
 
     /// The common table expression of a name, where one may be named.
     func commonTable(_ name: NameSyntax) -> CommonTableSet.Entry? {
-        isInCommonTable ? nil : context.commonTables.entry(name.text)
+        isInCommonTable || isTooLarge ? nil : context.commonTables.entry(name.text)
     }
 }
