@@ -59,7 +59,8 @@ struct ResolverTests {
             columns: ["id", "Name"].map { .init(name: ExactText($0), type: .text) }),
     ])
 
-    @Test(arguments: [
+    /// Queries, and what is said of them.
+    private static let columnTable: [(String, [String])] = [
         ("SELECT * FROM lists", []),
         ("SELECT id, id FROM lists", ["duplicate-column: id"]),
         ("SELECT name FROM lists", ["id-required: name"]),
@@ -110,12 +111,15 @@ struct ResolverTests {
         ("SELECT lists.* FROM lists JOIN todos USING (id)", ["unsupported-clause: id"]),
         ("SELECT lists.* FROM lists, lists", ["duplicate-source: lists"]),
         ("SELECT lists.* FROM lists CROSS JOIN b", ["join-unsupported: CROSS JOIN"]),
-    ])
+    ]
+
+    @Test(arguments: columnTable)
     func columns(_ sql: String, _ said: [String]) throws {
         #expect(try resolve(sql).said == said)
     }
 
-    @Test(arguments: [
+    /// Conditions of `SELECT * FROM lists`, and what is said of them.
+    private static let conditionTable: [(String, [String])] = [
         ("owner_id = token_parameters.user_id", ["unknown-source: token_parameters.user_id"]),
         ("owner_id = request.user_id()", ["invalid-function-schema: request.user_id"]),
         ("owner_id = auth.jwt()", ["unknown-request-function: auth.jwt"]),
@@ -151,7 +155,9 @@ struct ResolverTests {
         ("id IN (SELECT b.a FROM b WHERE lists.x = c.y)", ["unknown-source: c.y"]),
         ("id IN (SELECT a FROM b LIMIT 1)", ["unsupported-clause: 1"]),
         ("id IN (SELECT e.x FROM json_each(lists.a) e)", ["column-not-in-subquery: e.x"]),
-    ])
+    ]
+
+    @Test(arguments: conditionTable)
     func conditions(_ condition: String, _ said: [String]) throws {
         let outcome = try resolve("SELECT * FROM lists WHERE \(condition)")
         #expect(outcome.said == said)
@@ -163,7 +169,8 @@ struct ResolverTests {
         let outcome = try resolve("SELECT * FROM lists LEFT JOIN todos ON todos.list_id = lists.id")
         #expect(
             outcome.recorded == [
-                "FULL JOIN is not supported", "Invalid unqualified reference since multiple tables are in scope",
+                "FULL JOIN is not supported",
+                "Invalid unqualified reference since multiple tables are in scope",
                 "Must have a result column selecting from a table",
             ])
         #expect(outcome.said.first == "join-unsupported: LEFT JOIN")
@@ -173,7 +180,8 @@ struct ResolverTests {
         #expect(syntax.first?.hasPrefix("Syntax error at line 1 col 38:") == true)
     }
 
-    @Test(arguments: [
+    /// Queries with aliases, and what is said of them.
+    private static let renameTable: [(String, [String])] = [
         ("SELECT cm.* FROM comments cm JOIN lists ON lists.id = cm.id", ["alias-renames: comments"]),
         ("SELECT cm.* FROM comments AS cm, lists", ["alias-renames: comments AS cm"]),
         ("SELECT cm.* FROM lists, comments AS \"cm\"", []),
@@ -181,12 +189,15 @@ struct ResolverTests {
         ("SELECT * FROM comments cm", []),
         ("SELECT lists.* FROM lists, comments cm", []),
         ("SELECT t.* FROM \"user%\" t, lists", []),
-    ])
+    ]
+
+    @Test(arguments: renameTable)
     func renames(_ sql: String, _ said: [String]) throws {
         #expect(try resolve(sql).said == said)
     }
 
-    @Test(arguments: [
+    /// Queries, the common table expression `c`, and what is said of both.
+    private static let innerTable: [(String, String, [String])] = [
         ("SELECT * FROM lists WHERE id IN c", "SELECT id FROM t", []),
         ("SELECT * FROM lists", "SELECT id FROM t", ["unreferenced-cte: c"]),
         ("SELECT * FROM lists WHERE id IN c", "SELECT id, a FROM t", ["cte-single-column: c"]),
@@ -215,7 +226,9 @@ struct ResolverTests {
             "SELECT * FROM lists WHERE id IN c", "INSERT INTO t VALUES(1)",
             ["not-a-select: INSERT INTO t VALUES(1)"]
         ),
-    ])
+    ]
+
+    @Test(arguments: innerTable)
     func commonTables(_ sql: String, _ inner: String, _ said: [String]) throws {
         #expect(try resolve(sql, with: [("c", inner)]).said == said)
     }
@@ -229,7 +242,8 @@ struct ResolverTests {
         #expect(tables == [ExactText("c"), ExactText("json_each")])
     }
 
-    @Test(arguments: [
+    /// Queries, and what is said of them beside `schema`.
+    private static let schemaTable: [(String, [String])] = [
         ("SELECT id, nope FROM lists", ["column-unknown: nope"]),
         ("SELECT * FROM LISTS", []),
         ("SELECT * FROM \"LISTS\"", ["table-unknown: \"LISTS\""]),
@@ -240,7 +254,9 @@ struct ResolverTests {
         ("SELECT id, \"Name\", name FROM \"%\".\"%\"", []),
         ("SELECT * FROM \"x%\"", ["table-unknown: \"x%\""]),
         ("SELECT * FROM lists WHERE id IN nowhere", ["column-unknown: nowhere"]),
-    ])
+    ]
+
+    @Test(arguments: schemaTable)
     func schemaIsAsked(_ sql: String, _ said: [String]) throws {
         #expect(try resolve(sql, schema: Self.schema).said == said)
     }
@@ -256,7 +272,9 @@ struct ResolverTests {
     }
 
     private static let sub = Expression.parameter(.userID)
-    private static func column(_ row: Int, _ name: String) -> Expression { .column(.row(row), ExactText(name)) }
+    private static func column(_ row: Int, _ name: String) -> Expression {
+        .column(.row(row), ExactText(name))
+    }
 
     @Test func aSubSelectIsAMatchAndItsConditions() throws {
         let query = try #require(
@@ -264,7 +282,8 @@ struct ResolverTests {
                 "SELECT * FROM todos WHERE list_id IN (SELECT id FROM lists WHERE owner_id = auth.user_id())"
             ).query)
         guard case .and(let parts) = query.condition, parts.count == 2,
-            case .equal(let left, let right, let match) = parts[0], case .equal(let owner, let user, _) = parts[1]
+            case .equal(let left, let right, let match) = parts[0],
+            case .equal(let owner, let user, _) = parts[1]
         else {
             Issue.record("another condition: \(query.condition)")
             return
@@ -279,7 +298,9 @@ struct ResolverTests {
 
     @Test func listsAreElements() throws {
         let query = try #require(
-            try resolve("SELECT * FROM t WHERE auth.user_id() IN readers AND a && b AND c IN ARRAY[1, d]").query)
+            try resolve(
+                "SELECT * FROM t WHERE auth.user_id() IN readers AND a && b AND c IN ARRAY[1, d]"
+            ).query)
         guard case .and(let parts) = query.condition, parts.count == 3,
             case .equal(let user, let reader, _) = parts[0], case .equal(let one, let other, _) = parts[1],
             case .value(let inArray) = parts[2]
@@ -341,8 +362,8 @@ struct ResolverTests {
     @Test func expressionsAreAsWritten() throws {
         let query = try #require(
             try resolve(
-                "SELECT id, CASE a WHEN 1 THEN b ELSE 2.5 END AS c, a::text ->> 'k' || '-' AS d, a IS NOT NULL AS e, "
-                    + "a BETWEEN 1 AND +b AS f, t.table_name() AS g, 9223372036854775808 AS h FROM \"t%\" t"
+                "SELECT id, CASE a WHEN 1 THEN b ELSE 2.5 END AS c, a::text ->> 'k' || '-' AS d, "
+                    + "a IS NOT NULL AS e, a BETWEEN 1 AND +b AS f, t.table_name() AS g, 9223372036854775808 AS h FROM \"t%\" t"
             ).query)
         let (a, b) = (Self.column(0, "a"), Self.column(0, "b"))
         let expressions = query.outputs.compactMap { output -> Expression? in
@@ -357,7 +378,8 @@ struct ResolverTests {
                 .concat(
                     .member(.cast(.text, a), .literal(ScalarValue(text: "k")), .value),
                     .literal(ScalarValue(text: "-"))),
-                .not(.isNull(a)), .between(a, .literal(.integer(1)), b), .table(.name, .row(0)), .literal(wide),
+                .not(.isNull(a)), .between(a, .literal(.integer(1)), b), .table(.name, .row(0)),
+                .literal(wide),
             ])
         #expect(query.type == .named(ExactText("t")))
     }
@@ -381,8 +403,11 @@ struct ResolverTests {
     }
 
     @Test func inliningHasALimit() throws {
-        let inner = "SELECT id FROM t WHERE " + Array(repeating: "a = 1", count: 500).joined(separator: " AND ")
-        let sql = "SELECT * FROM t WHERE " + Array(repeating: "id IN c", count: 100).joined(separator: " AND ")
+        func all(_ condition: String, _ count: Int) -> String {
+            Array(repeating: condition, count: count).joined(separator: " AND ")
+        }
+        let inner = "SELECT id FROM t WHERE \(all("a = 1", 500))"
+        let sql = "SELECT * FROM t WHERE \(all("id IN c", 100))"
         let said = try resolve(sql, with: [("c", inner)]).said
         #expect(said.count == 1 && said.first?.hasPrefix("too-large: ") == true)
     }

@@ -45,7 +45,9 @@ struct QueryResolver {
     func site(_ range: Range<Int>) -> Site { Site(text, range) }
 
     /// The SQL of a part of the text.
-    func sql(_ range: Range<Int>) -> ExactText { ExactText(String(decoding: text.bytes[range], as: UTF8.self)) }
+    func sql(_ range: Range<Int>) -> ExactText {
+        ExactText(String(decoding: text.bytes[range], as: UTF8.self))
+    }
 
     /// Notes something about a part of the text.
     mutating func tell(

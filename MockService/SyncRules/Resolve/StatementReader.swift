@@ -38,7 +38,8 @@ enum StatementReader {
         switch error.name {
         case .sqlSyntax:
             let (line, column) = place(error.range.lowerBound, in: text)
-            recorded = Recorded(.text("Syntax error at line \(line) col \(column):\n\n\(error.message)", range))
+            let first = "Syntax error at line \(line) col \(column):"
+            recorded = Recorded(.text("\(first)\n\n\(error.message)", range))
         case .sqlUnexpectedEnd: recorded = Recorded(.text("Unexpected end of input", text.content))
         default: recorded = nil
         }

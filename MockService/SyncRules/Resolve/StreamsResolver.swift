@@ -68,7 +68,8 @@ package struct StreamsResolver {
     ) -> [CommonTableSet.Entry] {
         var entries: [CommonTableSet.Entry] = []
         for table in tables {
-            guard let (select, statement) = StatementReader.select(table.query, &diagnostics) else { continue }
+            let read = StatementReader.select(table.query, &diagnostics)
+            guard let (select, statement) = read else { continue }
             var resolver = QueryResolver(table.query, context, isInCommonTable: true)
             resolver.check(select, statement: statement)
             diagnostics.add(resolver.diagnostics)
