@@ -363,7 +363,8 @@ struct ResolverTests {
         let query = try #require(
             try resolve(
                 "SELECT id, CASE a WHEN 1 THEN b ELSE 2.5 END AS c, a::text ->> 'k' || '-' AS d, "
-                    + "a IS NOT NULL AS e, a BETWEEN 1 AND +b AS f, t.table_name() AS g, 9223372036854775808 AS h FROM \"t%\" t"
+                    + "a IS NOT NULL AS e, a BETWEEN 1 AND +b AS f, t.table_name() AS g, "
+                    + "9223372036854775808 AS h FROM \"t%\" t"
             ).query)
         let (a, b) = (Self.column(0, "a"), Self.column(0, "b"))
         let expressions = query.outputs.compactMap { output -> Expression? in
