@@ -155,6 +155,9 @@ struct ResolverTests {
         ("id IN (SELECT b.a FROM b WHERE lists.x = c.y)", ["unknown-source: c.y"]),
         ("id IN (SELECT a FROM b LIMIT 1)", ["unsupported-clause: 1"]),
         ("id IN (SELECT e.x FROM json_each(lists.a) e)", ["column-not-in-subquery: e.x"]),
+        ("id IN (SELECT b.a FROM b WHERE b.c IN b.d || lists.e)", ["mixes-row-row: lists.e"]),
+        ("a IN b || auth.user_id()", ["mixes-row-request: auth.user_id()"]),
+        ("a IN auth.parameter(b)", ["mixes-request-row: b"]),
     ]
 
     @Test(arguments: conditionTable)

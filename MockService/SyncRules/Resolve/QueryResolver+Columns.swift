@@ -27,6 +27,7 @@ extension QueryResolver {
         guard let primary = result.primary, let type = types[primary] else { return nil }
         tellRename(primary, body.scope)
         tellNames(select, result.outputs)
+        tellMixedArrays()
         let condition = body.conditions.count == 1 ? body.conditions[0] : .and(body.conditions)
         return ResolvedQuery(
             site: site(select.range), sources: sources, condition: condition, primary: primary, type: type,
@@ -81,11 +82,6 @@ extension QueryResolver {
             }
         }
         return true
-    }
-
-    /// Tells of something that stands in this text or in a common table expression.
-    private mutating func tell(_ name: DiagnosticName, _ arguments: [String], at site: Site) {
-        note(site.diagnostic(name, arguments, in: text))
     }
 
     /// Warns of rows that are synced under an alias that may stand there for a join alone (service 6.11).

@@ -62,6 +62,11 @@ struct QueryResolver {
         if !isSilent { diagnostics.add(diagnostic) }
     }
 
+    /// Notes something that stands in this text or in a common table expression.
+    mutating func tell(_ name: DiagnosticName, _ arguments: [String], at site: Site) {
+        note(site.diagnostic(name, arguments, in: text))
+    }
+
     /// Notes something that the admin routes are silent about.
     mutating func tellOurs(
         _ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>, severity: Severity? = nil
