@@ -189,16 +189,20 @@ extension SQLParser {
     private mutating func limit(
         _ clauses: inout [SelectSyntax.Clause], _ end: inout Int
     ) throws(SyntaxError) {
-        let start = token.range.lowerBound
+        // As recorded LIMIT itself has no place, OFFSET has one.
+        var start: Int?
         while true {
-            if takeWord("limit") || takeWord("offset") {
-                if takeWord("all") {
-                    end = lastEnd
-                } else {
-                    end = try expression().range.upperBound
-                }
+            let word = token.range.lowerBound
+            if isWord("limit") || isWord("offset") {
+                let isLimit = isWord("limit")
+                advance()
+                var value = token.range
+                if !takeWord("all") { value = try expression().range }
+                end = value.upperBound
+                start = start ?? (isLimit ? value.lowerBound : word)
                 if takeWord("row") || takeWord("rows") { end = lastEnd }
             } else if takeWord("fetch") {
+                start = start ?? word
                 guard takeWord("first") || takeWord("next") else { throw unexpected("FIRST or NEXT") }
                 if !isWord("row"), !isWord("rows") { _ = try expression() }
                 guard takeWord("row") || takeWord("rows") else { throw unexpected("ROWS") }
@@ -208,7 +212,7 @@ extension SQLParser {
                 break
             }
         }
-        guard token.range.lowerBound != start else { return }
+        guard let start else { return }
         clauses.append(SelectSyntax.Clause(name: "LIMIT", range: start..<end))
     }
 

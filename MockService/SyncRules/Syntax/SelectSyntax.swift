@@ -22,7 +22,7 @@ package struct SelectSyntax: Sendable, Hashable {
     package struct Clause: Sendable, Hashable {
         /// What messages call it: `GROUP BY`, `ORDER BY`, `LIMIT`, `HAVING`, `SKIP`.
         package let name: String
-        /// Where messages point: its first expression, of LIMIT and OFFSET the clause.
+        /// Where messages point: its first expression, of OFFSET and FETCH the clause, too.
         package let range: Range<Int>
     }
 
