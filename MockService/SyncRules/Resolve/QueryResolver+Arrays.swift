@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// Arrays of which a query reads elements.
 extension QueryResolver {
     /// Tells of arrays that are made of two rows, or of a row and the request: elements belong to one of them.
