@@ -22,10 +22,10 @@ extension QueryResolver {
         case .binary(let operation, let left, let right):
             return binary(operation, left, right, at: range, in: scope)
         case .isCheck(let inner, let what, let isNegated):
-            let inner = expression(inner, in: scope)
+            let value = expression(inner, in: scope)
             let check: Expression =
-                what == .null ? .isNull(inner.expression) : .isTrue(inner.expression, what == .isTrue)
-            return made(isNegated ? .not(check) : check, of: [inner], at: range)
+                what == .null ? .isNull(value.expression) : .isTrue(value.expression, what == .isTrue)
+            return made(isNegated ? .not(check) : check, of: [value], at: range)
         case .between(let value, let low, let high, let isNegated):
             let all = expressions([value, low, high], in: scope)
             let between = Expression.between(all[0].expression, all[1].expression, all[2].expression)
@@ -33,12 +33,11 @@ extension QueryResolver {
         case .choice(let base, let branches, let otherwise):
             return choice(base, branches, otherwise, at: range, in: scope)
         case .cast(let inner, let name, let typeRange):
-            guard let type = CastType(rawValue: name) else {
-                tell(.castInvalid, at: typeRange)
-                return expression(inner, in: scope)
-            }
-            let inner = expression(inner, in: scope)
-            return made(.cast(type, inner.expression), of: [inner], at: range)
+            let type = CastType(rawValue: name)
+            if type == nil { tell(.castInvalid, at: typeRange) }
+            let value = expression(inner, in: scope)
+            let made = type.map { Expression.cast($0, value.expression) }
+            return self.made(made ?? value.expression, of: [value], at: range)
         case .star, .unary(.minus, _), .list, .array, .row, .unsupported, .parameter, .subquery:
             return refused(syntax)
         }
