@@ -74,6 +74,7 @@ package struct DatabaseVerdict: Sendable, Hashable {
         case "XX000": DatabaseVerdict(.suspect, "UNCLASSIFIED_ERROR")
         case BackendSchema.otherOwner: DatabaseVerdict(.rejected, "UNAUTHORIZED")
         case BackendSchema.letterNotOpen: DatabaseVerdict(.unavailable, BackendSchema.letterNotOpenCode)
+        case BackendSchema.userDisabled: DatabaseVerdict(.unavailable, BackendSchema.userDisabledCode)
         default: nil
         }
     }

@@ -37,7 +37,7 @@ package struct TransactionOpening: Sendable {
             PostgresStatement(
                 """
                 SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], $6::text, $7::bigint, $8::bigint,
-                    $9::bigint)
+                    $9::bigint, NULL::name)
                 """,
                 [
                     context.claims, context.subject, arrayLiteral(catalog.map(\.name.schema)),

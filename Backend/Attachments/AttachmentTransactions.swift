@@ -137,7 +137,7 @@ struct AttachmentTransactions: Sendable {
             PostgresStatement(
                 """
                 SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], NULL::text, NULL::bigint,
-                    NULL::bigint, NULL::bigint)
+                    NULL::bigint, NULL::bigint, NULL::name)
                 """,
                 [
                     caller.claims, caller.subject, arrayLiteral(catalog.map(\.name.schema)),

@@ -142,6 +142,8 @@ package struct BackendRoutes: Sendable {
         case .capabilities: return Answer(capabilities)
         case .keys: return keys(request)
         case .preflight: return Answer(HTTPResponse(status: 200, fields: ["content-length": "0"]))
+        // Found by nobody yet: no option opens them.
+        case .rejections, .acknowledgement: throw Problem.noSuchRoute
         case .token, .upload, .operation, .checkpoint, .checkpointRequest, .attachment, .blob: break
         }
         // What comes before gives nothing away, and balancers and services ask for it under names of their own.

@@ -11,8 +11,9 @@ extension BackendConfiguration {
     ) throws(BackendError) {
         let reader = EnvironmentReader(variables: variables, readFile: readFile)
         for name in variables.keys.sorted()
-        where name.hasPrefix("PSB_") && !EnvironmentReader.ours.contains(name) {
-            throw .setting(name, "is no setting of this backend; known is PSB_TABLE_MAP")
+        where name.hasPrefix("PSB_") && !Setting.names.contains(name) {
+            let known = Setting.names.filter { $0.hasPrefix("PSB_") }.sorted().joined(separator: ", ")
+            throw .setting(name, "is no setting of this backend; known is \(known)")
         }
         if let type = try reader.text("DATABASE_TYPE"), type != "postgres" {
             throw .setting("DATABASE_TYPE", "must be postgres")
@@ -57,6 +58,7 @@ extension BackendConfiguration {
         try readKeys(reader)
         try readTables(reader)
         try readAttachments(reader)
+        try readProduction(reader, isProduction: isProduction)
         try check(isProduction: isProduction, isOpen: tables == .openSchema)
     }
 
@@ -88,6 +90,19 @@ extension BackendConfiguration {
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> Duration? {
         try EnvironmentReader(variables: variables, readFile: readFile).migrationTimeout()
+    }
+
+    /// Reads what a backend in production has besides.
+    private mutating func readProduction(
+        _ reader: EnvironmentReader, isProduction: Bool
+    ) throws(BackendError) {
+        var problems = SettingProblems()
+        authentication = AuthenticationSettings(
+            reader, isProduction: isProduction, corsOrigins: corsOrigins, &problems)
+        roles = RoleSettings(reader, &problems)
+        rateLimits = LimitSettings(reader, &problems)
+        links = LinkSettings(reader, port: port, &problems)
+        if let first = problems.all.first { throw first }
     }
 
     private mutating func readStatementTimes(_ reader: EnvironmentReader) throws(BackendError) {
@@ -173,8 +188,6 @@ extension BackendError {
 
 /// Reads variables of the environment.
 struct EnvironmentReader {
-    static let ours: Set<String> = ["PSB_TABLE_MAP"]
-
     let variables: [String: String]
     let readFile: (String) throws -> String
 

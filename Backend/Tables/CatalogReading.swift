@@ -102,7 +102,7 @@ enum CatalogSQL {
         """
 
     static let digests = """
-        SELECT n.nspname, c.relname, psb.table_digest(n.nspname, c.relname)
+        SELECT n.nspname, c.relname, psb.table_digest(n.nspname, c.relname, NULL::name)
         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'f')
             AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'psb') AND n.nspname NOT LIKE 'pg\\_%'

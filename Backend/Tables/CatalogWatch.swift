@@ -181,7 +181,7 @@ package actor CatalogWatch {
             try await connection.query(
                 """
                 SELECT count(*)::text FROM unnest($1::text[], $2::text[], $3::text[]) AS e(schema_name, table_name, digest)
-                WHERE psb.table_digest(e.schema_name, e.table_name) IS DISTINCT FROM e.digest
+                WHERE psb.table_digest(e.schema_name, e.table_name, NULL::name) IS DISTINCT FROM e.digest
                 """,
                 [
                     arrayLiteral(entries.map(\.name.schema)), arrayLiteral(entries.map(\.name.table)),

@@ -36,6 +36,7 @@ struct DatabaseVerdictTests {
 
     @Test(arguments: [
         ("53100", "DATABASE_OVERLOADED"), ("53300", "DATABASE_OVERLOADED"), ("25006", "DATABASE_READ_ONLY"),
+        ("PSB04", "LETTER_NOT_OPEN"), ("PSB05", "ACCOUNT_DISABLED"),
     ])
     func whatTheClientMustWaitForIsUnavailable(sqlstate: String, code: String) {
         #expect(verdict(sqlstate).kind == .unavailable)

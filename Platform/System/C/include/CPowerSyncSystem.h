@@ -37,8 +37,9 @@ void powersync_poller_wake(const struct powersync_poller *poller);
 
 // MARK: Descriptors
 
-// Accepts with close-on-exec and non-blocking set, without a moment in which a child could inherit it.
-int powersync_accept(int listener);
+// Accepts with close-on-exec and non-blocking set, without a moment in which a child could inherit it. The peer is the
+// address of who connected, also where that has left again: getpeername does not know it any more then.
+int powersync_accept(int listener, struct sockaddr_storage *peer);
 // A socket with close-on-exec and non-blocking set.
 int powersync_socket(int family, int type);
 // A pipe with close-on-exec set on both ends.
