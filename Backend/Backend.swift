@@ -96,7 +96,7 @@ package final class Backend: Sendable {
     ///
     /// - Throws: `BackendError` that says what to change; nothing is left running then.
     package func start() async throws {
-        let keys = try loadKeys()
+        let (keys, watch) = try loadKeys()
         let source = try tableSource()
         let pool = PostgresPool(
             uri: configuration.databaseURI, limits: configuration.poolLimits,
@@ -126,7 +126,7 @@ package final class Backend: Sendable {
                 }
                 try await binding.requireAtStart(until: .now + configuration.startTimeout)
             }
-            try serve(pool, catalog, keys, opened, port)
+            try serve(pool, catalog, keys, watch, opened, port)
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
@@ -192,13 +192,17 @@ package final class Backend: Sendable {
 
     // MARK: Start
 
-    private func loadKeys() throws -> SigningKeys {
+    /// The keys, and what has them follow their folder where they are in one.
+    private func loadKeys() throws -> (SigningKeys, KeyWatch?) {
         switch configuration.keys {
-        case .key(let text): return try SigningKeys([try SigningKeys.key(text)])
-        case .directory(let path): return try SigningKeys(try KeyDirectory(path: path).keys(creating: .ES256))
+        case .given(let given): return (SigningKeys(try given.set()), nil)
+        case .directory(let path):
+            let watch = try KeyWatch(
+                KeyFolder(path: path), lifetime: configuration.tokenLifetime, now: environment.now, log: log)
+            return (watch.keys, watch)
         case .ephemeral:
             log.warning("the signing key is of this run alone: a restart ends every token")
-            return try SigningKeys.ofThisRun()
+            return (try SigningKeys.ofThisRun(), nil)
         }
     }
 
@@ -296,8 +300,8 @@ package final class Backend: Sendable {
     }
 
     private func serve(
-        _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ opened: OpenedStore?,
-        _ port: Lock<Int>
+        _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ watch: KeyWatch?,
+        _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
         let server: HTTPServer
         do {
@@ -318,19 +322,22 @@ package final class Backend: Sendable {
         let routes = BackendRoutes(
             configuration: configuration,
             applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
-            mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
+            mint: TokenMint(
+                keys: keys, configuration: configuration, environment: environment,
+                lookForUnknown: { watch?.lookForUnknown() ?? false }),
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)
         let sweep = attachments.map { AttachmentSweep($0, clockTolerance: configuration.clockTolerance) }
         let pruning = LedgerPruning(pool: pool, poller: poller, log: log)
         let letterPruning = DeadLetterPruning(
             policy: configuration.letters, pool: pool, poller: poller, log: log)
-        let serving = Task {
+        let serving = Task { [poller] in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await pruning.run() }
                 group.addTask { await catalog.run() }
                 group.addTask { await letterPruning.run() }
                 if let sweep { group.addTask { await sweep.run() } }
+                if let watch { group.addTask { await watch.run(poller) } }
                 await server.run { await routes.answer($0, $1) }
                 group.cancelAll()
             }

@@ -40,7 +40,7 @@ extension BackendRoutes {
 
     /// The public keys (backend 4.5).
     func keys(_ request: HTTPRequest) -> Answer {
-        let text = Array(mint.keys.published.utf8)
+        let text = Array(mint.keys.set.published.utf8)
         let tag = "\"" + Hexadecimal.encode(Array(Digest.sha256(text).prefix(16))) + "\""
         let fields: HTTPFields = [
             "content-type": "application/json; charset=utf-8", "cache-control": "public, max-age=300",

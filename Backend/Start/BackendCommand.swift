@@ -26,11 +26,15 @@ package enum BackendCommand {
     ///   - name: that of the executable that runs it alone.
     ///   - environment: the environment in which the commands for operators run.
     ///   - output: gets what these print.
+    ///   - now: seconds since 1970.
+    ///   - pause: waits, for a command that does so.
     /// - Returns: the command.
     package static func named(
         _ name: String,
         environment: @escaping @Sendable () -> [String: String] = { ProcessInfo.processInfo.environment },
-        output: @escaping @Sendable (String) -> Void = { StandardOutput.print($0) }
+        output: @escaping @Sendable (String) -> Void = { StandardOutput.print($0) },
+        now: @escaping @Sendable () -> Double = BackendEnvironment().now,
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) -> Command {
         let session = OperatorSession(environment: environment, output: output)
         return Command(
@@ -51,6 +55,7 @@ package enum BackendCommand {
                     variables: Setting.variables, run: { _ in try await start() }),
                 MigrateCommand.command(session), LettersCommand.command(session),
                 EraseCommand.command(session),
+                KeysCommand(session, now: now, pause: pause).command,
             ])
     }
 

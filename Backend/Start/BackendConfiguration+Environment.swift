@@ -32,7 +32,7 @@ extension BackendConfiguration {
         port = try reader.number("PORT", 0...65_535) ?? port
         audiences = try reader.list("JWT_AUDIENCE")
         tokenIssuer = try reader.text("JWT_ISSUER")
-        tokenLifetime = try reader.duration("JWT_TTL", 60...86_400) ?? tokenLifetime
+        tokenLifetime = try reader.tokenLifetime() ?? tokenLifetime
         hasDevelopmentTokens = try reader.flag("DEV_TOKENS") ?? false
         developmentUser = try reader.text("DEV_USER") ?? developmentUser
         hasOpenUploads = try reader.flag("DEV_OPEN_UPLOADS") ?? false
@@ -105,6 +105,20 @@ extension BackendConfiguration {
         if let first = problems.all.first { throw first }
     }
 
+    /// Reads how long a token lives, for commands that need no more.
+    ///
+    /// - Parameters:
+    ///   - variables: the environment.
+    ///   - readFile: reads the file that `<NAME>_FILE` names.
+    /// - Returns: the time.
+    /// - Throws: `BackendError` with `.configuration`.
+    static func tokenLifetime(
+        environment variables: [String: String], readFile: @escaping (String) throws -> String
+    ) throws(BackendError) -> Duration {
+        let standard = BackendConfiguration(databaseURI: "", powersyncURL: "").tokenLifetime
+        return try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime() ?? standard
+    }
+
     private mutating func readStatementTimes(_ reader: EnvironmentReader) throws(BackendError) {
         statementTimeout = try reader.milliseconds("STATEMENT_TIMEOUT_MS") ?? statementTimeout
         lockTimeout = try reader.milliseconds("LOCK_TIMEOUT_MS") ?? lockTimeout
@@ -124,8 +138,12 @@ extension BackendConfiguration {
 
     private mutating func readKeys(_ reader: EnvironmentReader) throws(BackendError) {
         let isEphemeral = try reader.flag("DEV_EPHEMERAL_KEYS") ?? false
-        if let key = try reader.secret("POWERSYNC_PRIVATE_KEY") {
-            keys = .key(key)
+        if try reader.text("JWT_KEYS_SQL") != nil {
+            throw .setting(
+                "JWT_KEYS_SQL", "is not built: keys are in a folder that replicas share, see JWT_KEYS_DIR")
+        }
+        if let given = try GivenKeys(reader) {
+            keys = .given(given)
         } else if let directory = try reader.text("JWT_KEYS_DIR") {
             keys = .directory(directory)
         } else if isEphemeral {
@@ -218,6 +236,10 @@ struct EnvironmentReader {
 
     func migrationTimeout() throws(BackendError) -> Duration? {
         try duration("MIGRATION_TIMEOUT", 1...86_400)
+    }
+
+    func tokenLifetime() throws(BackendError) -> Duration? {
+        try duration("JWT_TTL", 60...86_400)
     }
 
     func flag(_ name: String) throws(BackendError) -> Bool? {

@@ -21,9 +21,23 @@ extension Setting {
 
     private static let keys: [Setting] = [
         Setting(
-            "JWT_KEYS_DIR", help: "The folder of signing keys (*.jwk); a first key is made there."),
+            "JWT_KEYS_DIR",
+            help:
+                "The folder of signing keys (*.jwk, *.json, *.pem, *.der); a first key is made there. What changes in it is "
+                + "noticed, and the command keys changes it."),
+        Setting("JWT_KEYS_SQL", help: "Is refused: keys are in JWT_KEYS_DIR, and in no database."),
         Setting(
-            "POWERSYNC_PRIVATE_KEY", isSecret: true, help: "Instead: the signing key, base64 of a JWK."),
+            "POWERSYNC_PRIVATE_KEY", isSecret: true,
+            help:
+                "Instead: the signing key, a JWK, base64 of one, PEM, or base64 of DER; the second name is that of .NET "
+                + "programs."),
+        Setting("POWERSYNC_PRIVATEKEY", isSecret: true),
+        Setting(
+            "POWERSYNC_PUBLIC_KEY",
+            help:
+                "With it: public keys that verify and are published besides, the next or the former one, in the same "
+                + "spellings or as a JWK set."),
+        Setting("POWERSYNC_PUBLICKEY"),
         Setting(
             "DEV_EPHEMERAL_KEYS", .flag, standard: "false",
             help: "Instead: a key of this run alone. Development alone."),

@@ -5,14 +5,6 @@ extension Setting {
 
     private static let signIn: [Setting] = [
         Setting(
-            "POWERSYNC_PRIVATEKEY", isSecret: true,
-            help: "The name of POWERSYNC_PRIVATE_KEY among .NET programs."),
-        Setting(
-            "POWERSYNC_PUBLIC_KEY",
-            help: "Public keys that verify and are published besides: the next one, or the former one."),
-        Setting("POWERSYNC_PUBLICKEY", help: "The name of POWERSYNC_PUBLIC_KEY among .NET programs."),
-        Setting("JWT_KEYS_SQL", help: "Is refused: keys are in JWT_KEYS_DIR, and in no database."),
-        Setting(
             "AUTH_JWKS_URI",
             help: "Where the public keys of your provider are: its tokens mint and upload."),
         Setting("AUTH_JWKS_URI_OVERRIDE", help: "Where they are fetched in its place."),

@@ -17,13 +17,24 @@ package struct TokenMint: Sendable {
     private let powersyncURL: String
     private let uploads: ClaimsPolicy
     private let environment: BackendEnvironment
+    private let lookForUnknown: @Sendable () -> Bool
 
     /// The longest token that is looked at.
     private static let longestToken = 16 << 10
 
     /// Makes a mint.
-    package init(keys: SigningKeys, configuration: BackendConfiguration, environment: BackendEnvironment) {
+    ///
+    /// - Parameters:
+    ///   - keys: the keys.
+    ///   - configuration: whom tokens are for, and how long they live.
+    ///   - environment: the time and chance.
+    ///   - lookForUnknown: looks for keys that have come since, when a token names one that nobody knows; says whether it did.
+    package init(
+        keys: SigningKeys, configuration: BackendConfiguration, environment: BackendEnvironment,
+        lookForUnknown: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.keys = keys
+        self.lookForUnknown = lookForUnknown
         self.environment = environment
         audiences = configuration.tokenAudiences
         issuer = configuration.tokenIssuer
@@ -38,8 +49,11 @@ package struct TokenMint: Sendable {
     ///   - subject: the user.
     ///   - parameters: what sync streams may read, an object.
     /// - Returns: the answer for the client.
-    /// - Throws: `CryptoError`.
+    /// - Throws: `Problem` 503 while no key signs, `CryptoError`.
     package func mint(subject: String, parameters: JSON? = nil) throws -> TokenResponse {
+        guard let signer = keys.set.signer else {
+            throw Problem.keysUnavailable(retryAfter: 1 + Int(environment.random() * 4))
+        }
         let now = Int64(environment.now())
         let life = lifetime.components.seconds
         var claims: [JSONMember] = []
@@ -51,8 +65,7 @@ package struct TokenMint: Sendable {
         ]
         if let parameters { claims.append(JSONMember("parameters", parameters)) }
         let token = try JSONWebToken.signed(
-            payload: JSON.object(claims).utf8, with: keys.signer, algorithm: keys.algorithm,
-            kid: keys.signerID)
+            payload: JSON.object(claims).utf8, with: signer.key, algorithm: signer.algorithm, kid: signer.id)
         let expiry = Date(timeIntervalSince1970: Double(now + life))
         return TokenResponse(
             token: token, powersyncURL: powersyncURL, expiresIn: Int(life),
@@ -73,7 +86,7 @@ package struct TokenMint: Sendable {
         }
         guard parts[1].utf8.count <= TokenMint.longestToken,
             let token = try? JSONWebToken(parsing: String(parts[1])),  // nil: no token, whatever it is
-            let id = token.header.kid, let (key, algorithm) = keys[id],
+            let id = token.header.kid, let (key, algorithm) = known(id),
             token.header.algorithm == algorithm.rawValue, token.isSigned(by: key, as: algorithm)
         else { throw .unauthenticated("the token is not signed by a known key", hasToken: true) }
         guard let claims = TokenClaims(payload: token.payload) else {
@@ -83,5 +96,9 @@ package struct TokenMint: Sendable {
             throw .unauthenticated(objection, hasToken: true)
         }
         return claims
+    }
+
+    private func known(_ id: String) -> (key: JSONWebKey, algorithm: SignatureAlgorithm)? {
+        keys.set[id] ?? (lookForUnknown() ? keys.set[id] : nil)
     }
 }
