@@ -188,7 +188,8 @@ package struct Authentication: Sendable {
             if let barrier, !credentials.isOf(settings.trustedProxies) { throw barrier }
             return try await ways.proxy.principal(credentials)
         }
-        let (text, header): (String, TokenHeader)
+        let text: String
+        let header: TokenHeader
         do throws(Problem) {
             text = try credentials.token()
             header = try TokenHeader(text)
@@ -235,12 +236,16 @@ package struct Authentication: Sendable {
 
     private func reader(of header: TokenHeader, isCookie: Bool) -> Reader {
         if isCookie || header.algorithm == "HS256" {
-            return ways.session.map { .authenticator($0) }
-                ?? .nobody(.unauthenticated(.tokenAlgorithm, "no shared secret signs tokens here"))
+            guard let session = ways.session else {
+                return .nobody(.unauthenticated(.tokenAlgorithm, "no shared secret signs tokens here"))
+            }
+            return .authenticator(session)
         }
         if ways.own.isOwn(header) { return .own }
-        return ways.provider.map { .authenticator($0) }
-            ?? .nobody(.unauthenticated(.tokenKeyUnknown, "the token is not signed by a known key"))
+        guard let provider = ways.provider else {
+            return .nobody(.unauthenticated(.tokenKeyUnknown, "the token is not signed by a known key"))
+        }
+        return .authenticator(provider)
     }
 
     // MARK: Nothing is shown
