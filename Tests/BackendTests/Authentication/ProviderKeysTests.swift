@@ -1,6 +1,7 @@
 import PowerSyncBackend
 import PowerSyncCommandLine
 import PowerSyncCrypto
+import PowerSyncHTTP
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -22,7 +23,8 @@ struct ProviderKeysTests {
     private func keys(_ fetch: ProviderKeys.Fetch? = nil) -> ProviderKeys {
         let lines = lines
         return ProviderKeys(
-            clock: time.clock, random: { 0 }, log: Log(label: "test") { line in lines.withLock { $0.append(line) } },
+            clock: time.clock, random: { 0 },
+            log: Log(label: "test") { line in lines.withLock { $0.append(line) } },
             fetch: fetch ?? provider.fetch)
     }
 
@@ -120,7 +122,8 @@ struct ProviderKeysTests {
         let texts = [
             key.jsonObjectText(includePrivate: true), try changed(strong, "e", "AQ"),
             try changed(strong, "e", "Ag"), try changed(strong, "use", "enc"),
-            try changed(try JSONWebKey.generate(.EdDSA), "x", Base64URL.encode([UInt8](repeating: 0, count: 32))),
+            try changed(
+                try JSONWebKey.generate(.EdDSA), "x", Base64URL.encode([UInt8](repeating: 0, count: 32))),
             #"{"kty":"oct","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2Vj","kid":"s"}"#, #"{"kty":"new"}"#,
         ]
         let found = try ProviderKeys.keys(in: Array("{\"keys\":[\(texts.joined(separator: ","))]}".utf8))
@@ -151,11 +154,12 @@ struct ProviderFetchTests {
     /// What a token of the key proves to a backend whose provider answers so.
     private func outcome(_ answers: [String]) async throws -> String {
         let left = Lock(answers)
+        let heads = Lock<[String]>([])
         let server = try RawServer { connection in
             while let request = connection.request() {
-                #expect(request.hasPrefix("GET /keys HTTP/1.1\r\n"))
+                heads.withLock { $0.append(request) }
                 let answer = left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-                guard let answer, connection.send(answer) else { return }
+                guard let answer, connection.send(answer), left.withLock({ !$0.isEmpty }) else { return }
             }
         }
         let poller = try Poller()
@@ -170,11 +174,12 @@ struct ProviderFetchTests {
         let token = try SignIn.token(key, kid: key.kid)
         let code = await refusalCode {
             let principal = try await authentication.principal(
-                of: .init(method: "GET", target: "/", fields: ["authorization": "Bearer \(token)"]),
-                for: .token)
+                of: HTTPRequest(
+                    method: "GET", target: "/", fields: ["authorization": "Bearer \(token)"]), for: .token)
             #expect(principal.subject == "u1" && principal.kind == .provider)
         }
         withExtendedLifetime(server) {}
+        #expect(heads.withLock { $0.map { $0.hasPrefix("GET /keys HTTP/1.1\r\n") } } == [true])
         return code
     }
 
@@ -192,7 +197,8 @@ struct ProviderFetchTests {
         let large = document + String(repeating: " ", count: 256 << 10)
         for answer in [
             answer("500 Internal Server Error", document), answer("204 No Content", ""),
-            answer("302 Found", "", "Location: /other\r\n"), answer("200 OK", large), "HTTP/1.1 200 OK\r\nConte",
+            answer("302 Found", "", "Location: /other\r\n"), answer("200 OK", large),
+            "HTTP/1.1 200 OK\r\nConte",
         ] {
             #expect(try await outcome([answer]) == "KEYS_UNAVAILABLE", "\(answer.prefix(30))")
         }
