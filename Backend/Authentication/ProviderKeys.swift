@@ -75,8 +75,12 @@ package actor ProviderKeys {
     deinit { running?.cancel() }
 
     /// Another number once other keys count.
+    ///
+    /// Old keys are fetched anew for its sake: whoever shows tokens that are remembered asks for no key.
     package var generation: Int {
-        cache.pass(clock.now())
+        let now = clock.now()
+        cache.pass(now)
+        if cache.age(now) == .old, case .keys(_, begins: true) = cache.ask(nil, now) { begin() }
         return cache.generation
     }
 

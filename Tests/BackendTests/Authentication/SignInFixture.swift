@@ -186,6 +186,8 @@ struct SignInDesk: Sendable {
     let lines: Lock<[String]>
     let looks: Lock<Int>
 
+    /// Makes one.
+    ///
     /// - Parameter change: what is other than a provider, sessions with the cookie `s`, and proxies of 10.0.0.0/8 with
     ///   `X-User`.
     init(_ change: (inout BackendConfiguration) throws -> Void = { _ in }) throws {
@@ -221,7 +223,9 @@ struct SignInDesk: Sendable {
     }
 
     /// A token of this backend.
-    func minted(_ claims: JSON = SignIn.claims(["aud": .string("http://sync"), "iss": nil])) throws -> String {
+    func minted(
+        _ claims: JSON = SignIn.claims(["aud": .string("http://sync"), "iss": nil])
+    ) throws -> String {
         try SignIn.token(ownKey, kid: ownKey.kid, claims)
     }
 
