@@ -2,6 +2,8 @@ import PowerSyncBackend
 import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncHTTPTestSupport
+import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -148,12 +150,20 @@ struct DisabledUserTests {
     }
 
     @Test func withoutTheDatabaseNobodyGetsAToken() async throws {
-        try await TestBackend.withRelay({ $0.acquireTimeout = .seconds(1) }) { backend, relay in
-            #expect(try await backend.send("GET", "/api/auth/token?user_id=u1").status == 200)
-            relay.stop()
-            let answer = try await backend.send("GET", "/api/auth/token?user_id=u1")
-            #expect(answer.status == 503 && answer.json["retryable"] == .bool(true))
-            #expect(answer.fields["retry-after"] != nil && answer.json["token"] == nil)
+        try await TestCluster.withServer { server in
+            try await TestBackend.with(uri: server.uri()) { backend in
+                func ask() async throws -> TestBackend.Answer {
+                    try await backend.send("GET", "/api/auth/token?user_id=u1")
+                }
+                #expect(try await ask().status == 200)
+                server.kill()
+                try await wait(for: "the server to be gone") { !server.isRunning }
+                let answer = try await ask()
+                #expect(answer.status == 503 && answer.json["retryable"] == .bool(true))
+                #expect(answer.fields["retry-after"] != nil && answer.json["token"] == nil)
+                try await server.restart()
+                try await wait(for: "a token", read: { try await ask().status }, until: { $0 == 200 })
+            }
         }
     }
 }
