@@ -6,8 +6,8 @@ import PowerSyncWire
 
 /// Finds out who a request is from.
 ///
-/// What is shown chooses one way of proving it; nobody is asked second, so that no failure of one opens the way of another
-/// (Backend/DESIGN.md 2).
+/// What is shown chooses one way of proving it; nobody is asked second, so that no failure of one opens the way of
+/// another (Backend/DESIGN.md 2).
 package struct Authentication: Sendable {
     /// What is asked for.
     package enum Use: Sendable, Hashable {
@@ -96,7 +96,8 @@ package struct Authentication: Sendable {
                 try ProviderKeys.fetch(from: provider.keysURL)
             }
         } catch {
-            throw BackendError(.configuration, "the provider's keys cannot be fetched: \(error)", cause: error)
+            throw BackendError(
+                .configuration, "the provider's keys cannot be fetched: \(error)", cause: error)
         }
         return try make(
             configuration, keys: keys, environment: environment, clock: ProviderKeys.Clock(poller), log: log,
@@ -128,7 +129,8 @@ package struct Authentication: Sendable {
                 lookForUnknown: lookForUnknown))
         if let provider = settings.provider, let fetch {
             ways.provider = ProviderAuthenticator(
-                provider, keys: ProviderKeys(clock: clock, random: environment.random, log: log, fetch: fetch),
+                provider,
+                keys: ProviderKeys(clock: clock, random: environment.random, log: log, fetch: fetch),
                 roles: roles, now: environment.now)
         }
         if let session = settings.session {
@@ -146,7 +148,7 @@ package struct Authentication: Sendable {
     ///   - request: the request.
     ///   - use: what it asks for.
     /// - Returns: who it is.
-    /// - Throws: `Problem` 401, 403, 429 for whoever has shown too much that was no good, 503 where nobody can tell now.
+    /// - Throws: `Problem` 401, 403, 429 for whoever has shown too much that was no good, 503 where nobody can tell.
     package func principal(of request: HTTPRequest, for use: Use) async throws(Problem) -> Principal {
         let credentials = Credentials(request, settings)
         guard credentials.showsSomething else { return try unproved(request, use) }

@@ -17,7 +17,9 @@ extension Credentials {
         if let name = settings.userHeader {
             userHeader = Self.shown(fields.values(name))
             // Two fields that somebody has made one of.
-            if case .one(let user) = userHeader, user.utf8.contains(UInt8(ascii: ",")) { userHeader = .several }
+            if case .one(let user) = userHeader, user.utf8.contains(UInt8(ascii: ",")) {
+                userHeader = .several
+            }
         }
         isMarked = fields["x-requested-with"] != nil
         let origins = fields.values("origin")
@@ -92,8 +94,8 @@ extension Credentials {
 
     /// Who stands behind the proxies: of `X-Forwarded-For`, from its end, the first that is none of them.
     ///
-    /// Each proxy adds whom it was asked by, so that what stands before that may be anybody's text; what is no address ends
-    /// the walk.
+    /// Each proxy adds whom it was asked by, so that what stands before that may be anybody's text; what is no address
+    /// ends the walk.
     private static func client(_ request: HTTPRequest, _ proxies: [IPRange]) -> IPAddress? {
         guard var client = request.peer?.unmapped, isOne(client, of: proxies) else {
             return request.peer?.unmapped

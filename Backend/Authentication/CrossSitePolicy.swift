@@ -9,8 +9,8 @@ package struct CrossSitePolicy: Sendable, Hashable {
 
     /// Refuses what a page of another site may have sent.
     ///
-    /// A page can send `X-Requested-With` to another origin only where `CORSPolicy` allows it. A request without `Origin` is
-    /// of the same origin, or of no page.
+    /// A page can send `X-Requested-With` to another origin only where `CORSPolicy` allows it. A request without
+    /// `Origin` is of the same origin, or of no page.
     ///
     /// - Parameter credentials: what the request shows.
     /// - Throws: `Problem` 403 `cross-site`.

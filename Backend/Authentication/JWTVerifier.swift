@@ -109,7 +109,7 @@ package enum JWTVerifier {
                 (1...Principal.longestSubject).contains(subject.utf8.count), !subject.utf8.contains(0)
             else {
                 throw Claims.wrong(
-                    "the user of the token is not a text of 1 to \(Principal.longestSubject) bytes without NUL")
+                    "the token's user is not a text of 1 to \(Principal.longestSubject) bytes without NUL")
             }
             self.subject = subject
             issuer = payload["iss"]?.stringValue

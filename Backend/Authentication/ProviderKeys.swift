@@ -5,7 +5,8 @@ import PowerSyncSystem
 
 /// The keys of a provider, fetched when they are needed and kept as `KeyCache` says.
 ///
-/// There is one fetch at a time. It may take longer than those who need its keys wait: it goes on, and who comes later has them.
+/// There is one fetch at a time. It may take longer than those who need its keys wait: it goes on, and who comes later
+/// has them.
 package actor ProviderKeys {
     /// A clock that only goes on.
     package struct Clock: Sendable {

@@ -20,7 +20,8 @@ package struct ProxyAuthenticator: Authenticator {
     ///
     /// - Parameter credentials: the connection, and the field.
     /// - Returns: who it is; of him nothing but the name is known.
-    /// - Throws: `Problem` 401 for anybody else's word, and for a name that is empty, too long or has control characters.
+    /// - Throws: `Problem` 401 for anybody else's word, and for a name that is empty, too long or has control
+    ///   characters.
     package func principal(_ credentials: Credentials) async throws(Problem) -> Principal {
         guard credentials.isOf(proxies) else {
             throw .unauthenticated(.proxyUntrusted, "only a trusted proxy says whom a request is from")
@@ -36,7 +37,7 @@ package struct ProxyAuthenticator: Authenticator {
         else {
             throw .unauthenticated(
                 .malformed,
-                "the proxy names no text of 1 to \(Principal.longestSubject) bytes without control characters")
+                "the proxy names no text of 1 to \(Principal.longestSubject) bytes without controls")
         }
         return principal
     }

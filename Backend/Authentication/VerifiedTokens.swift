@@ -1,8 +1,9 @@
 import PowerSyncCrypto
 import PowerSyncSystem
 
-/// Remembers whom tokens have proved, so that a signature is checked once, until it ends or the keys of its kind change.
+/// Remembers whom tokens have proved, so that each is verified once.
 ///
+/// An entry counts until its token ends, or the keys of its kind change.
 /// What is found in the older half moves to the younger one; a full younger half becomes the older one.
 package final class VerifiedTokens: Sendable {
     /// The most tokens that are remembered.

@@ -59,7 +59,8 @@ package struct BackendRoutes: Sendable {
     /// Makes the routes of their parts.
     package init(
         configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint,
-        authentication: Authentication, readiness: Readiness, phase: Lock<Phase>, attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
+        authentication: Authentication, readiness: Readiness, phase: Lock<Phase>,
+        attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
     ) {
         self.attachments = attachments
         self.blobs = blobs

@@ -1,6 +1,7 @@
 extension Setting {
     /// The settings that do something.
-    package static let inUse: [Setting] = database + keys + tokens + signIn + uploads + attachments + operation
+    package static let inUse: [Setting] =
+        database + keys + tokens + signIn + uploads + attachments + operation
 
     private static let database: [Setting] = [
         Setting("DATABASE_URI", isSecret: true, help: "The Postgres that uploads are written to."),
@@ -78,7 +79,7 @@ extension Setting {
     private static let signIn: [Setting] = [
         Setting(
             "AUTH_JWKS_URI",
-            help: "Where the public keys of your provider are: whoever shows a token of it gets one of ours."),
+            help: "Where the public keys of your provider are: who shows a token of it gets one of ours."),
         Setting("AUTH_JWKS_URI_OVERRIDE", help: "Where they are fetched in its place."),
         Setting(
             "AUTH_PROVIDER", .choice(["oidc", "supabase"]), standard: "oidc",

@@ -24,7 +24,8 @@ enum SignIn {
     }
 
     static func token(
-        _ key: JSONWebKey, _ algorithm: SignatureAlgorithm = .ES256, kid: String?, _ claims: JSON = SignIn.claims()
+        _ key: JSONWebKey, _ algorithm: SignatureAlgorithm = .ES256, kid: String?,
+        _ claims: JSON = SignIn.claims()
     ) throws -> String {
         try JSONWebToken.signed(payload: claims.utf8, with: key, algorithm: algorithm, kid: kid)
     }
