@@ -303,6 +303,10 @@ package final class Backend: Sendable {
         _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ watch: KeyWatch?,
         _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
+        let lookForUnknown: @Sendable () -> Bool = { watch?.lookForUnknown() ?? false }
+        let authentication = try Authentication.make(
+            configuration, keys: keys, environment: environment, poller: poller, log: log,
+            lookForUnknown: lookForUnknown)
         let server: HTTPServer
         do {
             server = try HTTPServer(
@@ -324,7 +328,8 @@ package final class Backend: Sendable {
             applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
             mint: TokenMint(
                 keys: keys, configuration: configuration, environment: environment,
-                lookForUnknown: { watch?.lookForUnknown() ?? false }),
+                lookForUnknown: lookForUnknown),
+            authentication: authentication,
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)
         let sweep = attachments.map { AttachmentSweep($0, clockTolerance: configuration.clockTolerance) }

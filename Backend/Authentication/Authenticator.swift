@@ -7,3 +7,12 @@ package protocol Authenticator: Sendable {
     /// - Throws: `Problem` 401 or 403, which never says more than which rule failed, and 503 where nobody can tell now.
     func principal(_ credentials: Credentials) async throws(Problem) -> Principal
 }
+
+/// One that reads tokens, whose answers may be remembered while its keys stay.
+protocol TokenAuthenticator: Authenticator {
+    /// By whose keys tokens count.
+    var kind: Principal.Kind { get }
+
+    /// Another number once other keys count.
+    func generation() async -> Int
+}

@@ -24,8 +24,10 @@ package struct Credentials: Sendable, Hashable {
     package var userHeader = Shown.none
     /// Whether `X-Requested-With` is there, which no page of another site can send unasked.
     package var isMarked = false
-    /// `Origin`.
+    /// `Origin`; what no origin is where there are several.
     package var origin: String?
+    /// `Host`.
+    package var host: String?
 
     /// Makes credentials that show nothing.
     package init() {}

@@ -40,6 +40,9 @@ package struct BackendRoutes: Sendable {
     let configuration: BackendConfiguration
     let applier: UploadApplier
     let mint: TokenMint
+    let authentication: Authentication
+    /// How many tokens each user has got.
+    let tokens: RateLimit<ExactText>
     let readiness: Readiness
     let phase: Lock<Phase>
     let admission: UploadAdmission
@@ -55,8 +58,9 @@ package struct BackendRoutes: Sendable {
 
     /// Makes the routes of their parts.
     package init(
-        configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint, readiness: Readiness,
-        phase: Lock<Phase>, attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
+        configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint,
+        authentication: Authentication, readiness: Readiness, phase: Lock<Phase>,
+        attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
     ) {
         self.attachments = attachments
         self.blobs = blobs
@@ -68,6 +72,8 @@ package struct BackendRoutes: Sendable {
         self.configuration = configuration
         self.applier = applier
         self.mint = mint
+        self.authentication = authentication
+        tokens = RateLimit(perMinute: configuration.rateLimits.tokensPerMinute)
         self.readiness = readiness
         self.phase = phase
         let tools = applier.tools
@@ -75,7 +81,8 @@ package struct BackendRoutes: Sendable {
         // Who hands tokens to everybody keeps no page of this machine from asking for one.
         cors = CORSPolicy(
             origins: configuration.corsOrigins,
-            allowsLoopback: configuration.hasDevelopmentTokens && configuration.corsOrigins.isEmpty)
+            allowsLoopback: configuration.hasDevelopmentTokens && configuration.corsOrigins.isEmpty,
+            allowsCredentials: configuration.authentication.session?.cookie != nil)
         hosts =
             configuration.hasDevelopmentTokens || configuration.hasOpenUploads
             ? HostPolicy(

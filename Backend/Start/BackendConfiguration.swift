@@ -44,11 +44,11 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var acceptsSyncTokens = true
     /// Whom tokens for uploads are for, where sync tokens are not accepted.
     package var uploadAudiences: [String] = []
-    /// Who may sign in; nobody asks it yet.
+    /// Who may sign in; uploads do not ask it yet.
     package var authentication = AuthenticationSettings()
     /// As whom transactions write; they do not yet.
     package var roles = RoleSettings()
-    /// How many tokens and failures there may be; nobody counts them yet.
+    /// How many tokens and failures there may be.
     package var rateLimits = LimitSettings()
     /// How the database is met, and the backend watched; neither asks it yet.
     package var links = LinkSettings()

@@ -41,10 +41,47 @@ struct TokenTests {
         #expect(claims["sub"] == .string("u1"))
         #expect(claims["aud"] == .array([.string("http://sync.example.com"), .string("powersync")]))
         #expect(claims["iss"] == .string("me"))
-        #expect(claims["iat"] == .number("1800000000"))
+        #expect(claims["iat"] == .number("1799999995"), "for whoever's clock is behind")
         #expect(claims["exp"] == .number("1800000600"))
         #expect(claims["jti"]?.stringValue?.isEmpty == false)
         #expect(claims["parameters"] == .object([]))
+    }
+
+    /// The sync service refuses what lives for more than a day (backend 4.1).
+    @Test func theLongestLifeIsADayFromWhatTheTokenSays() throws {
+        let response = try mint { $0.tokenLifetime = .seconds(86_400) }.mint(subject: "u1")
+        let claims = try JSON.parse(try JSONWebToken(parsing: response.token).payload)
+        #expect(claims["iat"] == .number("1800000000") && claims["exp"] == .number("1800086400"))
+    }
+
+    @Test func aRoleTravelsAlongAndIsNeverAnotherClaim() throws {
+        func claims(_ role: JSONMember) throws -> JSON {
+            let response = try mint { $0.tokenIssuer = "me" }.mint(
+                subject: "u1", parameters: .object([]), role: role)
+            return try JSON.parse(try JSONWebToken(parsing: response.token).payload)
+        }
+        #expect(try claims(JSONMember("db_role", .string("app")))["db_role"] == .string("app"))
+        for name in ["sub", "aud", "iss", "iat", "exp", "jti", "parameters"] {
+            let claims = try claims(JSONMember(name, .string("app")))
+            #expect(claims["sub"] == .string("u1") && claims[name] != .string("app"))
+            #expect(claims.objectMembers?.filter { $0.name == name }.count == 1)
+        }
+    }
+
+    @Test func whatIsMintedCanBeShown() throws {
+        func parameters(_ count: Int) -> JSON {
+            .object([JSONMember("p", .string(String(repeating: "p", count: count - 8)))])
+        }
+        let token = try mint().mint(
+            subject: String(repeating: "é", count: 512), parameters: parameters(2_048)
+        ).token
+        #expect(token.utf8.count < 6_000)
+        #expect(try mint().verify(authorization: "Bearer " + token).subject.utf8.count == 1_024)
+        let more = thrown { try mint().mint(subject: "u1", parameters: parameters(2_049)) } as? Problem
+        #expect(more == .claimsTooLarge)
+        // Each of these is six bytes of JSON.
+        let control = String(repeating: "\u{1}", count: 1_024)
+        #expect(thrown { try mint().mint(subject: control) } as? Problem == .claimsTooLarge)
     }
 
     @Test func thePublishedKeyVerifiesAndHoldsNothingSecret() throws {
