@@ -75,7 +75,10 @@ extension DatabaseVerdict {
         case .timedOut: self = .silence
         case .busy, .invalidInput, .malformedMessage: self.init(sqlstate: "42601")
         case .closed: self.init(sqlstate: "53300")
-        default: self.init(sqlstate: error.sqlstate, function: error.function)
+        default:
+            // What a trigger of the team called has a context, and is none of our own refusals.
+            let isOfTeam = error.sqlstate == SQLRefusal.state && error.context != nil
+            self.init(sqlstate: error.sqlstate, function: isOfTeam ? nil : error.function)
         }
     }
 }

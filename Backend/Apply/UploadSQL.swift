@@ -66,9 +66,9 @@ private struct Writer {
                 + returnsID
         case .patch:
             return "UPDATE \(table.quoted) AS t SET \(assignments(values)) WHERE t.\(table.id.quoted) = \(id)"
-                + ownership(id) + returnsID
+                + ownership + returnsID
         case .delete:
-            return "DELETE FROM \(table.quoted) AS t WHERE t.\(table.id.quoted) = \(id)" + ownership(id)
+            return "DELETE FROM \(table.quoted) AS t WHERE t.\(table.id.quoted) = \(id)" + ownership
                 + returnsID
         }
     }
@@ -79,7 +79,7 @@ private struct Writer {
         let names = (["k"] + columns.indices.map { "c\($0)" } + ["o"]).joined(separator: ", ")
         let arrays = (1...columns.count + 1).map { "$\($0)::text[]" }.joined(separator: ", ")
         let source = "unnest(\(arrays)) WITH ORDINALITY AS u(\(names))"
-        let match = "t.\(table.id.quoted) = \(id)" + ownership(id)
+        let match = "t.\(table.id.quoted) = \(id)" + ownership
         switch kind {
         case .put:
             return insert("SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o")
@@ -121,7 +121,7 @@ private struct Writer {
         guard !columns.isEmpty else { return target + " DO NOTHING" }
         guard let owner = table.owner else { return target + " DO UPDATE SET \(sets)" }
         return target + " DO UPDATE SET \(sets)"
-            + " WHERE CASE WHEN \(isTheirs(owner)) THEN true ELSE \(BackendSchema.refusal) END"
+            + " WHERE CASE WHEN \(isTheirs(owner)) THEN true ELSE \(SQLRefusal.otherOwner) END"
     }
 
     /// Whether a row is the caller's, byte for byte: the type's own comparison, or the column's collation, may take two
@@ -130,15 +130,10 @@ private struct Writer {
         "t.\(owner.quoted)::text COLLATE pg_catalog.\"C\" = $\(columns.count + 2)::text"
     }
 
-    /// Another's row is an error, not a row left out: the transaction must not be half applied (backend 7,
-    /// number 5).
-    ///
-    /// So a client can find out whether an id exists by its refusal; ids that are UUIDs cannot be guessed.
-    /// CASE fixes the order of evaluation: the refusal must not run for rows that only the scan has seen.
-    private func ownership(_ id: String) -> String {
+    /// A row of another user is one that is missing: nobody learns whether an id exists, and a row that has changed hands takes
+    /// no transaction down with it (backend 2.9).
+    private var ownership: String {
         guard let owner = table.owner, self.owner != nil else { return "" }
-        return " AND CASE WHEN t.\(table.id.quoted) IS DISTINCT FROM \(id) THEN false"
-            + " WHEN \(isTheirs(owner)) THEN true"
-            + " ELSE \(BackendSchema.refusal) END"
+        return " AND \(isTheirs(owner))"
     }
 }

@@ -340,7 +340,8 @@ struct UploadPlannerTests {
         let put = try sql([Build.operation(.put, "lists", "a", #"{"n":1}"#)], yaml)
         #expect(
             put.text.contains(
-                #"WHERE CASE WHEN t."owner_id"::text COLLATE pg_catalog."C" = $4::text THEN true ELSE psb."#))
+                #"WHERE CASE WHEN t."owner_id"::text COLLATE pg_catalog."C" = $4::text THEN true ELSE "#))
+        #expect(put.text.contains("ELSE pg_catalog.setseed(2) IS NULL END"))
         #expect(put.parameters == ["a", "1", subject, subject])
         for operation in [
             try Build.operation(.patch, "lists", "a", #"{"n":1}"#),
@@ -350,8 +351,8 @@ struct UploadPlannerTests {
             let parameter = "$\(sql.parameters.count)"
             #expect(
                 sql.text.contains(
-                    #"WHEN t."owner_id"::text COLLATE pg_catalog."C" = \#(parameter)::text THEN true ELSE psb."#
-                ))
+                    #" AND t."owner_id"::text COLLATE pg_catalog."C" = \#(parameter)::text RETURNING"#))
+            #expect(!sql.text.contains("setseed"), "a row of another is missing")
             #expect(sql.parameters.last == subject)
         }
         let many = try sql((0..<3).map { try Build.operation(.delete, "lists", "a\($0)") }, yaml)
