@@ -28,6 +28,9 @@ package struct DatabaseVerdict: Sendable, Hashable {
     /// The server is silent: what was sent may have been done, and waiting for more of the same helps nobody.
     static let silence = DatabaseVerdict(.unavailable, "DATABASE_UNAVAILABLE", dropsConnection: true)
 
+    /// A row that an operation names is not there, or another's.
+    static let missingParent = DatabaseVerdict(.rejected, SQLRefusal.missingParentCode)
+
     private init(_ kind: Kind, _ code: String, dropsConnection: Bool = false) {
         self.kind = kind
         self.code = code
@@ -55,7 +58,7 @@ package struct DatabaseVerdict: Sendable, Hashable {
         case SQLRefusal.state where function == SQLRefusal.otherOwnerFunction:
             DatabaseVerdict(.rejected, "UNAUTHORIZED")
         case SQLRefusal.state where function == SQLRefusal.missingParentFunction:
-            DatabaseVerdict(.rejected, SQLRefusal.missingParentCode)
+            missingParent
         case "23502": DatabaseVerdict(.rejected, "NOT_NULL_VIOLATION")
         case "23503", "23001": DatabaseVerdict(.rejected, "FOREIGN_KEY_VIOLATION")
         case "23505": DatabaseVerdict(.rejected, "UNIQUE_VIOLATION")

@@ -10,6 +10,8 @@ package struct TransactionPipeline: Sendable {
         case claimTaken
         /// Nothing is: the catalog is not that of the plan.
         case otherCatalog
+        /// Nothing is: the user may do nothing any more.
+        case disabled
         /// Nothing is: a statement failed.
         case failed(Failure, PostgresError)
     }

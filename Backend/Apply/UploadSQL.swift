@@ -4,7 +4,7 @@ import PowerSyncWire
 /// The SQL of a run; every value is a parameter, every identifier is from the catalog (backend 2.2, 2.3,
 /// 2.10).
 ///
-/// All statements return what they touched: those of one row the id, those of several the ids (PUT) or the
+/// All statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
 /// positions, from 1 (PATCH, DELETE).
 package struct UploadSQL: Sendable, Hashable {
     /// The statement.
@@ -17,9 +17,10 @@ package struct UploadSQL: Sendable, Hashable {
     /// - Parameters:
     ///   - run: the run.
     ///   - owner: the caller as Postgres prints the table's owner column, if it has one.
-    package init(_ run: UploadRun, owner: String?) {
-        let writer = Writer(first: run.operations[0], owner: owner)
-        if run.operations.count == 1 {
+    ///   - isStrict: whether a PATCH or DELETE fails that does not find a row which is there (`StrictProbe`).
+    package init(_ run: UploadRun, owner: String?, isStrict: Bool = false) {
+        let writer = Writer(first: run.operations[0], owner: owner, isStrict: isStrict)
+        if run.operations.count == 1, !isStrict {
             parameters = [run.operations[0].id] + run.operations[0].values + writer.ownerParameters
             text = writer.row()
         } else {
@@ -40,8 +41,10 @@ private struct Writer {
     /// Columns that a new row must name and a PUT does not.
     let missing: [UploadColumn]
     let owner: String?
+    let isStrict: Bool
 
-    init(first: PlannedOperation, owner: String?) {
+    init(first: PlannedOperation, owner: String?, isStrict: Bool) {
+        self.isStrict = isStrict
         table = first.table
         kind = first.kind
         columns = first.columns
@@ -85,11 +88,15 @@ private struct Writer {
             return insert("SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o")
                 + returnsID
         case .patch:
-            return "UPDATE \(table.quoted) AS t SET \(assignments(values)) FROM \(source) WHERE \(match)"
-                + " RETURNING u.o::text"
+            return returningPlaces(
+                "UPDATE \(table.quoted) AS t SET \(assignments(values)) FROM \(source) WHERE \(match)")
         case .delete:
-            return "DELETE FROM \(table.quoted) AS t USING \(source) WHERE \(match) RETURNING u.o::text"
+            return returningPlaces("DELETE FROM \(table.quoted) AS t USING \(source) WHERE \(match)")
         }
+    }
+
+    private func returningPlaces(_ change: String) -> String {
+        isStrict ? StrictProbe.refusing(change, table, ownership) : change + " RETURNING u.o::text"
     }
 
     private func selected(_ id: String, _ values: [String]) -> String {
