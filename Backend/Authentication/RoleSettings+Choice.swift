@@ -4,6 +4,9 @@ extension RoleSettings {
     /// The role whose rights plans are made with: that of users for whom no claim chooses.
     package var first: DatabaseRole? { roles.first }
 
+    /// The roles, or nobody's once where transactions take none.
+    var each: [DatabaseRole?] { roles.isEmpty ? [nil] : roles.map { $0 } }
+
     /// Returns the role of a user's transactions.
     ///
     /// - Parameter claims: the payload that names the user, verified.
