@@ -4,8 +4,8 @@ import PowerSyncWire
 /// The question before a run whether the rows that it names by one column are the caller's; the transaction fails unless all
 /// are (backend 2.8, 2.9).
 ///
-/// Such a row is locked until the transaction ends, as a foreign key would lock it: nobody deletes it or gives it away in
-/// between. One that is missing and one of another user are the same to it, and so to whoever reads the answer.
+/// Such a row is locked until the transaction ends, as a foreign key would lock it: nobody deletes it in between. One that is
+/// given away meanwhile was the caller's before. One that is missing and one of another user are the same to it, and so to whoever reads the answer.
 struct ParentGuard: Sendable {
     /// The parent.
     let parent: UploadParent
