@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncHTTP
 import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire

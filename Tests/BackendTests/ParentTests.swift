@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncHTTP
 import PowerSyncPostgres
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -74,10 +75,11 @@ struct ParentTests {
 
     @Test func ownParentsAndNonePass() async throws {
         try await onTodos { backend in
-            for (kind, id, list) in [
+            let changes: [(String, String, String?)] = [
                 ("PUT", "new", Self.hers), ("PUT", "without", nil), ("PATCH", "old", nil),
                 ("PATCH", "old", Self.hers), ("PATCH", "stray", Self.hers),
-            ] {
+            ]
+            for (kind, id, list) in changes {
                 let state = try await backend.apply(todo(kind, id, in: list), user: "alice")
                 #expect(state == "applied", "\(kind) \(id)")
             }
@@ -138,7 +140,7 @@ struct ParentTests {
     @Test func aParentOfTheSameTransactionCounts() async throws {
         try await onTodos { backend in
             func list(_ number: Int, partOf other: Int?) -> String {
-                let id = { "00000000-0000-4000-9000-00000000000\($0)" }
+                func id(_ number: Int) -> String { "00000000-0000-4000-9000-00000000000\(number)" }
                 let value = other.map { "\"\(id($0))\"" } ?? "null"
                 return #"{"op":"PUT","table":"lists","id":"\#(id(number))","data":{"part_of":\#(value)}}"#
             }
@@ -158,8 +160,8 @@ struct ParentTests {
             CREATE TABLE lists (id text PRIMARY KEY, owner_id int); INSERT INTO lists VALUES ('there', 7);
             CREATE TABLE todos (id text PRIMARY KEY, owner_id text, list_id text);
             """
-        try await TestBackend.with(schema: schema, map: Self.map.replacing(", parents: { part_of: lists }", with: "")) {
-            backend in
+        let map = Self.map.replacing(", parents: { part_of: lists }", with: "")
+        try await TestBackend.with(schema: schema, map: map) { backend in
             for list in ["there", "none"] {
                 for user in ["alice", "07", "8"] {
                     let state = try await backend.apply(todo("PUT", "a", in: list), user: user)
@@ -180,7 +182,7 @@ struct ParentTests {
             let other = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
             try await other.script("BEGIN; DELETE FROM lists WHERE id = '\(Self.hers)'")
             async let applied = backend.apply(todo("PUT", "new", in: Self.hers), user: "alice")
-            try await backend.waitForLocked(1, in: "FOR KEY SHARE", asking: nil)
+            try await backend.waitForLocked(1, in: "FOR KEY SHARE")
             try await other.script(end)
             #expect(try await applied == state)
             await other.close()
@@ -191,9 +193,9 @@ struct ParentTests {
         let schema =
             Self.schema + """
                 CREATE TABLE gate (id int); INSERT INTO gate VALUES (1);
-                CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+                CREATE FUNCTION come_to_the_gate() RETURNS trigger LANGUAGE plpgsql AS
                     $$ BEGIN PERFORM FROM gate FOR UPDATE; RETURN NEW; END $$;
-                CREATE TRIGGER waits BEFORE INSERT ON todos FOR EACH ROW EXECUTE FUNCTION wait();
+                CREATE TRIGGER waits BEFORE INSERT ON todos FOR EACH ROW EXECUTE FUNCTION come_to_the_gate();
                 """
         try await TestBackend.with(schema: schema, map: Self.map) { backend in
             let gate = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
