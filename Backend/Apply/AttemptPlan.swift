@@ -9,6 +9,8 @@ struct AttemptPlan: Sendable {
         enum Part: Sendable {
             /// Asks whether the rows that the run names by this parent are the caller's.
             case guarding(UploadParent)
+            /// Makes a role the one who acts.
+            case takingRole
             /// Asks which rows are there that the run may not see (`StrictProbe`).
             case asking
             /// Does what the run does.
@@ -83,8 +85,8 @@ struct AttemptPlan: Sendable {
                     Step(statement: question.statement, run: place, part: .guarding(question.parent)))
             }
             let questions = strict?.questions(before: run) ?? []
-            for statement in questions {
-                steps.append(Step(statement: statement, run: place, part: .asking))
+            for question in questions {
+                steps.append(Step(statement: question.statement, run: place, part: question.part))
             }
             let sql = UploadSQL(
                 run, owner: try planner.owner(of: run.operations[0].table), isStrict: !questions.isEmpty)

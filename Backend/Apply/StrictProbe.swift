@@ -23,7 +23,9 @@ struct StrictProbe: Sendable {
     }
 
     /// Returns the statements before a run; none where no policy hides anything from it, or it makes its rows itself.
-    func questions(before run: UploadRun) -> [PostgresStatement] {
+    func questions(
+        before run: UploadRun
+    ) -> [(statement: PostgresStatement, part: AttemptPlan.Step.Part)] {
         let first = run.operations[0]
         guard first.table.hasRowSecurity, first.kind != .put else { return [] }
         let id = "p.\(first.table.id.quoted) = \(first.table.id.expression("u.k"))"
@@ -33,7 +35,10 @@ struct StrictProbe: Sendable {
                 FROM unnest($1::text[]) WITH ORDINALITY AS u(k, o)
                 CROSS JOIN LATERAL (SELECT FROM \(first.table.quoted) AS p WHERE \(id) FOR KEY SHARE) AS e), ''), true)
             """, [arrayLiteral(run.operations.map(\.id))], keepsRows: false)
-        return [RoleStatements.take(probe), there, RoleStatements.take(role)]
+        return [
+            (RoleStatements.take(probe), .takingRole), (there, .asking),
+            (RoleStatements.take(role), .takingRole),
+        ]
     }
 
     /// Returns a statement that fails if a row that is there was not found.

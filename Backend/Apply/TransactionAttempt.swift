@@ -254,6 +254,8 @@ struct TransactionAttempt {
         case .otherCatalog: return .stale
         case .failed(.work(let index), let error):
             let step = plan.steps[index]
+            // A role that is gone is the operator's to bring back.
+            if case .takingRole = step.part { return failed(error, .ours) }
             let run = plan.runs[step.run]
             guard run.operations.count > 1 else {
                 let probe = step.isWriting ? ValueProbe(run.operations[0], after: error) : nil

@@ -74,6 +74,7 @@ struct UploadPiece: Sendable {
             let error = try await probe?.explanation(within: connection, until: deadline) ?? failure
             let verdict = DatabaseVerdict(error)
             try await close(connection, after: error, verdict)
+            if case .takingRole = part { return .failed(.ours, nil, error) }
             guard verdict.kind == .rejected else { return .failed(.oneRow, index, error) }
             refusals[index] = Refusal(verdict, error, index, transaction, part)
         }

@@ -266,6 +266,25 @@ struct RoleTests {
         }
     }
 
+    /// A role that is gone is the operator's to bring back, and no write's fault.
+    @Test(arguments: [false, true])
+    func aProbeThatIsGoneRejectsNothing(isolates: Bool) async throws {
+        try await withRoles { roles in
+            try await roles.with(
+                roles.settings([roles.app], isStrict: true), { $0.isolatesLegacyBatches = isolates }
+            ) { backend in
+                try await roles.two.asSuperuser("ALTER ROLE \(roles.probe) RENAME TO gone_\(roles.probe)")
+                let answer = try await backend.upload(
+                    batch(["mine", "none"].map { operation("PATCH", $0) }), user: "alice")
+                #expect(answer.status == 500, "\(answer.json.text)")
+                try await roles.two.asSuperuser("ALTER ROLE gone_\(roles.probe) RENAME TO \(roles.probe)")
+                #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "0")
+                let again = try await backend.apply(operation("PATCH", "mine"), user: "alice")
+                #expect(again == "applied")
+            }
+        }
+    }
+
     /// No doubt becomes a rejection: a row that a trigger leaves alone is not hidden.
     @Test func whatATriggerLeavesAloneIsNotHidden() async throws {
         try await withRoles { roles in
