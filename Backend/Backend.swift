@@ -266,8 +266,8 @@ package final class Backend: Sendable {
         _ source: CatalogWatch.Source, _ pool: PostgresPool, _ tables: UploadTables
     ) async throws {
         guard case .map(let map, let name) = source else { return }
-        let hiding = try await pool.withConnection {
-            [settings = configuration.settings, roles = configuration.roles] connection -> Set<Catalog.Name> in
+        let (settings, roles) = (configuration.settings, configuration.roles)
+        let hiding = try await pool.withConnection { connection -> Set<Catalog.Name> in
             var hiding: Set<Catalog.Name> = []
             for role in roles.each {
                 try await HiddenRows.check(map, source: name, tables, as: role, on: connection)

@@ -81,7 +81,8 @@ package struct UploadApplier: Sendable {
             } catch  where index > 0 && (error is UploadFailure || error is CancellationError) {
                 // What is committed is said, whatever stopped the rest; that stays in the client's queue.
                 let isDisabled = (error as? UploadFailure)?.code == BackendSchema.userDisabledCode
-                if isDisabled, body.request.transactions[..<index].allSatisfy(\.operations.isEmpty) { throw error }
+                let hasCommitted = results.contains { !$0.operations.isEmpty }
+                if isDisabled, !hasCommitted { throw error }
                 let failure = UploadResult.Failure(
                     operationIndex: nil, errorCode: BackendSchema.userDisabledCode,
                     message: "the user may not write any more")

@@ -22,7 +22,7 @@ enum RoleRights {
             FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
             LEFT JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
             WHERE CASE WHEN r.oid IS NULL THEN true ELSE NOT pg_catalog.pg_has_role(r.oid, 'MEMBER')
-                OR pg_catalog.has_schema_privilege(r.oid, 'psb', 'USAGE, CREATE') END
+                OR pg_catalog.has_schema_privilege(r.oid, 'psb'::text, 'USAGE, CREATE') END
             ORDER BY n.place
             """, [arrayLiteral(names)], on: connection)
     }

@@ -1,6 +1,7 @@
 extension Setting {
     /// The settings that do something.
-    package static let inUse: [Setting] = database + rights + keys + tokens + uploads + attachments + operation
+    package static let inUse: [Setting] =
+        database + rights + keys + tokens + uploads + attachments + operation
 
     private static let database: [Setting] = [
         Setting("DATABASE_URI", isSecret: true, help: "The Postgres that uploads are written to."),

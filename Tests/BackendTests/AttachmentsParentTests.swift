@@ -22,7 +22,7 @@ struct AttachmentsParentTests {
         """
 
     private func withFiles(
-        _ body: (_ backend: TestBackend, _ ask: (String, String, String) async throws -> Int) async throws -> Void
+        _ body: (TestBackend, (String, String, String) async throws -> Int) async throws -> Void
     ) async throws {
         try await AttachmentsFixture.withScripted(schema: Self.schema, map: Self.map) { fixture, _ in
             let backend = fixture.backend

@@ -35,7 +35,9 @@ struct ParentTests {
         return #"{"op":"\#(kind)","table":"todos","id":"\#(id)","data":{"list_id":\#(value)}}"#
     }
 
-    private func batch(_ operations: [String]) -> String { "{\"batch\":[\(operations.joined(separator: ","))]}" }
+    private func batch(_ operations: [String]) -> String {
+        "{\"batch\":[\(operations.joined(separator: ","))]}"
+    }
 
     private func todos(_ backend: TestBackend) async throws -> [[String?]] {
         try await backend.query("SELECT id, list_id::text FROM todos ORDER BY id")

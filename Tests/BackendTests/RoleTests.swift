@@ -1,6 +1,8 @@
+import Foundation
 import PowerSyncBackend
 import PowerSyncHTTP
 import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -45,7 +47,9 @@ struct RoleTests {
         let probe: String
 
         /// Settings with the roles in this order.
-        func settings(_ names: [String], claim: String? = nil, isStrict: Bool = false) throws -> RoleSettings {
+        func settings(
+            _ names: [String], claim: String? = nil, isStrict: Bool = false
+        ) throws -> RoleSettings {
             var settings = RoleSettings()
             settings.roles = try names.map { try #require(DatabaseRole($0)) }
             settings.claim = claim
@@ -122,7 +126,9 @@ struct RoleTests {
         return #"{"op":"\#(kind)","table":"notes","id":"\#(id)"\#(data)}"#
     }
 
-    private func batch(_ operations: [String]) -> String { "{\"batch\":[\(operations.joined(separator: ","))]}" }
+    private func batch(_ operations: [String]) -> String {
+        "{\"batch\":[\(operations.joined(separator: ","))]}"
+    }
 
     // MARK: Writing
 
@@ -197,6 +203,29 @@ struct RoleTests {
             let seen = "SELECT string_agg(what, '|') FROM seen"
             let one = "\(roles.app) for \(roles.two.backendRole)"
             #expect(try await roles.two.asSuperuser(seen) == "\(one)|\(one)")
+        }
+    }
+
+    /// By the roles of now: the claims choose again.
+    @Test func aLetterIsSentAgainAsTheRole() async throws {
+        let folder = try TemporaryDirectory(prefix: "roles-")
+        defer { folder.remove() }
+        let map = folder.path + "/map.yaml"
+        try Self.map.write(toFile: map, atomically: true, encoding: .utf8)
+        try await withRoles { roles in
+            try await roles.with(roles.settings([roles.app])) { backend in
+                let bad = try await backend.apply(operation("PUT", "new", body: "bad"), user: "alice")
+                #expect(bad == "CHECK_VIOLATION")
+                try await roles.two.asSuperuser("ALTER TABLE notes DROP CONSTRAINT notes_body_check")
+                let id = try #require(try await backend.letterIDs().first)
+                let desk = OperatorDesk(
+                    uri: roles.two.backend, map: map, environment: ["DB_ROLES": roles.other])
+                let answer = await desk.run("letters", "replay", id)
+                #expect(answer.status == 0, "\(answer)")
+                #expect(try await backend.scalar("SELECT state FROM psb.dead_letters") == "replayed")
+            }
+            let who = try await roles.two.asSuperuser("SELECT who FROM notes WHERE id = 'new'")
+            #expect(who == roles.other)
         }
     }
 

@@ -263,7 +263,8 @@ struct UploadPlannerTests {
     @Test func aRunEndsWhereARowNamesOneOfIt() throws {
         let planner = try planner("tables: { lists: { owner: owner_id, parents: { made: lists } } }\n")
         func put(_ id: String, _ parent: String?) throws -> UploadOperation {
-            try Build.operation(.put, "lists", id, "{\"made\":\(parent.map { "\"\($0)\"" } ?? "null")}")
+            let value = parent.map { "\"\($0)\"" } ?? "null"
+            return try Build.operation(.put, "lists", id, "{\"made\":\(value)}")
         }
         let plans = try self.plans(
             [
