@@ -46,8 +46,8 @@ struct UploadPiece: Sendable {
             context, settings, roles, catalog: plan.catalog, claim: claim, verdict: .applied, entry: nil)
         var segments = [opening.statements + [PostgresStatement("SAVEPOINT psb")]]
         let steps = plan.runs.indices.map { plan.steps(of: $0) }
-        for steps in steps {
-            segments.append(steps.map(\.statement) + [PostgresStatement("SAVEPOINT psb")])
+        for ofRun in steps {
+            segments.append(ofRun.map(\.statement) + [PostgresStatement("SAVEPOINT psb")])
             segments.append([PostgresStatement("ROLLBACK TO SAVEPOINT psb")])
         }
         let outcomes = try await connection.pipeline(segments: segments, until: deadline)
