@@ -103,13 +103,18 @@ package final class Backend: Sendable {
             parameters: configuration.connectionParameters, poller: poller)
         do {
             try await prepare(pool)
+            let roles = configuration.roles
+            try await pool.withConnection { try await RoleRights.requireRoles(roles, on: $0) }
             let catalog = CatalogWatch(
-                source: source, pool: pool, poller: poller, log: log, interval: configuration.catalogInterval,
+                source: source, writer: roles.first, pool: pool, poller: poller, log: log,
+                interval: configuration.catalogInterval,
                 listener: CatalogListener(
                     uri: configuration.databaseURI, parameters: configuration.connectionParameters,
                     poller: poller, log: log, random: environment.random))
             try await catalog.load()
-            try await checkReads(source, pool, catalog)
+            let tables = try await catalog.knowledge().tables
+            try await pool.withConnection { try await RoleRights.require(roles, for: tables, on: $0) }
+            try await checkReads(source, pool, tables)
             let port = Lock(0)
             let opened = try openStore { port.withLock { $0 } }
             if let opened, opened.isService {
@@ -179,8 +184,13 @@ package final class Backend: Sendable {
             try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in
                 try await SchemaState(reading: $0).requireCurrent(hasCheckpoints: hasCheckpoints)
             }
-            let catalog = CatalogWatch(source: source, pool: pool, poller: poller, log: log)
+            let roles = configuration.roles
+            try await pool.withConnection { try await RoleRights.requireRoles(roles, on: $0) }
+            let catalog = CatalogWatch(
+                source: source, writer: roles.first, pool: pool, poller: poller, log: log)
             try await catalog.load()
+            let tables = try await catalog.knowledge().tables
+            try await pool.withConnection { try await RoleRights.require(roles, for: tables, on: $0) }
             let value = try await body(applier(pool, catalog, isolates: false))
             await pool.close()
             return value
@@ -253,15 +263,19 @@ package final class Backend: Sendable {
     }
 
     private func checkReads(
-        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ catalog: CatalogWatch
+        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ tables: UploadTables
     ) async throws {
         guard case .map(let map, let name) = source else { return }
-        let tables = try await catalog.knowledge().tables
-        let hiding = try await pool.withConnection {
-            [settings = configuration.settings] connection -> Set<Catalog.Name> in
-            try await HiddenRows.check(map, source: name, tables, on: connection)
-            try await ReadCheck.run(map, source: name, tables, settings, on: connection)
-            return try await HiddenRows.among(tables.attachmentTables, on: connection)
+        let (settings, roles) = (configuration.settings, configuration.roles)
+        let hiding = try await pool.withConnection { connection -> Set<Catalog.Name> in
+            var hiding: Set<Catalog.Name> = []
+            for role in roles.each {
+                try await HiddenRows.check(map, source: name, tables, as: role, on: connection)
+                try await ReadCheck.run(map, source: name, tables, settings, as: role, on: connection)
+                hiding.formUnion(
+                    try await HiddenRows.among(tables.attachmentTables, as: role, on: connection))
+            }
+            return hiding
         }
         guard !hiding.isEmpty, givenStore != nil || configuration.attachments != nil else { return }
         log.warning(
@@ -276,8 +290,8 @@ package final class Backend: Sendable {
                 quota: DeadLetterQuota(
                     policy: configuration.letters, pool: pool, patience: configuration.quotaTimeout,
                     log: log),
-                settings: configuration.settings, policy: configuration.retries, environment: environment,
-                poller: poller, log: log),
+                settings: configuration.settings, roles: configuration.roles,
+                policy: configuration.retries, environment: environment, poller: poller, log: log),
             continuesAfterFatalError: configuration.continuesAfterFatalError, isolatesLegacyBatches: isolates,
             times: configuration.uploadTimes)
     }
@@ -292,7 +306,8 @@ package final class Backend: Sendable {
     }
 
     private func transactions(_ pool: PostgresPool, _ catalog: CatalogWatch) -> AttachmentTransactions {
-        AttachmentTransactions(pool: pool, catalog: catalog, settings: configuration.settings)
+        AttachmentTransactions(
+            pool: pool, catalog: catalog, settings: configuration.settings, roles: configuration.roles)
     }
 
     private func calls(of opened: OpenedStore) -> StoreCalls {

@@ -8,6 +8,7 @@ package struct UploadTools: Sendable {
     let catalog: CatalogWatch
     let quota: DeadLetterQuota
     let settings: SessionSettings
+    let roles: RoleSettings
     let policy: RetryPolicy
     let environment: BackendEnvironment
     let poller: Poller
@@ -16,13 +17,14 @@ package struct UploadTools: Sendable {
     /// Makes the tools of their parts.
     package init(
         pool: PostgresPool, catalog: CatalogWatch, quota: DeadLetterQuota, settings: SessionSettings,
-        policy: RetryPolicy,
+        roles: RoleSettings, policy: RetryPolicy,
         environment: BackendEnvironment, poller: Poller, log: Log
     ) {
         self.pool = pool
         self.catalog = catalog
         self.quota = quota
         self.settings = settings
+        self.roles = roles
         self.policy = policy
         self.environment = environment
         self.poller = poller

@@ -2,10 +2,6 @@ import PowerSyncPostgres
 
 /// The schema `psb`: what the backend keeps for itself, never published (backend 6.2).
 package enum BackendSchema {
-    /// The SQL that refuses a row of another user; it raises `otherOwner`.
-    static let refusal = "psb.refuse_other_owner()"
-    /// The state with which `refusal` ends a transaction.
-    static let otherOwner = "PSB01"
     /// The state of a claim with entries in its range that were not consulted.
     static let overlap = "PSB02"
     /// The state of a transaction whose plan was made with another catalog.

@@ -53,7 +53,6 @@ package enum SchemaRights {
             object: "psb.open(text, text, text[], text[], text[], text, bigint, bigint, bigint, name)",
             privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.table_digest(text, text, name)", privileges: ["EXECUTE"]),
-        Right(kind: "FUNCTION", object: "psb.refuse_other_owner()", privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.take_letter(uuid, integer, boolean)", privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.recount_attachments(text)", privileges: ["EXECUTE"]),
     ]

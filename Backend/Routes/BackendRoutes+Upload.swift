@@ -59,7 +59,7 @@ extension BackendRoutes {
         if let id = upload.request.requestID.flatMap(BackendRoutes.acceptable) { requestID = id }
         let context = UploadContext(
             subject: claims.subject, claims: claims.json.text, letterClaims: claims.forLetter,
-            requestID: requestID)
+            requestID: requestID, role: try configuration.roles.role(for: claims.json))
         let results = try await applier.apply(upload, context: context)
         if results.contains(where: { $0.status == .fatalError }) { quota.forget(claims.subject) }
         let response = UploadResponse(requestID: requestID, results: results)

@@ -46,7 +46,7 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var uploadAudiences: [String] = []
     /// Who may sign in; uploads do not ask it yet.
     package var authentication = AuthenticationSettings()
-    /// As whom transactions write; they do not yet.
+    /// As whom transactions write.
     package var roles = RoleSettings()
     /// How many tokens and failures there may be.
     package var rateLimits = LimitSettings()

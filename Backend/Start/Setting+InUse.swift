@@ -1,7 +1,7 @@
 extension Setting {
     /// The settings that do something.
     package static let inUse: [Setting] =
-        database + keys + tokens + signIn + uploads + attachments + operation
+        database + rights + keys + tokens + signIn + uploads + attachments + operation
 
     private static let database: [Setting] = [
         Setting("DATABASE_URI", isSecret: true, help: "The Postgres that uploads are written to."),
@@ -18,6 +18,21 @@ extension Setting {
         Setting(
             "DEV_OPEN_SCHEMA", .flag, standard: "false",
             help: "Without a table map: open every published table. Development alone."),
+    ]
+
+    private static let rights: [Setting] = [
+        Setting(
+            "DB_ROLES", .list,
+            help:
+                "Roles that a transaction may take, separated by commas; the first, unless the claim that DB_ROLE_CLAIM "
+                + "names says another."),
+        Setting("DB_ROLE_CLAIM"),
+        Setting(
+            "RLS_STRICT", .flag, standard: "false",
+            help:
+                "Reject writes to rows that policies hide, instead of leaving them as if there were none; RLS_PROBE_ROLE is "
+                + "a role that sees them."),
+        Setting("RLS_PROBE_ROLE"),
     ]
 
     private static let keys: [Setting] = [

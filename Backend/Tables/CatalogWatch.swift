@@ -18,6 +18,7 @@ package actor CatalogWatch {
     private typealias Outcome = Result<CatalogKnowledge, any Error>
 
     private let source: Source
+    private let writer: DatabaseRole?
     private let pool: PostgresPool
     private let poller: Poller
     private let log: Log
@@ -34,16 +35,18 @@ package actor CatalogWatch {
     ///
     /// - Parameters:
     ///   - source: where the tables come from.
+    ///   - writer: the role that writes, whose rights count; nil for that of the pool.
     ///   - pool: reads the catalog.
     ///   - poller: waits.
     ///   - log: gets what has changed, and what cannot be read.
     ///   - interval: how often the catalog is looked at, whoever says nothing.
     ///   - listener: hears of changes; nil looks for them alone.
     package init(
-        source: Source, pool: PostgresPool, poller: Poller, log: Log, interval: Duration = .seconds(30),
-        listener: CatalogListener? = nil
+        source: Source, writer: DatabaseRole? = nil, pool: PostgresPool, poller: Poller, log: Log,
+        interval: Duration = .seconds(30), listener: CatalogListener? = nil
     ) {
         self.source = source
+        self.writer = writer
         self.pool = pool
         self.poller = poller
         self.log = log
@@ -62,7 +65,8 @@ package actor CatalogWatch {
     package func load() async throws {
         let begun = ContinuousClock.now
         let tables = try await resolved(isRunning: false)
-        for warning in tables.warnings { log.warning("open schema", ["backend.warning": warning]) }
+        let subject = isOpen ? "open schema" : "table map"
+        for warning in tables.warnings { log.warning(subject, ["backend.warning": warning]) }
         current = CatalogKnowledge(tables, at: begun)
     }
 
@@ -177,22 +181,24 @@ package actor CatalogWatch {
     private func isUnchanged(_ tables: UploadTables) async throws -> Bool {
         guard !isOpen else { return false }
         let entries = tables.tables.values.map(\.source) + tables.missing.values
-        let different = try await pool.withConnection { connection in
+        let different = try await pool.withConnection { [writer] connection in
             try await connection.query(
                 """
                 SELECT count(*)::text FROM unnest($1::text[], $2::text[], $3::text[]) AS e(schema_name, table_name, digest)
-                WHERE psb.table_digest(e.schema_name, e.table_name, NULL::name) IS DISTINCT FROM e.digest
+                WHERE psb.table_digest(e.schema_name, e.table_name, $4::name) IS DISTINCT FROM e.digest
                 """,
                 [
                     arrayLiteral(entries.map(\.name.schema)), arrayLiteral(entries.map(\.name.table)),
-                    arrayLiteral(entries.map(\.digest)),
+                    arrayLiteral(entries.map(\.digest)), writer?.name,
                 ])
         }
         return different.scalar == "0"
     }
 
     private func resolved(isRunning: Bool) async throws -> UploadTables {
-        let catalog = try await pool.withConnection { try await Catalog(reading: $0) }
+        let catalog = try await pool.withConnection { [writer] in
+            try await Catalog(reading: $0, as: writer)
+        }
         switch source {
         case .map(let map, let name):
             return try UploadTables(map: map, source: name, catalog: catalog, isRunning: isRunning)
