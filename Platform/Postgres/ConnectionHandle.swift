@@ -159,6 +159,21 @@ final class ConnectionHandle: @unchecked Sendable {
             })
     }
 
+    /// Has the server parse a statement and keep it under a name.
+    func prepare(_ name: String, _ sql: String) throws(PostgresError) {
+        try sent(isFinished ? 0 : PQsendPrepare(connection, name, sql, 0, nil))
+    }
+
+    /// Runs what was prepared under a name.
+    func send(prepared name: String, _ parameters: [String?]) throws(PostgresError) {
+        guard !isFinished else { throw lost() }
+        try sent(
+            withCStrings(parameters) { values in
+                PQsendQueryPrepared(
+                    connection, name, Int32(values.count), values.baseAddress, nil, nil, 0)
+            })
+    }
+
     private func sent(_ status: Int32) throws(PostgresError) {
         guard status == 0 else { return }
         guard isFine else { throw lost() }

@@ -19,6 +19,8 @@ package actor PostgresPool {
         package var lifetime: Duration
         /// `PostgresConnection.setPatience` of each connection.
         package var patience: Duration?
+        /// `PostgresConnection.setPreparedStatements` of each connection.
+        package var preparedStatements = 0
         /// How long the rollback of what a caller left open may take; after that the connection is closed.
         package var rollbackTimeout = Duration.seconds(2)
 
@@ -170,6 +172,7 @@ package actor PostgresPool {
                 uri, parameters: parameters, addresses: addresses, poller: poller,
                 deadline: min(left, limits.connectTimeout))
             await connection.setPatience(limits.patience)
+            await connection.setPreparedStatements(limits.preparedStatements)
             return Member(connection: connection, born: .now)
         } catch {
             vacate()
