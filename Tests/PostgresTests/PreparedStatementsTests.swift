@@ -20,31 +20,35 @@ struct PreparedStatementsTests {
     @Test func aTextIsPreparedOnceAndThenNamed() {
         var session = PreparedStatements(limit: 2)
         let segment = [Self.statement("a"), PostgresStatement("COMMIT"), Self.statement("a")]
-        #expect(session.uses(of: [segment]) == [[.preparing("psb_1"), .unnamed, .named("psb_1")]])
+        let first = session.uses(of: [segment])
+        #expect(first == [[.preparing("psb_1"), .unnamed, .named("psb_1")]])
         session.made("a", "psb_1")
-        #expect(session.uses(of: [segment]) == [[.named("psb_1"), .unnamed, .named("psb_1")]])
-        #expect(session.count == 1 && session.takeDrops().isEmpty)
+        let second = session.uses(of: [segment])
+        #expect(second == [[.named("psb_1"), .unnamed, .named("psb_1")]])
+        let drops = session.takeDrops()
+        #expect(session.count == 1 && drops.isEmpty)
     }
 
     /// The server passes over the rest of a segment that has failed, so that nobody knows yet what another has prepared.
     @Test func aNameIsGoodInItsSegmentUntilItIsMade() {
         var session = PreparedStatements(limit: 2)
         let segments = [[Self.statement("a")], [Self.statement("a")], [Self.statement("b")]]
-        #expect(session.uses(of: segments) == [[.preparing("psb_1")], [.unnamed], [.preparing("psb_2")]])
+        let first = session.uses(of: segments)
+        #expect(first == [[.preparing("psb_1")], [.unnamed], [.preparing("psb_2")]])
         session.made("b", "psb_2")
         // What was not made gets another name: nobody asks whether the first is there.
-        #expect(session.uses(of: segments) == [[.preparing("psb_3")], [.unnamed], [.named("psb_2")]])
+        let second = session.uses(of: segments)
+        #expect(second == [[.preparing("psb_3")], [.unnamed], [.named("psb_2")]])
     }
 
     @Test func theLeastRecentlyUsedFallsOut() {
         var session = PreparedStatements(limit: 2)
         Self.prepare(["a", "b", "a", "c"], in: &session)
         #expect(session.count == 2)
-        #expect(session.takeDrops() == [PostgresStatement("DEALLOCATE psb_2")])
-        #expect(session.takeDrops().isEmpty)
-        #expect(
-            session.uses(of: [["a", "b", "c"].map(Self.statement)])
-                == [[.named("psb_1"), .preparing("psb_4"), .named("psb_3")]])
+        let drops = [session.takeDrops(), session.takeDrops()]
+        #expect(drops == [[PostgresStatement("DEALLOCATE psb_2")], []])
+        let uses = session.uses(of: [["a", "b", "c"].map(Self.statement)])
+        #expect(uses == [[.named("psb_1"), .preparing("psb_4"), .named("psb_3")]])
     }
 
     @Test func aPipelineHasNoMoreNewNamesThanAreKept() {
@@ -56,7 +60,8 @@ struct PreparedStatementsTests {
     @Test func textsWithoutEndAreNotKept() {
         var session = PreparedStatements(limit: 2)
         let long = Self.statement(String(repeating: "x", count: 32 << 10) + "y")
-        #expect(session.uses(of: [[long]]) == [[.unnamed]])
+        let uses = session.uses(of: [[long]])
+        #expect(uses == [[.unnamed]])
     }
 
     @Test func whatIsForgottenIsDroppedWithAllThatCameAfter() {
@@ -66,9 +71,11 @@ struct PreparedStatementsTests {
         #expect(session.count == 0)
         // Behind the failure, in the same pipeline.
         session.made("b", "psb_9")
-        #expect(session.takeDrops() == [PostgresStatement("DEALLOCATE ALL")])
-        #expect(session.count == 0 && session.takeDrops().isEmpty)
-        #expect(session.uses(of: [[Self.statement("a")]]) == [[.preparing("psb_2")]])
+        let drops = [session.takeDrops(), session.takeDrops()]
+        #expect(drops == [[PostgresStatement("DEALLOCATE ALL")], []])
+        #expect(session.count == 0)
+        let uses = session.uses(of: [[Self.statement("a")]])
+        #expect(uses == [[.preparing("psb_2")]])
     }
 
     @Test(arguments: [
@@ -157,7 +164,8 @@ struct PreparedConnectionTests {
             let outcomes = try await connection.pipeline(segments: [
                 [Self.doubled(1), wrong, wrong, Self.doubled(2)], [wrong], [Self.doubled(3), Self.doubled(4)],
             ])
-            #expect(outcomes.map { $0.map { $0.error?.sqlstate } } == [[nil, "42P01", nil, nil], ["42P01"], [nil, nil]])
+            let states = outcomes.map { segment in segment.map { $0.error?.sqlstate } }
+            #expect(states == [[nil, "42P01", nil, nil], ["42P01"], [nil, nil]])
             #expect(outcomes[0].map(\.isAborted) == [false, false, true, true])
             #expect(outcomes[2].map { $0.result?.scalar } == ["6", "8"])
             #expect(try await prepared(connection).values.sorted() == ["SELECT 2 * $1::int"])
