@@ -213,9 +213,9 @@ package actor PostgresConnection {
 
     // MARK: Waiting
 
-    /// Returns when there is something to read; false if the deadline passed before.
+    /// Returns when there may be something to read, which the caller then consumes; false if the deadline passed before.
     func waitReadable(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
-        while !handle.isReadable {
+        while !handle.mayHoldInput, !handle.isReadable {
             guard try await wait({ try await $0.readable(until: deadline) }) else { return false }
         }
         // A stream that never runs dry must still end when its task is cancelled.
