@@ -48,7 +48,7 @@ package actor PostgresPool {
         ///
         /// - Parameter chance: A number from 0 to 1.
         /// - Returns: The lifetime, less a tenth of it at 0, and a tenth more at 1.
-        package func lifetime(at chance: Double) -> Duration { lifetime * (0.9 + 0.2 * chance) }
+        package func longestAge(at chance: Double) -> Duration { lifetime * (0.9 + 0.2 * chance) }
     }
 
     private struct Member: Sendable {
@@ -184,7 +184,7 @@ package actor PostgresPool {
                 deadline: min(left, limits.connectTimeout))
             await connection.setPatience(limits.patience)
             await connection.setPreparedStatements(limits.preparedStatements)
-            return Member(connection: connection, end: .now + limits.lifetime(at: random()))
+            return Member(connection: connection, end: .now + limits.longestAge(at: random()))
         } catch {
             vacate()
             throw error
