@@ -159,7 +159,7 @@ package struct BackendConfiguration: Sendable, Hashable {
     }
 
     /// Returns an error of the database with what an operator can do about it, where that is known.
-    func advised(_ error: PostgresError) -> PostgresError {
+    package func advised(_ error: PostgresError) -> PostgresError {
         let advice: String?
         switch error.sqlstate {
         // Protocol violation: a parameter of the session that a pooler refuses; a name of a statement that it does not have,

@@ -9,13 +9,16 @@ struct DatabaseTLSTests {
     private static let debian = "/etc/ssl/certs/ca-certificates.crt"
 
     /// A machine with the files, and a home.
-    private static func files(_ readable: [String] = [debian], named: String? = nil) -> DatabaseTLS.Files {
+    private static func files(
+        _ readable: [String] = [DatabaseTLSTests.debian], named: String? = nil
+    ) -> DatabaseTLS.Files {
         DatabaseTLS.Files(home: "/home/app", named: named) { readable.contains($0) }
     }
 
     /// Decides for keywords as libpq has them: without a `sslmode` of its own it says `prefer`.
     private static func decide(
-        _ keywords: [String: String], allowsInsecure: Bool = false, files: DatabaseTLS.Files = files()
+        _ keywords: [String: String], allowsInsecure: Bool = false,
+        files: DatabaseTLS.Files = DatabaseTLSTests.files()
     ) throws -> DatabaseTLS {
         try DatabaseTLS(
             ["sslmode": "prefer"].merging(keywords) { $1 }, isModeNamed: keywords["sslmode"] != nil,
@@ -40,14 +43,14 @@ struct DatabaseTLSTests {
         ["host": "localhost,db", "hostaddr": "127.0.0.1,::1,127.0.0.2"],
     ]
 
-    @Test(arguments: here) func toThisMachineItIsAsTheTextSays(keywords: [String: String]) throws {
+    @Test(arguments: Self.here) func toThisMachineItIsAsTheTextSays(keywords: [String: String]) throws {
         for mode in [nil, "disable", "allow", "prefer", "require"] {
             let tls = try Self.decide(keywords.merging(mode.map { ["sslmode": $0] } ?? [:]) { $1 })
             #expect(tls.parameters.isEmpty && !tls.isInsecure, "\(mode ?? "none")")
         }
     }
 
-    @Test(arguments: elsewhere) func aRemoteNameIsVerified(keywords: [String: String]) throws {
+    @Test(arguments: Self.elsewhere) func aRemoteNameIsVerified(keywords: [String: String]) throws {
         for mode in [nil, "verify-full"] {
             for allowsInsecure in [false, true] {
                 let tls = try Self.decide(
@@ -59,13 +62,16 @@ struct DatabaseTLSTests {
         }
     }
 
-    @Test(arguments: elsewhere) func aLowerModeNeedsAWord(keywords: [String: String]) throws {
+    @Test(arguments: Self.elsewhere) func aLowerModeNeedsAWord(keywords: [String: String]) throws {
         for mode in ["disable", "allow", "prefer", "require", "verify-ca"] {
             let keywords = keywords.merging(["sslmode": mode]) { $1 }
             let error = thrown { try Self.decide(keywords) } as? BackendError
             #expect(error?.code == .configuration)
-            #expect(error?.message.hasPrefix("DATABASE_URI leads to another machine with sslmode=\(mode)") == true)
-            for word in ["verify-full", "sslrootcert=FILE", "DATABASE_TLS_INSECURE=true"] {
+            let words = [
+                "DATABASE_URI leads to another machine with sslmode=\(mode)", "verify-full", "sslrootcert=FILE",
+                "DATABASE_TLS_INSECURE=true",
+            ]
+            for word in words {
                 #expect(error?.message.contains(word) == true)
             }
             let tls = try Self.decide(keywords, allowsInsecure: true)
@@ -79,7 +85,7 @@ struct DatabaseTLSTests {
     @Test func aLowerModeFromElsewhereIsOne() {
         for mode in ["disable", "require", "verify-ca"] {
             #expect(throws: BackendError.self) {
-                try DatabaseTLS(
+                _ = try DatabaseTLS(
                     ["host": "db", "sslmode": mode], isModeNamed: false, allowsInsecure: false,
                     files: Self.files())
             }
@@ -128,13 +134,43 @@ struct DatabaseTLSTests {
     @Test func aLowerModeIsRefusedByEveryCommand() throws {
         let lower = ["DATABASE_URI": "postgres://db.test/app?sslmode=require"]
         let insecure = lower.merging(["DATABASE_TLS_INSECURE": "true"]) { $1 }
-        for read in [
-            read, { try BackendConfiguration.ofDatabase(environment: $0, readFile: { _ in "" }) },
-        ] {
-            let error = thrown { try read(lower) } as? BackendError
+        let commands: [([String: String]) throws -> BackendConfiguration] = [
+            { try read($0) }, { try BackendConfiguration.ofDatabase(environment: $0, readFile: { _ in "" }) },
+        ]
+        for command in commands {
+            let error = thrown { try command(lower) } as? BackendError
             #expect(error?.message.hasPrefix("DATABASE_URI leads to another machine") == true)
-            let allowed = try read(insecure)
+            let allowed = try command(insecure)
             #expect(allowed.tls?.isInsecure == true && allowed.connectionParameters["sslmode"] == nil)
+        }
+    }
+
+    /// Which file was used, that of an authority of one's own, and the word last.
+    @Test func theErrorSaysWhatToDo() throws {
+        let refused = PostgresError(.unavailable, "SSL error: certificate verify failed")
+        let advised = try read([:]).advised(refused)
+        let parts = [
+            "certificate verify failed; ", "/named.crt", "sslrootcert=FILE", "DATABASE_TLS_INSECURE=true",
+        ]
+        let places = parts.map { advised.message.range(of: $0)?.lowerBound }
+        #expect(places.allSatisfy { $0 != nil } && places.compactMap { $0 } == places.compactMap { $0 }.sorted())
+        #expect(advised.code == refused.code && advised.sqlstate == nil)
+        // What is about something else says nothing of it.
+        for other in [
+            PostgresError(.unavailable, "connection refused"),
+            PostgresError(.unavailable, "no SSL for this user", sqlstate: "28000"),
+            PostgresError(.timedOut, "SSL is slow"),
+        ] { #expect(try read([:]).advised(other) == other) }
+        let local = try read(["DATABASE_URI": "postgres://localhost/app"])
+        #expect(local.advised(refused) == refused)
+    }
+
+    /// What PgBouncer says of `options`, and what is missing where sessions change.
+    @Test func behindAPoolerTheErrorNamesTheSetting() throws {
+        for state in ["08P01", "26000", "42P05"] {
+            let error = PostgresError(.unavailable, "unsupported startup parameter: options", sqlstate: state)
+            #expect(try read([:]).advised(error).message.hasSuffix("say PREPARED=off"))
+            #expect(try read(["PREPARED": "off"]).advised(error) == error)
         }
     }
 }
