@@ -43,14 +43,14 @@ struct DatabaseTLSTests {
         ["host": "localhost,db", "hostaddr": "127.0.0.1,::1,127.0.0.2"],
     ]
 
-    @Test(arguments: Self.here) func toThisMachineItIsAsTheTextSays(keywords: [String: String]) throws {
+    @Test(arguments: here) func toThisMachineItIsAsTheTextSays(keywords: [String: String]) throws {
         for mode in [nil, "disable", "allow", "prefer", "require"] {
             let tls = try Self.decide(keywords.merging(mode.map { ["sslmode": $0] } ?? [:]) { $1 })
             #expect(tls.parameters.isEmpty && !tls.isInsecure, "\(mode ?? "none")")
         }
     }
 
-    @Test(arguments: Self.elsewhere) func aRemoteNameIsVerified(keywords: [String: String]) throws {
+    @Test(arguments: elsewhere) func aRemoteNameIsVerified(keywords: [String: String]) throws {
         for mode in [nil, "verify-full"] {
             for allowsInsecure in [false, true] {
                 let tls = try Self.decide(
@@ -62,14 +62,14 @@ struct DatabaseTLSTests {
         }
     }
 
-    @Test(arguments: Self.elsewhere) func aLowerModeNeedsAWord(keywords: [String: String]) throws {
+    @Test(arguments: elsewhere) func aLowerModeNeedsAWord(keywords: [String: String]) throws {
         for mode in ["disable", "allow", "prefer", "require", "verify-ca"] {
             let keywords = keywords.merging(["sslmode": mode]) { $1 }
             let error = thrown { try Self.decide(keywords) } as? BackendError
             #expect(error?.code == .configuration)
             let words = [
-                "DATABASE_URI leads to another machine with sslmode=\(mode)", "verify-full", "sslrootcert=FILE",
-                "DATABASE_TLS_INSECURE=true",
+                "DATABASE_URI leads to another machine with sslmode=\(mode)", "verify-full",
+                "sslrootcert=FILE", "DATABASE_TLS_INSECURE=true",
             ]
             for word in words {
                 #expect(error?.message.contains(word) == true)
@@ -152,8 +152,8 @@ struct DatabaseTLSTests {
         let parts = [
             "certificate verify failed; ", "/named.crt", "sslrootcert=FILE", "DATABASE_TLS_INSECURE=true",
         ]
-        let places = parts.map { advised.message.range(of: $0)?.lowerBound }
-        #expect(places.allSatisfy { $0 != nil } && places.compactMap { $0 } == places.compactMap { $0 }.sorted())
+        let places = parts.compactMap { advised.message.range(of: $0)?.lowerBound }
+        #expect(places.count == parts.count && places == places.sorted(), "\(advised.message)")
         #expect(advised.code == refused.code && advised.sqlstate == nil)
         // What is about something else says nothing of it.
         for other in [
