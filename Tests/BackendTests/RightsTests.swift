@@ -24,12 +24,13 @@ struct RightsTests {
         defer { poller.stop() }
         let uri = try await TestPostgres.database(poller)
         let role = "role_of_\(uri.split(separator: "/").last ?? "")"
-        let asRole = uri.replacing("//postgres@", with: "//\(role)@")
+        let login = try TestRole.login(uri)
+        let asRole = TestRole.uri(uri, as: role)
         try #require(asRole != uri)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
         try await connection.script(
             """
-            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA public TO \(role);
+            CREATE ROLE \(role) \(login); GRANT USAGE ON SCHEMA public TO \(role);
             DO $$ BEGIN EXECUTE format('GRANT ALL ON DATABASE %I TO \(role)', current_database()); END $$;
             """)
         try await connection.script(schema(role))
