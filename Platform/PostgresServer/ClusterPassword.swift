@@ -27,7 +27,7 @@ extension ClusterDirectory {
     static func newPassword() -> String {
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
         var chance = SystemRandomNumberGenerator()
-        return String((0..<passwordLength).map { _ in letters[Int.random(in: letters.indices, using: &chance)] })
+        return String((0..<passwordLength).map { _ in letters.randomElement(using: &chance) ?? "0" })
     }
 
     /// Keeps the password.
