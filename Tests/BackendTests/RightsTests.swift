@@ -114,7 +114,7 @@ struct RightsTests {
             #expect(error?.code == .tableMap)
             #expect(error?.message.contains("line 1, column 11") == true, "\(String(describing: error))")
             #expect(error?.message.contains("may not lock public.notes") == true)
-            let role = try #require(asRole.split(separator: "@").first?.split(separator: "/").last)
+            let role = try #require(try ConnectionOptions.named(in: asRole)["user"])
             try await owner.script("GRANT DELETE ON notes TO \(role)")
             try await TestBackend.with(schema: "SELECT 1", uri: asRole, map: Self.map) { backend in
                 let state = try await backend.apply(Self.put)
