@@ -20,6 +20,6 @@ package enum TestRole {
     package static func uri(_ uri: String, as role: String) -> String {
         guard let start = uri.firstRange(of: "//")?.upperBound, let end = uri[start...].firstIndex(of: ":")
         else { return uri }
-        return uri[..<start] + role + uri[end...]
+        return "\(uri[..<start])\(role)\(uri[end...])"
     }
 }
