@@ -33,7 +33,8 @@ struct DatabaseTLSTests {
     ]
     private static let elsewhere: [[String: String]] = [
         ["host": "db"], ["host": "db.example.com"], ["host": "10.0.0.1"], ["host": "128.0.0.1"],
-        ["host": "::2"], ["host": "64:ff9b::7f00:1"], ["host": "localhost.example.com"], ["host": "notlocalhost"], ["host": "127.1"],
+        ["host": "::2"], ["host": "64:ff9b::7f00:1"], ["host": "localhost.example.com"],
+        ["host": "notlocalhost"], ["host": "127.1"],
         ["hostaddr": "10.0.0.1"], ["host": "/run/postgresql", "hostaddr": "10.0.0.1"],
         // The certificate is that of the name, whatever the address.
         ["host": "db.test", "hostaddr": "127.0.0.1"],
