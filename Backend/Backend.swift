@@ -135,7 +135,8 @@ package final class Backend: Sendable {
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
-                throw BackendError(.database, "the database refuses the start: \(error)", cause: error)
+                throw BackendError(
+                    .database, "the database refuses the start: \(configuration.advised(error))", cause: error)
             }
             throw error
         }
@@ -143,6 +144,11 @@ package final class Backend: Sendable {
             log.warning(
                 "uploads are open: whoever reaches this backend writes as the development user",
                 ["backend.setting": "DEV_OPEN_UPLOADS"])
+        }
+        if configuration.tls?.isInsecure == true {
+            log.warning(
+                "the connection to the database proves nothing of whose it is: whoever stands between can read and change all",
+                ["backend.setting": "DATABASE_TLS_INSECURE"])
         }
         log.info("backend listens", ["backend.port": String(port)])
     }
@@ -251,7 +257,8 @@ package final class Backend: Sendable {
         let missing = try await pool.withConnection { [settings = configuration.settings] in
             try await settings.missing(on: $0)
         }
-        if !missing.isEmpty {
+        // Behind a pooler nobody has asked for them.
+        if !missing.isEmpty, configuration.links.preparesStatements {
             log.warning(
                 "the connection has other settings than were asked for, as behind a pooler: each upload sets them itself",
                 ["backend.settings": missing.joined(separator: " ")])

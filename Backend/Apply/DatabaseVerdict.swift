@@ -54,7 +54,10 @@ package struct DatabaseVerdict: Sendable, Hashable {
 
     private static func exact(_ sqlstate: String, _ function: String?) -> DatabaseVerdict? {
         switch sqlstate {
-        case "0A000": DatabaseVerdict(.rejected, "UNSUPPORTED")
+        // Columns have changed under a prepared statement, which is prepared anew.
+        case "0A000":
+            function == "RevalidateCachedQuery"
+                ? DatabaseVerdict(.retry, "CONTENTION") : DatabaseVerdict(.rejected, "UNSUPPORTED")
         case SQLRefusal.state where function == SQLRefusal.otherOwnerFunction:
             DatabaseVerdict(.rejected, "UNAUTHORIZED")
         case SQLRefusal.state where function == SQLRefusal.missingParentFunction:
@@ -65,7 +68,9 @@ package struct DatabaseVerdict: Sendable, Hashable {
         case "23514": DatabaseVerdict(.rejected, "CHECK_VIOLATION")
         case "25006": DatabaseVerdict(.unavailable, "DATABASE_READ_ONLY", dropsConnection: true)
         case "25P03": DatabaseVerdict(.retry, "DATABASE_UNAVAILABLE", dropsConnection: true)
-        case "26000", "34000", "42P05": DatabaseVerdict(.retry, "CONTENTION", dropsConnection: true)
+        // The connection has forgotten what it had prepared, and prepares it anew.
+        case "26000", "42P05": DatabaseVerdict(.retry, "CONTENTION")
+        case "34000": DatabaseVerdict(.retry, "CONTENTION", dropsConnection: true)
         case "28000", "28P01", "3D000": DatabaseVerdict(.misconfigured, "DATABASE_MISCONFIGURED")
         case "40001", "40P01", "40003", "55P03": DatabaseVerdict(.retry, "CONTENTION")
         case "40002": DatabaseVerdict(.rejected, "CONSTRAINT_VIOLATION")

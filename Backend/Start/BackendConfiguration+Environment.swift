@@ -1,3 +1,13 @@
+import PowerSyncPostgres
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
 extension BackendConfiguration {
     /// Reads the configuration from environment variables (backend 6.3).
     ///
@@ -76,6 +86,10 @@ extension BackendConfiguration {
         let reader = EnvironmentReader(variables: variables, readFile: readFile)
         var configuration = BackendConfiguration(databaseURI: try reader.databaseURI(), powersyncURL: "")
         try configuration.readStatementTimes(reader)
+        var problems = SettingProblems()
+        configuration.links = LinkSettings(ofDatabase: reader, &problems)
+        if let first = problems.all.first { throw first }
+        try configuration.readTLS(reader)
         return configuration
     }
 
@@ -103,6 +117,22 @@ extension BackendConfiguration {
         rateLimits = LimitSettings(reader, &problems)
         links = LinkSettings(reader, port: port, &problems)
         if let first = problems.all.first { throw first }
+        try readTLS(reader)
+    }
+
+    /// Decides how the link to the database is protected; reads what libpq reads, a service file for example.
+    private mutating func readTLS(_ reader: EnvironmentReader) throws(BackendError) {
+        // What libpq does not take is refused, with the reason, when it is connected to.
+        guard let named = try? ConnectionOptions.named(in: databaseURI),
+            let keywords = try? ConnectionOptions.effective(of: databaseURI)
+        else { return }
+        tls = try DatabaseTLS(
+            keywords, isModeNamed: named["sslmode"] != nil, allowsInsecure: links.allowsInsecureTLS,
+            files: DatabaseTLS.Files(
+                home: reader.variables["HOME"],
+                // No setting of ours: OpenSSL's and curl's.
+                named: reader.variables["SSL_CERT_FILE"].flatMap { $0.isEmpty ? nil : $0 },
+                isReadable: { access($0, R_OK) == 0 }))
     }
 
     /// Reads how long a token lives, for commands that need no more.

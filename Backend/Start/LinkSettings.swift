@@ -19,12 +19,17 @@ package struct LinkSettings: Sendable, Hashable {
     ///   - port: the port of the backend itself.
     ///   - problems: gets what is wrong.
     init(_ reader: EnvironmentReader, port: Int, _ problems: inout SettingProblems) {
-        preparesStatements = problems.read { try reader.choice("PREPARED", ["on", "off"]) } != "off"
-        allowsInsecureTLS = problems.read { try reader.flag("DATABASE_TLS_INSECURE") } ?? false
+        self.init(ofDatabase: reader, &problems)
         metricsPort = problems.read { try reader.number("METRICS_PORT", 1...65_535) }
         metricsHost = problems.read { try reader.text("METRICS_HOST") } ?? metricsHost
         if metricsPort == port {
             problems.add("METRICS_PORT", "is PORT itself: what it tells is not for everybody")
         }
+    }
+
+    /// Reads those to the database alone, for commands that need no more.
+    init(ofDatabase reader: EnvironmentReader, _ problems: inout SettingProblems) {
+        preparesStatements = problems.read { try reader.choice("PREPARED", ["on", "off"]) } != "off"
+        allowsInsecureTLS = problems.read { try reader.flag("DATABASE_TLS_INSECURE") } ?? false
     }
 }

@@ -13,6 +13,16 @@ extension Setting {
         Setting(
             "DATABASE_TYPE", .choice(["postgres"]), standard: "postgres",
             help: "postgres, for environments that say so; nothing else is there."),
+        Setting(
+            "DATABASE_TLS_INSECURE", .flag, standard: "false",
+            help:
+                "Allow a sslmode below verify-full to another machine. Without a sslmode it is verify-full, by sslrootcert "
+                + "or the authorities of the system (SSL_CERT_FILE)."),
+        Setting(
+            "PREPARED", .choice(["on", "off"]), standard: "on",
+            help:
+                "off for a pooler in transaction mode, such as PgBouncer: no prepared statements, and no settings of a "
+                + "session."),
         Setting("POWERSYNC_URL", help: "Where clients find the sync service."),
         Setting("PSB_TABLE_MAP", help: "The YAML file of tables that clients may write."),
         Setting(

@@ -11,12 +11,6 @@ extension Setting {
 
     private static let links: [Setting] = [
         Setting(
-            "PREPARED", .choice(["on", "off"]), standard: "on",
-            help: "off for a pooler in transaction mode, such as PgBouncer."),
-        Setting(
-            "DATABASE_TLS_INSECURE", .flag, standard: "false",
-            help: "Allow a sslmode below verify-full to another machine."),
-        Setting(
             "METRICS_PORT", .number,
             help: "The port of /metrics, none by default, and its address, 127.0.0.1 by default."),
         Setting("METRICS_HOST", standard: "127.0.0.1"),

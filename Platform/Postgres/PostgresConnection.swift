@@ -39,6 +39,8 @@ package actor PostgresConnection {
     var isStreamBeingWritten = false
     /// Whether libpq has told that the stream is at its end, and whoever reads it has yet to hear of that.
     var isStreamAtEnd = false
+    /// What the session has prepared; nil if statements have no names.
+    var prepared: PreparedStatements?
     private var isInUse = false
     private var patience: Duration?
     private var recoveryTime: Duration?
@@ -92,6 +94,15 @@ package actor PostgresConnection {
     ///
     /// Nil, as at first, is a second after a wait that was over, and five after a cancellation.
     package func setRecoveryTime(_ time: Duration?) { recoveryTime = time }
+
+    /// How many statements of pipelines stay prepared, by their text; 0, as at first, prepares none.
+    ///
+    /// A statement that has parameters is then parsed and planned once, in front of its first use and in the same round trip.
+    /// One text must have one meaning, whatever the session is set to. Behind a pooler that hands out another session for
+    /// each transaction leave it at 0.
+    package func setPreparedStatements(_ limit: Int) {
+        prepared = limit > 0 ? PreparedStatements(limit: limit) : nil
+    }
 
     /// When a wait that begins now is over.
     func end(of deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
@@ -202,9 +213,9 @@ package actor PostgresConnection {
 
     // MARK: Waiting
 
-    /// Returns when there is something to read; false if the deadline passed before.
+    /// Returns when there may be something to read, which the caller then consumes; false if the deadline passed before.
     func waitReadable(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
-        while !handle.isReadable {
+        while !handle.mayHoldInput, !handle.isReadable {
             guard try await wait({ try await $0.readable(until: deadline) }) else { return false }
         }
         // A stream that never runs dry must still end when its task is cancelled.

@@ -115,6 +115,29 @@ struct BackendConfigurationTests {
         #expect(configuration.connectionParameters["options"]?.contains("statement_timeout=1500") == true)
     }
 
+    /// PgBouncer refuses a session with `options`, and hands out another one for each transaction.
+    @Test func behindAPoolerASessionIsAskedForNothing() throws {
+        let direct = try read([:])
+        #expect(direct.poolLimits.preparedStatements == 256)
+        #expect(direct.connectionParameters["options"]?.hasPrefix("-c TimeZone=UTC") == true)
+        let pooled = try read(["PREPARED": "off"])
+        #expect(pooled.poolLimits.preparedStatements == 0)
+        #expect(pooled.connectionParameters["options"] == nil)
+        #expect(pooled.connectionParameters["client_encoding"] == "UTF8")
+        let command = try BackendConfiguration.ofDatabase(
+            environment: ["DATABASE_URI": "postgres://h/d", "PREPARED": "off"], readFile: { _ in "" })
+        #expect(command.connectionParameters["options"] == nil)
+    }
+
+    /// Some servers are found by them.
+    @Test func theOptionsOfTheURIStandInFrontOfOurs() throws {
+        let uri: [String: String?] = ["DATABASE_URI": "postgres://db/app?options=endpoint%3Done"]
+        let direct = try read(uri)
+        #expect(direct.connectionParameters["options"]?.hasPrefix("endpoint=one -c TimeZone=UTC") == true)
+        let pooled = try read(uri.merging(["PREPARED": "off"]) { _, last in last })
+        #expect(pooled.connectionParameters["options"] == nil, "libpq takes those of the URI")
+    }
+
     /// Also of what an operator runs by hand.
     @Test func commandsHaveTheTimesOfTheEnvironment() throws {
         let database = try BackendConfiguration.ofDatabase(

@@ -33,6 +33,15 @@ struct DatabaseVerdictTests {
         #expect(!verdict("40001").dropsConnection)
     }
 
+    /// Nothing is wrong with the write, nor with the connection, which prepares its statements anew.
+    @Test func aPreparedStatementThatNoLongerHoldsIsRetried() {
+        let changed = DatabaseVerdict(sqlstate: "0A000", function: "RevalidateCachedQuery")
+        for verdict in [changed, verdict("26000"), verdict("42P05")] {
+            #expect(verdict.kind == .retry && verdict.code == "CONTENTION" && !verdict.dropsConnection)
+        }
+        #expect(DatabaseVerdict(sqlstate: "0A000", function: "transformWithClause").kind == .rejected)
+    }
+
     @Test(arguments: [
         ("53100", "DATABASE_OVERLOADED"), ("53300", "DATABASE_OVERLOADED"), ("25006", "DATABASE_READ_ONLY"),
         ("PSB04", "LETTER_NOT_OPEN"), ("PSB05", "ACCOUNT_DISABLED"),

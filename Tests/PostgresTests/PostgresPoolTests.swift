@@ -171,6 +171,53 @@ struct PostgresPoolTests {
         await pool.close()
     }
 
+    /// Connections that were made in the same moment do not end in the same one.
+    @Test func lifetimesDifferByATenth() async throws {
+        let limits = PostgresPool.Limits(size: 1, lifetime: .seconds(1000))
+        for (chance, age) in [(0.0, Duration.seconds(900)), (0.5, .seconds(1000)), (1.0, .seconds(1100))] {
+            let difference = limits.longestAge(at: chance) - age
+            #expect(difference < .milliseconds(1) && difference > .milliseconds(-1), "\(chance)")
+        }
+        let asked = Lock(0)
+        let pool = PostgresPool(
+            uri: try await TestPostgres.database(poller), limits: .patient(size: 2), poller: poller,
+            random: {
+                asked.withLock { $0 += 1 }
+                return 0
+            })
+        try await pool.withConnection { _ in try await pool.withConnection { _ in } }
+        #expect(asked.withLock { $0 } == 2, "each connection has a lifetime of its own")
+        await pool.close()
+    }
+
+    /// What a server that goes says of one session is true of all (backend 8.2): that the rest is made anew costs a moment,
+    /// and nobody who works is disturbed.
+    @Test func oneLostSessionRenewsTheRest() async throws {
+        let pool = try await pool(.init(size: 3, acquireTimeout: .seconds(3600)))
+        try await pool.withConnection { working in
+            let before = await working.backendProcessID
+            let resting = Lock(Int32(0))
+            let error = await #expect(throws: PostgresError.self) {
+                try await pool.withConnection { lost in
+                    let other = try await pool.withConnection { await $0.backendProcessID }
+                    resting.withLock { $0 = other }
+                    try await lost.query("SELECT pg_terminate_backend(pg_backend_pid())")
+                }
+            }
+            #expect(error?.isConnectionLost == true)
+            #expect(await pool.statistics == (0, 1, 0), "what rested is closed")
+            let next = try await pool.withConnection { connection in
+                let answer = try await connection.query("SELECT 1")
+                #expect(answer.scalar == "1")
+                return await connection.backendProcessID
+            }
+            #expect(next != resting.withLock { $0 })
+            let answer = try await working.query("SELECT pg_backend_pid()")
+            #expect(answer.scalar == String(before), "who works goes on")
+        }
+        await pool.close()
+    }
+
     @Test func closingEndsWaitingAndKeepsNothing() async throws {
         let pool = try await pool(.init(size: 1, acquireTimeout: .seconds(3600)))
         try await pool.withConnection { connection in
