@@ -25,6 +25,7 @@ package final class Backend: Sendable {
         let routes: BackendRoutes
         let sweep: AttachmentSweep?
         let pool: PostgresPool
+        let closing: ClosingTime
         let phase: Lock<BackendRoutes.Phase>
         let serving: Task<Void, Never>
     }
@@ -98,8 +99,11 @@ package final class Backend: Sendable {
     package func start() async throws {
         let (keys, watch) = try loadKeys()
         let source = try tableSource()
+        let closing = ClosingTime()
+        var limits = configuration.poolLimits
+        limits.closingTime = closing
         let pool = PostgresPool(
-            uri: configuration.databaseURI, limits: configuration.poolLimits,
+            uri: configuration.databaseURI, limits: limits,
             parameters: configuration.connectionParameters, poller: poller)
         do {
             try await prepare(pool)
@@ -126,7 +130,7 @@ package final class Backend: Sendable {
                 }
                 try await binding.requireAtStart(until: .now + configuration.startTimeout)
             }
-            try serve(pool, catalog, keys, watch, opened, port)
+            try serve(pool, closing, catalog, keys, watch, opened, port)
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
@@ -143,15 +147,21 @@ package final class Backend: Sendable {
     }
 
     /// Stops as orderly as it can: says that it leaves, takes nothing new, lets running requests end, closes.
-    package func stop() async {
+    ///
+    /// All of it has one time (`StopBudget`), which whatever is still waited for must keep.
+    ///
+    /// - Parameter beginning: when somebody has asked for it.
+    package func stop(from beginning: ContinuousClock.Instant = .now) async {
         guard let running = running.withLock({ $0.take() }) else { return }
+        let budget = StopBudget(configuration, from: beginning)
+        running.closing.set(budget.connectionsEnd)
         running.phase.withLock { $0 = .leaving }
         if configuration.drainDelay > .zero {
             // Cancelled, it goes on at once: the stop itself must not be skipped.
-            try? await poller.sleep(until: .now + configuration.drainDelay)
+            try? await poller.sleep(until: budget.leavingEnd)
         }
         running.phase.withLock { $0 = .draining }
-        running.server.stop(grace: configuration.grace)
+        running.server.stop(grace: budget.requestsEnd - .now)
         await running.serving.value
         await running.routes.readiness.close()
         await running.pool.close()
@@ -300,7 +310,7 @@ package final class Backend: Sendable {
     }
 
     private func serve(
-        _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ watch: KeyWatch?,
+        _ pool: PostgresPool, _ closing: ClosingTime, _ catalog: CatalogWatch, _ keys: SigningKeys, _ watch: KeyWatch?,
         _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
         let server: HTTPServer
@@ -344,7 +354,8 @@ package final class Backend: Sendable {
         }
         running.withLock {
             $0 = Running(
-                server: server, routes: routes, sweep: sweep, pool: pool, phase: phase, serving: serving)
+                server: server, routes: routes, sweep: sweep, pool: pool, closing: closing, phase: phase,
+                serving: serving)
         }
     }
 }

@@ -73,8 +73,16 @@ package enum BackendCommand {
         StandardOutput.print(readyLine(host: configuration.host, port: backend.port))
         for await _ in signals { break }
         log.info("stopping")
+        let beginning = ContinuousClock.now
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await backend.stop() }
+            group.addTask { await backend.stop(from: beginning) }
+            group.addTask {
+                // An error means that the stop has come to its end before.
+                let end = StopBudget(configuration, from: beginning).end
+                guard (try? await poller.sleep(until: end)) != nil else { return }
+                log.error("the stop takes too long: the program ends, and the database rolls back what is left")
+                exit(1)
+            }
             group.addTask {
                 // The second signal means now: nothing that the stop still waits for may hold it up.
                 for await _ in signals { exit(130) }

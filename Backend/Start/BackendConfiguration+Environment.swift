@@ -54,7 +54,7 @@ extension BackendConfiguration {
         migrationTimeout = try reader.migrationTimeout() ?? migrationTimeout
         retries.driftGrace = try reader.duration("SCHEMA_DRIFT_GRACE", 0...86_400) ?? retries.driftGrace
         drainDelay =
-            try reader.duration("DRAIN_DELAY", 0...600) ?? (isProduction ? .seconds(5) : .zero)
+            try reader.duration("DRAIN_DELAY", 0...10) ?? (isProduction ? .seconds(5) : .zero)
         try readKeys(reader)
         try readTables(reader)
         try readAttachments(reader)

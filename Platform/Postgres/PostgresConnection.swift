@@ -42,6 +42,7 @@ package actor PostgresConnection {
     private var isInUse = false
     private var patience: Duration?
     private var recoveryTime: Duration?
+    private var closingTime: ClosingTime?
     private var watcher: (@Sendable (Duration) -> Void)?
 
     init(_ handle: ConnectionHandle, _ poller: Poller) {
@@ -92,6 +93,9 @@ package actor PostgresConnection {
     ///
     /// Nil, as at first, is a second after a wait that was over, and five after a cancellation.
     package func setRecoveryTime(_ time: Duration?) { recoveryTime = time }
+
+    /// By when it must be out of use, once that is said; nil, as at first, waits as long as the other times allow.
+    package func setClosingTime(_ time: ClosingTime?) { closingTime = time }
 
     /// When a wait that begins now is over.
     func end(of deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
@@ -146,7 +150,9 @@ package actor PostgresConnection {
 
     /// Stops what runs and reads its results to the end; closes the connection if that fails.
     private func recover(within time: Duration) async {
-        let deadline = ContinuousClock.now + time
+        let (limit, closing) = (ContinuousClock.now + time, closingTime)
+        // Again each time: it may be said meanwhile.
+        var deadline: ContinuousClock.Instant { closing?.limit(limit) ?? limit }
         do {
             var isDrained = false
             // The server ignores a request that arrives before it has begun with the statement, so it is repeated.
