@@ -23,6 +23,9 @@ package final class Backend: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
         let routes: BackendRoutes
+        let catalog: CatalogWatch
+        let keys: SigningKeys
+        let watch: KeyWatch?
         let sweep: AttachmentSweep?
         let pool: PostgresPool
         let closing: ClosingTime
@@ -113,7 +116,7 @@ package final class Backend: Sendable {
                     uri: configuration.databaseURI, parameters: configuration.connectionParameters,
                     poller: poller, log: log, random: environment.random))
             try await catalog.load()
-            try await checkReads(source, pool, catalog)
+            try await checkReads(source, pool, try await catalog.knowledge().tables)
             let port = Lock(0)
             let opened = try openStore { port.withLock { $0 } }
             if let opened, opened.isService {
@@ -150,10 +153,10 @@ package final class Backend: Sendable {
     ///
     /// All of it has one time (`StopBudget`), which whatever is still waited for must keep.
     ///
-    /// - Parameter beginning: when somebody has asked for it.
-    package func stop(from beginning: ContinuousClock.Instant = .now) async {
+    /// - Parameter budget: the time for it; nil is what the configuration allows from now on.
+    package func stop(by budget: StopBudget? = nil) async {
         guard let running = running.withLock({ $0.take() }) else { return }
-        let budget = StopBudget(configuration, from: beginning)
+        let budget = budget ?? StopBudget(configuration, from: .now)
         running.closing.set(budget.connectionsEnd)
         running.phase.withLock { $0 = .leaving }
         if configuration.drainDelay > .zero {
@@ -166,6 +169,36 @@ package final class Backend: Sendable {
         await running.routes.readiness.close()
         await running.pool.close()
         log.info("backend stopped")
+    }
+
+    /// Reads again what may change while it runs: the table map, the keys of a folder, and keys in files.
+    ///
+    /// What is wrong, by itself or against the database, leaves what was there before, and the log says so; each part for
+    /// itself. Uploads in work end with the map with which they were planned.
+    ///
+    /// - Parameter given: the keys that stand in files now; nil where none do.
+    package func reload(given: GivenKeys? = nil) async {
+        guard let running = running.withLock({ $0 }) else { return }
+        running.watch?.look()
+        if let given {
+            do throws(BackendError) {
+                running.keys.replace(with: try given.set())
+                log.info("the keys were read again")
+            } catch {
+                log.error("the keys are not taken: the former ones stay", ["keys.problem": error.message])
+            }
+        }
+        // A map in settings, and the tables that are published, do not change by it.
+        guard case .file = configuration.tables else { return }
+        do {
+            let (source, begun) = (try tableSource(), ContinuousClock.now)
+            let tables = try await running.catalog.tables(of: source)
+            try await checkReads(source, running.pool, tables)
+            await running.catalog.take(source, tables, at: begun)
+            log.info("the table map was read again", ["backend.tables": String(tables.tables.count)])
+        } catch {
+            log.error("the table map is not taken: the former one stays", ["backend.problem": "\(error)"])
+        }
     }
 
     /// Opens the database as a start does, without listening, for what an operator does by hand.
@@ -263,10 +296,9 @@ package final class Backend: Sendable {
     }
 
     private func checkReads(
-        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ catalog: CatalogWatch
+        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ tables: UploadTables
     ) async throws {
         guard case .map(let map, let name) = source else { return }
-        let tables = try await catalog.knowledge().tables
         let hiding = try await pool.withConnection {
             [settings = configuration.settings] connection -> Set<Catalog.Name> in
             try await HiddenRows.check(map, source: name, tables, on: connection)
@@ -354,8 +386,8 @@ package final class Backend: Sendable {
         }
         running.withLock {
             $0 = Running(
-                server: server, routes: routes, sweep: sweep, pool: pool, closing: closing, phase: phase,
-                serving: serving)
+                server: server, routes: routes, catalog: catalog, keys: keys, watch: watch, sweep: sweep,
+                pool: pool, closing: closing, phase: phase, serving: serving)
         }
     }
 }

@@ -212,7 +212,7 @@ static int open_signals(int groups, int *slot) {
         slots[chosen].groups = groups;
         slots[chosen].listening = true;
         for (int index = 0; index < group_count; index++) {
-            if (!(groups & 1 << index)) continue;
+            if ((groups & (1 << index)) == 0) continue;
             if (slots_listening[index]++ == 0) set_action(1 << index, forward);
         }
         *slot = chosen;
@@ -239,7 +239,7 @@ void powersync_signals_close(int slot) {
     int groups = slots[slot].groups;
     slots[slot].listening = false;
     for (int index = 0; index < group_count; index++) {
-        if (!(groups & 1 << index)) continue;
+        if ((groups & (1 << index)) == 0) continue;
         if (--slots_listening[index] == 0) set_action(1 << index, SIG_DFL);
     }
     unsigned char end = 0;
