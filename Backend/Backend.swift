@@ -22,6 +22,7 @@ import PowerSyncSystem
 package final class Backend: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
+        let watched: MetricsServer?
         let routes: BackendRoutes
         let catalog: CatalogWatch
         let keys: SigningKeys
@@ -38,6 +39,7 @@ package final class Backend: Sendable {
     private let poller: Poller
     private let log: Log
     private let givenStore: (any ObjectStore)?
+    private let metrics = BackendMetrics()
     private let running = Lock<Running?>(nil)
 
     /// Makes a backend that does nothing yet.
@@ -61,6 +63,9 @@ package final class Backend: Sendable {
 
     /// The port it listens on; 0 before the start.
     package var port: Int { running.withLock { $0?.server.port ?? 0 } }
+
+    /// The port of `/metrics`; nil where there is none, and before the start.
+    package var metricsPort: Int? { running.withLock { $0?.watched?.port } }
 
     /// Lets uploads in, while it is running.
     package var admission: UploadAdmission? { running.withLock { $0?.routes.admission } }
@@ -319,7 +324,7 @@ package final class Backend: Sendable {
                     policy: configuration.letters, pool: pool, patience: configuration.quotaTimeout,
                     log: log),
                 settings: configuration.settings, policy: configuration.retries, environment: environment,
-                poller: poller, log: log),
+                poller: poller, log: log, metrics: metrics),
             continuesAfterFatalError: configuration.continuesAfterFatalError, isolatesLegacyBatches: isolates,
             times: configuration.uploadTimes)
     }
@@ -345,6 +350,9 @@ package final class Backend: Sendable {
         _ pool: PostgresPool, _ closing: ClosingTime, _ catalog: CatalogWatch, _ keys: SigningKeys, _ watch: KeyWatch?,
         _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
+        let watched = try configuration.links.metricsPort.map {
+            try MetricsServer(configuration, port: $0, metrics: metrics, pool: pool, poller: poller)
+        }
         let server: HTTPServer
         do {
             server = try HTTPServer(
@@ -380,14 +388,15 @@ package final class Backend: Sendable {
                 group.addTask { await letterPruning.run() }
                 if let sweep { group.addTask { await sweep.run() } }
                 if let watch { group.addTask { await watch.run(poller) } }
+                if let watched { group.addTask { await watched.run() } }
                 await server.run { await routes.answer($0, $1) }
                 group.cancelAll()
             }
         }
         running.withLock {
             $0 = Running(
-                server: server, routes: routes, catalog: catalog, keys: keys, watch: watch, sweep: sweep,
-                pool: pool, closing: closing, phase: phase, serving: serving)
+                server: server, watched: watched, routes: routes, catalog: catalog, keys: keys, watch: watch,
+                sweep: sweep, pool: pool, closing: closing, phase: phase, serving: serving)
         }
     }
 }

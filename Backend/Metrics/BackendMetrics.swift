@@ -16,7 +16,7 @@ package final class BackendMetrics: Sendable {
         /// What it is, in one sentence.
         let help: String
 
-        fileprivate init(_ text: String, _ labels: [String] = [], bounds: [Double] = [], _ help: String) {
+        fileprivate init(_ text: String, _ labels: [String] = [], bounds: [Double] = [], help: String) {
             self.text = text
             self.labels = labels
             self.bounds = bounds
@@ -24,34 +24,34 @@ package final class BackendMetrics: Sendable {
         }
 
         static let requests = Name(
-            "http_requests_total", ["route", "method", "status"], "Requests that were answered.")
+            "http_requests_total", ["route", "method", "status"], help: "Requests that were answered.")
         static let requestSeconds = Name(
-            "http_request_seconds", ["route"], bounds: seconds, "How long answering a request took.")
+            "http_request_seconds", ["route"], bounds: seconds, help: "How long answering a request took.")
         static let bodyBytes = Name(
             "http_body_bytes", bounds: [1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20],
-            "The bodies of uploads, in bytes.")
+            help: "The bodies of uploads, in bytes.")
         static let transactions = Name(
-            "upload_transactions_total", ["result"], "Transactions by what became of them.")
+            "upload_transactions_total", ["result"], help: "Transactions by what became of them.")
         static let operations = Name(
-            "upload_ops_total", ["table", "op", "status"], "Operations by what became of them.")
+            "upload_ops_total", ["table", "op", "status"], help: "Operations by what became of them.")
         static let rejections = Name(
-            "upload_rejections_total", ["code", "table"], "Transactions that were refused for good.")
-        static let replays = Name("upload_replays_total", "Transactions that were known already.")
+            "upload_rejections_total", ["code", "table"], help: "Transactions that were refused for good.")
+        static let replays = Name("upload_replays_total", help: "Transactions that were known already.")
         static let keyReuses = Name(
-            "ledger_key_reuse_total", "Operations under a number that another one had.")
+            "ledger_key_reuse_total", help: "Operations under a number that another one had.")
         static let paths = Name(
-            "upload_path_total", ["path"], "Transactions that needed one round trip (fast), and others (slow).")
+            "upload_path_total", ["path"], help: "Transactions that needed one round trip (fast), and others (slow).")
         static let acquireSeconds = Name(
-            "db_acquire_seconds", bounds: seconds, "How long an upload waited for a connection.")
+            "db_acquire_seconds", bounds: seconds, help: "How long an upload waited for a connection.")
         static let transactionSeconds = Name(
-            "db_tx_seconds", bounds: seconds, "How long the database took for the transaction of an upload.")
+            "db_tx_seconds", bounds: seconds, help: "How long the database took for the transaction of an upload.")
         static let retries = Name(
-            "db_retries_total", ["sqlstate"], "Failures after which a transaction is tried again at once.")
-        static let errors = Name("db_errors_total", ["class"], "Failures by what is done about them.")
-        static let tokens = Name("tokens_minted_total", ["result"], "Questions for a token by their answer.")
-        static let keySets = Name("jwks_requests_total", "Questions for the public keys.")
+            "db_retries_total", ["sqlstate"], help: "Failures after which a transaction is tried again at once.")
+        static let errors = Name("db_errors_total", ["class"], help: "Failures by what is done about them.")
+        static let tokens = Name("tokens_minted_total", ["result"], help: "Questions for a token by their answer.")
+        static let keySets = Name("jwks_requests_total", help: "Questions for the public keys.")
         static let authFailures = Name(
-            "auth_failures_total", ["reason"], "Requests that were refused for whom they are from.")
+            "auth_failures_total", ["reason"], help: "Requests that were refused for whom they are from.")
 
         private static let seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 

@@ -18,9 +18,9 @@ struct PrometheusPage: Sendable {
     }
 
     /// Writes a state of the moment.
-    mutating func gauge(_ name: String, _ help: String, _ samples: [(labels: [(String, String)], value: String)]) {
+    mutating func gauge(_ name: String, _ help: String, _ samples: [([(String, String)], String)]) {
         head(name, "gauge", help)
-        for sample in samples { line(name, sample.labels, sample.value) }
+        for (labels, value) in samples { line(name, labels, value) }
     }
 
     /// Writes the distribution of what was measured; nothing where nothing was.

@@ -61,6 +61,7 @@ extension BackendRoutes {
             requestID: requestID)
         let results = try await applier.apply(upload, context: context)
         if results.contains(where: { $0.status == .fatalError }) { quota.forget(claims.subject) }
+        await note(upload.request, results, bytes: measured.count)
         let response = UploadResponse(requestID: requestID, results: results)
         return Answer(
             message(route, upload.request, results).map {

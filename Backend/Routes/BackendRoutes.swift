@@ -102,14 +102,16 @@ package struct BackendRoutes: Sendable {
         let sentID = request.fields["x-request-id"].flatMap(BackendRoutes.acceptable)
         // An upload may have another name for itself, which it finds in its answer.
         var requestID = sentID ?? environment.uniqueName()
-        var routeName = "none"
+        var found: Route?
+        var refusal: Problem?
         var answer: Answer
         do {
             let route = try Route.find(request, options)
-            routeName = route.name
+            found = route
             answer = try await perform(route, request, body, &requestID)
         } catch {
             let problem = problem(for: error, requestID)
+            refusal = problem
             answer = Answer(problem.response(requestID: requestID), ["problem": problem.code])
         }
         answer.response.fields["x-request-id"] = sentID ?? requestID
@@ -119,9 +121,11 @@ package struct BackendRoutes: Sendable {
         metadata["request.id"] = requestID
         if let sentID, sentID != requestID { metadata["request.header_id"] = sentID }
         metadata["http.method"] = request.method
-        metadata["http.route"] = routeName
+        metadata["http.route"] = found?.name ?? Self.noRoute
         metadata["http.status"] = String(answer.response.status)
-        metadata["http.milliseconds"] = String((ContinuousClock.now - start).milliseconds)
+        let time = ContinuousClock.now - start
+        metadata["http.milliseconds"] = String(time.milliseconds)
+        note(request.method, found, answer.response.status, refusal, time)
         log.info("request", metadata)
         return answer.response
     }

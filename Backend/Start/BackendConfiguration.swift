@@ -50,7 +50,7 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var roles = RoleSettings()
     /// How many tokens and failures there may be; nobody counts them yet.
     package var rateLimits = LimitSettings()
-    /// How the database is met, and the backend watched; neither asks it yet.
+    /// How the database is met, which it is not yet, and the backend watched.
     package var links = LinkSettings()
     /// Whether transactions behind a rejected one are tried in the same request.
     package var continuesAfterFatalError = false

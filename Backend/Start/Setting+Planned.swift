@@ -78,9 +78,5 @@ extension Setting {
         Setting(
             "DATABASE_TLS_INSECURE", .flag, standard: "false",
             help: "Allow a sslmode below verify-full to another machine."),
-        Setting(
-            "METRICS_PORT", .number,
-            help: "The port of /metrics, none by default, and its address, 127.0.0.1 by default."),
-        Setting("METRICS_HOST", standard: "127.0.0.1"),
     ]
 }
