@@ -238,6 +238,57 @@ package final class Backend: Sendable {
         }
     }
 
+    /// Tells what a start would refuse of files and keys, and of the database; nothing is changed.
+    ///
+    /// - Parameter hasDatabase: whether the database is asked, too.
+    /// - Returns: what is wrong; empty if nothing is.
+    /// - Throws: `CancellationError`.
+    package func problems(hasDatabase: Bool) async throws -> [String] {
+        var problems: [String] = []
+        if case .given(let given) = configuration.keys {
+            do throws(BackendError) {
+                _ = try given.set()
+            } catch {
+                problems.append(error.message)
+            }
+        }
+        do {
+            let source = try tableSource()
+            if hasDatabase { try await checkDatabase(source) }
+        } catch let error as CancellationError {
+            throw error
+        } catch let error as PostgresError {
+            problems.append("the database: \(error)")
+        } catch {
+            problems.append("\(error)")
+        }
+        return problems
+    }
+
+    /// Requires of the database what a start does, but that nothing is made or brought up to date.
+    private func checkDatabase(_ source: CatalogWatch.Source) async throws {
+        let pool = PostgresPool(
+            uri: configuration.databaseURI, limits: configuration.poolLimits,
+            parameters: configuration.connectionParameters, poller: poller)
+        do {
+            try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in
+                let state = try await SchemaState(reading: $0)
+                try state.requireCurrent(hasCheckpoints: hasCheckpoints)
+                if hasCheckpoints, !state.hasCheckpoints { throw state.mustMigrate(hasCheckpoints: true) }
+                let missing = try await SchemaRights.missing(
+                    for: state.role, hasCheckpoints: hasCheckpoints, on: $0)
+                guard missing.isEmpty else { throw state.lacks(missing, hasCheckpoints: hasCheckpoints) }
+            }
+            let catalog = CatalogWatch(source: source, pool: pool, poller: poller, log: log)
+            try await catalog.load()
+            try await checkReads(source, pool, try await catalog.knowledge().tables)
+        } catch {
+            await pool.close()
+            throw error
+        }
+        await pool.close()
+    }
+
     // MARK: Start
 
     /// The keys, and what has them follow their folder where they are in one.

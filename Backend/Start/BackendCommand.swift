@@ -56,7 +56,7 @@ package enum BackendCommand {
                     variables: Setting.variables, run: { _ in try await start() }),
                 MigrateCommand.command(session), LettersCommand.command(session),
                 EraseCommand.command(session),
-                KeysCommand(session, now: now, pause: pause).command,
+                KeysCommand(session, now: now, pause: pause).command, ConfigCommand.command(session),
             ])
     }
 
