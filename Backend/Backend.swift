@@ -273,8 +273,14 @@ package final class Backend: Sendable {
         do {
             try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in
                 let state = try await SchemaState(reading: $0)
-                try state.requireCurrent(hasCheckpoints: hasCheckpoints)
-                if hasCheckpoints, !state.hasCheckpoints { throw state.mustMigrate(hasCheckpoints: true) }
+                try state.refuseNewer()
+                if hasCheckpoints { try state.refuseOtherCheckpoints() }
+                guard state.version == BackendSchema.version, !hasCheckpoints || state.hasCheckpoints else {
+                    throw BackendError(
+                        .database,
+                        "this database has not yet what version \(BackendSchema.version) of the schema psb needs, without "
+                            + "which the tables cannot be looked at: start makes it if its role may, else the command migrate")
+                }
                 let missing = try await SchemaRights.missing(
                     for: state.role, hasCheckpoints: hasCheckpoints, on: $0)
                 guard missing.isEmpty else { throw state.lacks(missing, hasCheckpoints: hasCheckpoints) }

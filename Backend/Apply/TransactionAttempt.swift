@@ -244,10 +244,10 @@ struct TransactionAttempt {
         let outcome = try await tools.pool.withConnection(until: deadline) {
             [sent, deadline, metrics = tools.metrics] connection in
             let begun = ContinuousClock.now
-            metrics.measure(.acquireSeconds, (begun - asked).inSeconds)
+            metrics.measure((begun - asked).inSeconds, of: .acquireSeconds)
             sent.withLock { $0 = begun }
             let outcome = try await pipeline.run(on: connection, until: deadline)
-            metrics.measure(.transactionSeconds, (ContinuousClock.now - begun).inSeconds)
+            metrics.measure((ContinuousClock.now - begun).inSeconds, of: .transactionSeconds)
             return outcome
         }
         switch outcome {

@@ -101,10 +101,10 @@ package final class BackendMetrics: Sendable {
     /// Takes a measured value.
     ///
     /// - Parameters:
+    ///   - value: the value.
     ///   - name: of what.
     ///   - labels: its labels, in their order.
-    ///   - value: the value.
-    func measure(_ name: Name, _ labels: [String] = [], _ value: Double) {
+    func measure(_ value: Double, of name: Name, _ labels: [String] = []) {
         precondition(labels.count == name.labels.count, "\(name.text) has \(name.labels.count) labels")
         let place = name.bounds.firstIndex { value <= $0 } ?? name.bounds.count
         let empty = Distribution(counts: Array(repeating: 0, count: name.bounds.count + 1))

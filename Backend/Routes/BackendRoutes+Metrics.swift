@@ -21,7 +21,7 @@ extension BackendRoutes {
         let name = route?.name ?? Self.noRoute
         let known = Self.methods.contains(method) ? method : BackendMetrics.other
         metrics.count(.requests, [name, known, String(status)])
-        metrics.measure(.requestSeconds, [name], time.inSeconds)
+        metrics.measure(time.inSeconds, of: .requestSeconds, [name])
         if let refusal, [401, 403].contains(refusal.status) { metrics.count(.authFailures, [refusal.code]) }
         switch route {
         case .token:
@@ -38,7 +38,7 @@ extension BackendRoutes {
     ///   - results: what became of each of its transactions.
     ///   - bytes: the length of its body.
     func note(_ request: UploadRequest, _ results: [UploadResult], bytes: Int) async {
-        metrics.measure(.bodyBytes, Double(bytes))
+        metrics.measure(Double(bytes), of: .bodyBytes)
         // Without a catalog no name of a client is one of a table.
         let tables = try? await applier.tools.catalog.knowledge().tables
         func label(_ table: String) -> String {

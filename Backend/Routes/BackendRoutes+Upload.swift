@@ -63,18 +63,18 @@ extension BackendRoutes {
         if results.contains(where: { $0.status == .fatalError }) { quota.forget(claims.subject) }
         await note(upload.request, results, bytes: measured.count)
         let response = UploadResponse(requestID: requestID, results: results)
+        let metadata: [LogKey: String] = [
+            "upload.dialect": upload.request.dialect.rawValue,
+            "upload.transactions": String(upload.request.transactions.count),
+            "upload.operations": String(
+                upload.request.transactions.reduce(0) { $0 + $1.operations.count }),
+            "upload.rejected": String(results.count { $0.status == .fatalError }),
+        ]
         return Answer(
             message(route, upload.request, results).map {
                 response.json.replacing("message", with: .string($0))
             }
-                ?? response.json,
-            [
-                "upload.dialect": upload.request.dialect.rawValue,
-                "upload.transactions": String(upload.request.transactions.count),
-                "upload.operations": String(
-                    upload.request.transactions.reduce(0) { $0 + $1.operations.count }),
-                "upload.rejected": String(results.count { $0.status == .fatalError }),
-            ].merging(logged(claims, client: upload.request.clientID)) { $1 })
+                ?? response.json, metadata.merging(logged(claims, client: upload.request.clientID)) { $1 })
     }
 
     /// Whose request it is: the token's subject.
