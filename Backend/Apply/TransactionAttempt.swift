@@ -104,9 +104,10 @@ struct TransactionAttempt {
             case .ended(.comeAgain(let code)): throw UploadFailure(code: code)
             case .ended(.mistake): throw UploadFailure(code: "INTERNAL", isBug: true)
             case .ended:
-                let isFast = !isConsulted && failures == 0 && alone.isEmpty
+                let result = answer.result
+                let isFast = result.status == .success && !isConsulted && failures == 0 && alone.isEmpty
                 tools.metrics.count(.paths, [isFast ? "fast" : "slow"])
-                return .result(answer.result)
+                return .result(result)
             case .rejecting where isolates && transaction.operations.count > 1:
                 // The pieces have other names in the ledger: what is committed already they would do again, or reject.
                 guard isInDoubt else { return .cut(poison: poison) }
