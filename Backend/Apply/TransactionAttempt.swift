@@ -103,7 +103,11 @@ struct TransactionAttempt {
             switch machine.phase {
             case .ended(.comeAgain(let code)): throw UploadFailure(code: code)
             case .ended(.mistake): throw UploadFailure(code: "INTERNAL", isBug: true)
-            case .ended: return .result(answer.result)
+            case .ended:
+                let result = answer.result
+                let isFast = result.status == .success && !isConsulted && failures == 0 && alone.isEmpty
+                tools.metrics.count(.paths, [isFast ? "fast" : "slow"])
+                return .result(result)
             case .rejecting where isolates && transaction.operations.count > 1:
                 // The pieces have other names in the ledger: what is committed already they would do again, or reject.
                 guard isInDoubt else { return .cut(poison: poison) }
@@ -240,9 +244,15 @@ struct TransactionAttempt {
                 context, tools.settings, tools.roles, catalog: plan.catalog, claim: claim, verdict: .applied,
                 entry: claim.entry(.applied)),
             work: plan.steps.map(\.statement))
-        let outcome = try await tools.pool.withConnection(until: deadline) { [sent, deadline] in
-            sent.withLock { $0 = .now }
-            return try await pipeline.run(on: $0, until: deadline)
+        let asked = ContinuousClock.now
+        let outcome = try await tools.pool.withConnection(until: deadline) {
+            [sent, deadline, metrics = tools.metrics] connection in
+            let begun = ContinuousClock.now
+            metrics.measure((begun - asked).inSeconds, of: .acquireSeconds)
+            sent.withLock { $0 = begun }
+            let outcome = try await pipeline.run(on: connection, until: deadline)
+            metrics.measure((ContinuousClock.now - begun).inSeconds, of: .transactionSeconds)
+            return outcome
         }
         switch outcome {
         case .disabled: return .disabled
@@ -308,6 +318,7 @@ struct TransactionAttempt {
         considered = max(considered, reading.considered)
         for (position, known) in reading.known { answer.known[indices[position]] = known }
         if reading.hasOtherContent {
+            tools.metrics.count(.keyReuses)
             tools.log.info("ledger key used again", ["request.id": context.requestID])
         }
         if rest.isEmpty { return .known(.all) }
@@ -423,6 +434,10 @@ struct TransactionAttempt {
         let verdict = DatabaseVerdict(error)
         var refusal = Refusal(verdict, error, index, transaction, part)
         if verdict.code == "TIMEOUT" { refusal.code = "TIMEOUT_POISON" }
+        tools.metrics.count(.errors, ["\(verdict.kind)"])
+        if verdict.kind == .retry {
+            tools.metrics.count(.retries, [DatabaseVerdict.label(of: error.sqlstate)])
+        }
         let metadata: [LogKey: String] = [
             "request.id": context.requestID, "db.sqlstate": error.sqlstate ?? "", "upload.code": verdict.code,
         ]

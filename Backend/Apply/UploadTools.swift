@@ -13,12 +13,13 @@ package struct UploadTools: Sendable {
     let environment: BackendEnvironment
     let poller: Poller
     let log: Log
+    let metrics: BackendMetrics
 
     /// Makes the tools of their parts.
     package init(
         pool: PostgresPool, catalog: CatalogWatch, quota: DeadLetterQuota, settings: SessionSettings,
         roles: RoleSettings, policy: RetryPolicy,
-        environment: BackendEnvironment, poller: Poller, log: Log
+        environment: BackendEnvironment, poller: Poller, log: Log, metrics: BackendMetrics = BackendMetrics()
     ) {
         self.pool = pool
         self.catalog = catalog
@@ -29,5 +30,6 @@ package struct UploadTools: Sendable {
         self.environment = environment
         self.poller = poller
         self.log = log
+        self.metrics = metrics
     }
 }

@@ -46,7 +46,8 @@ package enum BackendCommand {
                         Creates the schema psb in the database at the first start, and brings it up to date, if the \
                         role of DATABASE_URI may; else the command migrate does so, as another role. When it is ready it \
                         prints one line, {"backend":"http://127.0.0.1:6060"}; its log goes to standard error. SIGTERM \
-                        or SIGINT stops it in order, a second one at once. Secrets may also be in a file named by \
+                        or SIGINT stops it in order, a second one at once. SIGHUP, without a terminal, has it read the table \
+                        map and keys again. Secrets may also be in a file named by \
                         <NAME>_FILE.
 
                           DATABASE_URI=postgres://localhost/app POWERSYNC_URL=http://localhost:8080 \\
@@ -55,7 +56,7 @@ package enum BackendCommand {
                     variables: Setting.variables, run: { _ in try await start() }),
                 MigrateCommand.command(session), LettersCommand.command(session),
                 EraseCommand.command(session),
-                KeysCommand(session, now: now, pause: pause).command,
+                KeysCommand(session, now: now, pause: pause).command, ConfigCommand.command(session),
             ])
     }
 
@@ -65,16 +66,43 @@ package enum BackendCommand {
         let configuration = try BackendConfiguration(environment: variables) {
             try String(contentsOfFile: $0, encoding: .utf8)
         }
-        let signals = StopSignal.stream()
+        // The end of a terminal ends what was started at it; elsewhere a hang-up is the word to read again.
+        let isAtTerminal = isatty(0) == 1
+        let signals = StopSignal.stream(hangUp: isAtTerminal)
+        let hangUps = isAtTerminal ? nil : ReloadSignal.stream()
         let poller = try Poller()
         defer { poller.stop() }
         let backend = Backend(configuration: configuration, poller: poller, log: log)
         try await backend.start()
         StandardOutput.print(readyLine(host: configuration.host, port: backend.port))
-        for await _ in signals { break }
-        log.info("stopping")
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await backend.stop() }
+            if let hangUps {
+                let reload = ReloadLoop(
+                    backend, hangUps, environment: variables, readFile: OperatorSession.readFile,
+                    complain: { log.error("the keys are not taken: the former ones stay", ["keys.problem": $0]) })
+                group.addTask { await reload.run() }
+            }
+            for await _ in signals { break }
+            log.info("stopping")
+            // Who reads again listens to the end: a hang-up must not kill what is stopping in order.
+            await stop(backend, by: StopBudget(configuration, from: .now), signals, poller, log)
+            group.cancelAll()
+        }
+        return 0
+    }
+
+    /// Stops a backend; at the second signal, or when the time for it is over, the program ends all the same.
+    private static func stop(
+        _ backend: Backend, by budget: StopBudget, _ signals: AsyncStream<Int32>, _ poller: Poller, _ log: Log
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await backend.stop(by: budget) }
+            group.addTask {
+                // An error means that the stop has come to its end before.
+                guard (try? await poller.sleep(until: budget.end)) != nil else { return }
+                log.error("the stop takes too long: the program ends, and the database rolls back what is left")
+                exit(1)
+            }
             group.addTask {
                 // The second signal means now: nothing that the stop still waits for may hold it up.
                 for await _ in signals { exit(130) }
@@ -82,7 +110,6 @@ package enum BackendCommand {
             await group.next()
             group.cancelAll()
         }
-        return 0
     }
 
     /// What tells a program that started this one where the backend is.

@@ -50,7 +50,7 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var roles = RoleSettings()
     /// How many tokens and failures there may be.
     package var rateLimits = LimitSettings()
-    /// How the database is met, and the backend watched, which it is not yet.
+    /// How the database is met, and the backend watched.
     package var links = LinkSettings()
     /// How the link to the database is protected; nil leaves it to libpq.
     package var tls: DatabaseTLS?
@@ -103,8 +103,10 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var lockTimeout = Duration.seconds(3)
     /// How long the backend says that it is leaving before it does, so that balancers notice.
     package var drainDelay = Duration.zero
-    /// How long running requests may take to end at a stop.
-    package var grace = Duration.seconds(25)
+    /// How long running requests may take to end at a stop, `drainDelay` included.
+    package var grace = Duration.seconds(24)
+    /// How long the database and the connections may take behind that, before the program ends all the same.
+    package var closing = Duration.seconds(4)
     /// How long the start waits for the database.
     package var startTimeout = Duration.seconds(15)
     /// How long the start may take to bring the schema `psb` up to date, or wait for another backend that does.

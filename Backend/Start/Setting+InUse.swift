@@ -251,7 +251,13 @@ extension Setting {
                 + "migration, before they are rejected; 10m by default."),
         Setting(
             "DRAIN_DELAY", .duration, standard: "0", inProduction: "5s",
-            help: "How long the backend says that it leaves before it does."),
+            help:
+                "How long the backend says that it leaves before it does, 10s at most: of the 28 s that a stop takes at "
+                + "most, 24 are for this and for requests in work."),
+        Setting(
+            "METRICS_PORT", .number,
+            help: "The port of /metrics, none by default, and its address, 127.0.0.1 by default."),
+        Setting("METRICS_HOST", standard: "127.0.0.1"),
         Setting("ENV", help: "production refuses everything that is for development."),
         Setting(
             "LOG_LEVEL", .choice(["trace", "debug", "info", "warning", "error"]), standard: "info",

@@ -11,6 +11,9 @@ struct SettingProblems {
         add(name, "counts with \(other) alone, which is not set")
     }
 
+    /// Notes what a reader says.
+    mutating func add(_ error: BackendError) { all.append(error) }
+
     /// Returns what is read; nil if it cannot be, which is noted.
     mutating func read<Value>(_ body: () throws(BackendError) -> Value?) -> Value? {
         do {

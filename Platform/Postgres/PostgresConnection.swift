@@ -44,6 +44,7 @@ package actor PostgresConnection {
     private var isInUse = false
     private var patience: Duration?
     private var recoveryTime: Duration?
+    private var closingTime: ClosingTime?
     private var watcher: (@Sendable (Duration) -> Void)?
 
     init(_ handle: ConnectionHandle, _ poller: Poller) {
@@ -104,6 +105,9 @@ package actor PostgresConnection {
         prepared = limit > 0 ? PreparedStatements(limit: limit) : nil
     }
 
+    /// By when it must be out of use, once that is said; nil, as at first, waits as long as the other times allow.
+    package func setClosingTime(_ time: ClosingTime?) { closingTime = time }
+
     /// When a wait that begins now is over.
     func end(of deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
         deadline ?? patience.map { .now + $0 }
@@ -157,7 +161,9 @@ package actor PostgresConnection {
 
     /// Stops what runs and reads its results to the end; closes the connection if that fails.
     private func recover(within time: Duration) async {
-        let deadline = ContinuousClock.now + time
+        let (limit, closing) = (ContinuousClock.now + time, closingTime)
+        // Again each time: it may be said meanwhile.
+        var deadline: ContinuousClock.Instant { closing?.limit(limit) ?? limit }
         do {
             var isDrained = false
             // The server ignores a request that arrives before it has begun with the statement, so it is repeated.

@@ -23,6 +23,8 @@ package actor PostgresPool {
         package var preparedStatements = 0
         /// How long the rollback of what a caller left open may take; after that the connection is closed.
         package var rollbackTimeout = Duration.seconds(2)
+        /// By when all connections must be out of use, which also ends what these are being put in order for.
+        package var closingTime: ClosingTime?
 
         /// Makes limits of their parts.
         ///
@@ -184,6 +186,7 @@ package actor PostgresPool {
                 deadline: min(left, limits.connectTimeout))
             await connection.setPatience(limits.patience)
             await connection.setPreparedStatements(limits.preparedStatements)
+            await connection.setClosingTime(limits.closingTime)
             return Member(connection: connection, end: .now + limits.longestAge(at: random()))
         } catch {
             vacate()
@@ -192,7 +195,9 @@ package actor PostgresPool {
     }
 
     private func release(_ member: Member) async {
-        guard !isClosed, await member.connection.isReusable(rollback: limits.rollbackTimeout), !isClosed
+        guard !isClosed,
+            await member.connection.isReusable(
+                rollback: limits.rollbackTimeout, closing: limits.closingTime), !isClosed
         else {
             await member.connection.close()
             return vacate()
@@ -272,15 +277,18 @@ extension PostgresConnection {
     ///
     /// A transaction that was left open is rolled back.
     ///
-    /// - Parameter time: How long that may take.
+    /// - Parameters:
+    ///   - time: How long that may take.
+    ///   - closing: By when it must have ended.
     /// - Returns: False if the connection is to be closed.
-    fileprivate func isReusable(rollback time: Duration) async -> Bool {
+    fileprivate func isReusable(rollback time: Duration, closing: ClosingTime?) async -> Bool {
         guard isAlive, activity == .idle else { return false }
         switch transactionStatus {
         case .idle: return true
         case .inTransaction, .inError:
             // A connection that cannot roll back is closed by the caller, whatever the reason.
-            let rollback = try? await script("ROLLBACK", until: .now + time)
+            let end = ContinuousClock.now + time
+            let rollback = try? await script("ROLLBACK", until: closing?.limit(end) ?? end)
             return rollback != nil && transactionStatus == .idle
         case .active, .unknown: return false
         }

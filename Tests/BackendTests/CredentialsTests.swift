@@ -58,7 +58,7 @@ struct CredentialsTests {
     }
 }
 
-/// The routes of rejections, which no option opens yet (backend 1.4).
+/// Where the routes of rejections are (backend 1.4).
 struct RejectionRouteTests {
     private func route(_ method: String, _ target: String, isOpen: Bool = true) throws -> Route {
         var options = Route.Options()

@@ -77,6 +77,7 @@ struct TestBackend: Sendable {
         configuration.headerTimeout = TestOptions.deadline
         configuration.bodyTimeout = TestOptions.deadline * 6
         configuration.grace = TestOptions.deadline
+        configuration.closing = TestOptions.deadline
         configuration.admissionTimeout = TestOptions.deadline
         configuration.uploadsPerUser = 64
         configuration.probeTimeout = TestOptions.deadline

@@ -21,6 +21,46 @@ struct PostgresPoolTests {
         return PostgresPool(uri: try await TestPostgres.database(poller), limits: limits, poller: poller)
     }
 
+    /// What a stop has no time for is left to the server, however long it might take otherwise (P12).
+    @Test(.enabled(if: PostgresServer.canStandStill))
+    func aClosingTimeEndsWhatAConnectionIsPutInOrderFor() async throws {
+        try await TestCluster.withServer { server in
+            let (closing, gate) = (ClosingTime(), Gate())
+            var limits = PostgresPool.Limits(size: 1)
+            limits.connectTimeout = TestOptions.deadline
+            limits.rollbackTimeout = .seconds(3600)
+            limits.closingTime = closing
+            let pool = PostgresPool(uri: server.uri(), limits: limits, poller: poller)
+            let caller = Task {
+                try await pool.withConnection { connection in
+                    await connection.setRecoveryTime(.seconds(3600))
+                    try await connection.query("BEGIN")
+                    await gate.pass()
+                    try await connection.query("SELECT 1")
+                }
+            }
+            defer { gate.open() }
+            try await wait(for: "a transaction") { gate.arrivals == 1 }
+            try await server.whileStandingStill {
+                closing.set(.now)
+                gate.open()
+                caller.cancel()
+                // Without the time this takes an hour.
+                _ = await caller.result
+                #expect(await pool.statistics == (0, 0, 0))
+            }
+            await pool.close()
+        }
+    }
+
+    @Test func aClosingTimeIsNoTimeUntilItIsSaid() {
+        let (closing, now) = (ClosingTime(), ContinuousClock.now)
+        #expect(closing.limit(now + .seconds(5)) == now + .seconds(5))
+        closing.set(now + .seconds(1))
+        #expect(closing.limit(now + .seconds(5)) == now + .seconds(1))
+        #expect(closing.limit(now) == now)
+    }
+
     @Test func usesAConnectionAgain() async throws {
         let pool = try await pool(.init(size: 3))
         let first = try await pool.withConnection { await $0.backendProcessID }
