@@ -21,6 +21,14 @@ CREATE FUNCTION to_capitals() RETURNS trigger LANGUAGE plpgsql AS
         RETURN NEW;
     END $$;
 CREATE TRIGGER capitals BEFORE INSERT OR UPDATE ON rewritten FOR EACH ROW EXECUTE FUNCTION to_capitals();
+-- A row that counts how often it was written.
+CREATE TABLE counted (id uuid PRIMARY KEY, amount int, writes int);
+CREATE FUNCTION count_the_write() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN
+        NEW.writes := CASE WHEN TG_OP = 'INSERT' THEN 1 ELSE OLD.writes + 1 END;
+        RETURN NEW;
+    END $$;
+CREATE TRIGGER counts BEFORE INSERT OR UPDATE ON counted FOR EACH ROW EXECUTE FUNCTION count_the_write();
 -- A foreign key that is looked at when the transaction commits.
 CREATE TABLE links (id uuid PRIMARY KEY, list_id uuid REFERENCES lists (id) DEFERRABLE INITIALLY DEFERRED);
 -- What a naive time means must not be the database's business.
