@@ -4,6 +4,7 @@ import PowerSyncWire
 extension SwiftCases {
     static let replayCases: [(String, Body)] = [
         ("116", manyClientsChangeOneRow), ("117", clientsThatCrossAreAnswered),
+        ("161", groupingsAtOnceAreDoneOnce),
     ]
 
     /// Sends transactions of clients that do not wait for one another; each client's come one after the other.
@@ -69,6 +70,41 @@ extension SwiftCases {
         for id in [a, b] {
             let found = try await session.row("inventory", id)?["qty"]
             guard found == .integer(49) else { return .unsafe("\(id) has \(found?.text ?? "gone")") }
+        }
+        return .passed
+    }
+
+    /// A client that gave up waiting sends the same operations in other transactions while the first request is still at work.
+    private static func groupingsAtOnceAreDoneOnce(_ session: ContractSession) async throws -> ContractVerdict {
+        for round in 0..<10 {
+            var operations: [JSON] = []
+            var ids: [String] = []
+            for number in 1...6 {
+                let id = try await session.text("${fresh}")
+                ids.append(id)
+                let put = operation("PUT", "counted", id, [JSONMember("amount", .integer(number))])
+                operations.append(.object([JSONMember("op_id", .integer(number))] + (put.objectMembers ?? [])))
+            }
+            let whole = [operations]
+            let halves = [Array(operations[..<2]), Array(operations[2...])]
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for grouping in [whole, halves, whole] {
+                    group.addTask {
+                        for answer in try await session.upload(grouping, client: "round\(round)") {
+                            try require(answer.status == 200, "a grouping is answered \(answer.status)")
+                            try require(
+                                answer.results.allSatisfy { $0 == "success" }, "a grouping is \(answer.results)")
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for id in ids {
+                let writes = try await session.row("counted", id)?["writes"]
+                guard writes == .integer(1) else {
+                    return .unsafe("\(id) was written \(writes?.text ?? "never") times")
+                }
+            }
         }
         return .passed
     }

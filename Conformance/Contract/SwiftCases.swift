@@ -8,7 +8,7 @@ package enum SwiftCases {
     /// All of them.
     package static let all: [CaseNumber: Body] = {
         var all: [CaseNumber: Body] = [:]
-        let groups = [protocolCases, tokenCases, applyCases, replayCases]
+        let groups = [protocolCases, tokenCases, applyCases, replayCases, ownerCases, checkpointCases]
         for (text, body) in groups.joined() {
             guard let number = CaseNumber(text) else { preconditionFailure("\(text) is no number of a case") }
             let former = all.updateValue(body, forKey: number)

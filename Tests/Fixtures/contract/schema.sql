@@ -6,6 +6,7 @@ CREATE TYPE mood AS ENUM ('glad', 'sad');
 CREATE TABLE typed (id uuid PRIMARY KEY, flag boolean, small smallint, whole integer, big bigint, amount numeric,
     price numeric(10, 2), ratio double precision, label text, short varchar(5), doc jsonb, tags text[], data bytea,
     instant timestamptz, local timestamp, day date, span interval, ref uuid, mood mood, place inet,
+    amounts numeric[], locals timestamp[], instants timestamptz[],
     doubled integer GENERATED ALWAYS AS (whole * 2) STORED);
 CREATE TABLE inventory (id uuid PRIMARY KEY, qty int CONSTRAINT inventory_qty_not_negative CHECK (qty >= 0), sku text UNIQUE);
 CREATE TABLE docs (doc_key text PRIMARY KEY, body jsonb, tags text[]);
