@@ -29,8 +29,8 @@ struct ContractCatalogueTests {
         // Parts are lettered from a on, and a case that has parts is not a whole besides.
         for (number, parts) in Dictionary(grouping: cases, by: \.number.number) {
             let letters = parts.map(\.number.part)
-            let expected = letters.count == 1 ? [""] : ["a", "b", "c", "d"].prefix(letters.count) + []
-            #expect(letters == Array(expected), "\(number)")
+            let expected = letters.count == 1 ? [""] : Array(["a", "b", "c", "d"].prefix(letters.count))
+            #expect(letters == expected, "\(number)")
         }
     }
 
