@@ -74,8 +74,9 @@ struct CaseReader {
     func word<Word: RawRepresentable>(
         _ node: YAMLNode, _ type: Word.Type
     ) throws(ContractError) -> Word where Word.RawValue == String {
-        guard let word = Word(rawValue: try text(node)) else {
-            throw error(node, "\(try text(node)) is none of the words that may stand here")
+        let text = try text(node)
+        guard let word = Word(rawValue: text) else {
+            throw error(node, "\(text) is none of the words that may stand here")
         }
         return word
     }

@@ -45,7 +45,7 @@ package struct ContractFixtures: Sendable {
         var paths = Self.standardPaths
         var letters: String?
         for (key, value) in try reader.members(root, "fixtures") {
-            switch key.string {
+            switch try reader.text(key) {
             case "tables":
                 for (name, body) in try reader.members(value, "tables") {
                     let logical = try reader.text(name)
@@ -70,7 +70,7 @@ package struct ContractFixtures: Sendable {
         var (name, relation, id) = (logical, nil as String?, "id")
         var (columns, stored): ([String: String], [String: String]) = ([:], [:])
         for (key, value) in try reader.members(node, logical) {
-            switch key.string {
+            switch try reader.text(key) {
             case "name": name = try reader.text(value)
             case "relation": relation = try reader.text(value)
             case "id": id = try reader.text(value)

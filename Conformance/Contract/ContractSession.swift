@@ -35,7 +35,8 @@ package actor ContractSession {
 
     private func readCapabilities() async throws {
         var request = ContractRequest()
-        (request.user, request.method) = ("nobody", "GET")
+        request.user = "nobody"
+        request.method = "GET"
         request.path = target.fixtures.paths["capabilities"]
         let answer = try await self.answer(to: request)
         guard answer.status == 200, let json = answer.json else { return }
@@ -119,14 +120,18 @@ package actor ContractSession {
         return answer
     }
 
-    /// Gets a resource without a token.
+    /// Gets a resource.
     ///
-    /// - Parameter path: The path, or `${path.keys}` and the like.
+    /// - Parameters:
+    ///   - path: The path, or `${path.keys}` and the like.
+    ///   - user: Who asks; nobody without a token.
     /// - Returns: The answer.
     /// - Throws: As `answers`.
     package func get(_ path: String, as user: String = "nobody") async throws -> ContractAnswer {
         var request = ContractRequest()
-        (request.user, request.method, request.path) = (user, "GET", path)
+        request.user = user
+        request.method = "GET"
+        request.path = path
         return try await answer(to: request)
     }
 
@@ -269,15 +274,14 @@ package actor ContractSession {
         let table = target.fixtures.tables[logical]
         var members: [JSONMember] = []
         for member in operation.objectMembers ?? [] {
-            switch member.name {
-            case "table", "type":
+            if ["table", "type"].contains(member.name) {
                 let name = table.map { JSON.string($0.name) } ?? member.value
                 members.append(JSONMember(member.name, try names.json(name)))
-            case "data", "opData", "op_data":
-                guard let data = member.value.objectMembers else { fallthrough }
+            } else if ["data", "opData", "op_data"].contains(member.name), let data = member.value.objectMembers {
                 let columns = data.map { JSONMember(table?.columns[$0.name] ?? $0.name, $0.value) }
                 members.append(JSONMember(member.name, .object(try names.members(columns))))
-            default: members.append(JSONMember(member.name, try names.json(member.value)))
+            } else {
+                members.append(JSONMember(member.name, try names.json(member.value)))
             }
         }
         return members

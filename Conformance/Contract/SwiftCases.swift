@@ -17,16 +17,13 @@ package enum SwiftCases {
         return all
     }()
 
-    /// Throws unless something is so.
-    ///
-    /// - Parameters:
-    ///   - isSo: Whether it is.
-    ///   - failure: What is said otherwise.
+    /// Throws unless something is so, and says what is not.
     static func require(_ isSo: Bool, _ failure: @autoclosure () -> String) throws(ContractFailure) {
         guard isSo else { throw ContractFailure(failure()) }
     }
 
     /// Returns a value that must be there.
+    @discardableResult
     static func require<Value>(
         _ value: Value?, _ failure: @autoclosure () -> String
     ) throws(ContractFailure) -> Value {

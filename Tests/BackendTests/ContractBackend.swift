@@ -47,7 +47,7 @@ struct ContractBackend: Sendable {
         _ = try await faults.restartBackend()
         return ContractBackend(
             faults: faults, poller: poller, uri: uri,
-            oracle: try await SQLOracle(uri: uri, fixtures: fixtures, poller: poller),
+            oracle: SQLOracle(uri: uri, fixtures: fixtures, poller: poller),
             keys: try ContractKeys(signer: signer, audiences: configuration.tokenAudiences, issuer: issuer),
             fixtures: fixtures)
     }

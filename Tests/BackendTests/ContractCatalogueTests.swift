@@ -17,7 +17,7 @@ struct ContractCatalogueTests {
         "what stops, kills and delays a database": [118, 119, 120, 121, 122, 123, 124, 125, 126],
         "the log and the start of a process, slow peers": [134, 135, 138],
         "a sync service beside it": [146, 147],
-        "tables of other fixtures: a collation, owners that are numbers or ids": [168, 169, 170],
+        "tables of other fixtures: a collation, owners that are numbers": [168, 169],
     ]
 
     @Test func numbersAreThoseOfTheContract() throws {

@@ -11,6 +11,8 @@ CREATE TABLE typed (id uuid PRIMARY KEY, flag boolean, small smallint, whole int
 CREATE TABLE inventory (id uuid PRIMARY KEY, qty int CONSTRAINT inventory_qty_not_negative CHECK (qty >= 0), sku text UNIQUE);
 CREATE TABLE docs (doc_key text PRIMARY KEY, body jsonb, tags text[]);
 CREATE TABLE events (id uuid PRIMARY KEY, kind text NOT NULL, amount int);
+-- A row of each user, whose id is the user.
+CREATE TABLE profiles (id text PRIMARY KEY, bio text);
 -- Names that must be quoted.
 CREATE TABLE "Order" (id uuid PRIMARY KEY, "select" text, "Upper Case" text);
 -- A trigger that rewrites, and one that raises.
