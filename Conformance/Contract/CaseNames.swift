@@ -8,9 +8,10 @@ import PowerSyncWire
 
 /// What `${…}` stands for within one case.
 ///
-/// A name without a point is a UUID of its own, unless it has been bound to something that an answer holds. Names with one are
-/// of the surroundings: `user.alice`, `table.todos`, `column.todos.due`, `path.keys`, `limit.body_bytes`; `me` is who sends,
-/// `bearer` that user's token, and `fresh` a UUID that is another one each time.
+/// A name without a point is a UUID of its own, unless it has been bound to something that an answer holds. Names
+/// with one are of the surroundings: `user.alice`, `table.todos`, `column.todos.due`, `path.keys`,
+/// `limit.body_bytes`; `me` is who sends, `bearer` that user's token, and `fresh` a UUID that is another one each
+/// time.
 struct CaseNames: Sendable {
     private var bound: [String: String] = [:]
 

@@ -81,7 +81,9 @@ struct CaseReader {
         return word
     }
 
-    /// A value of JSON: a plain scalar that JSON would spell so is null, a truth value or a number, any other one a text.
+    /// A value of JSON.
+    ///
+    /// A plain scalar that JSON would spell so is null, a truth value or a number, any other one a text.
     func json(_ node: YAMLNode) throws(ContractError) -> JSON {
         switch node.kind {
         case .scalar(let text, let isPlain):

@@ -12,8 +12,8 @@ package struct ContractCatalogue: Sendable {
     /// Reads all files of a folder that end in `.yaml`.
     ///
     /// - Parameter folder: The path of the folder.
-    /// - Throws: `ContractError` for an entry that is not as README.md there says, and for a number that stands twice; what the
-    ///   system says of a file that cannot be read.
+    /// - Throws: `ContractError` for an entry that is not as README.md there says, and for a number that stands
+    ///   twice; what the system says of a file that cannot be read.
     package init(folder: String) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             .filter { $0.hasSuffix(".yaml") }.sorted()

@@ -17,7 +17,7 @@ package struct ContractFixtures: Sendable {
         package let stored: [String: String]
     }
 
-    /// The tables by their logical names: `lists`, `todos`, `typed`, `inventory`, `docs`, `events` and what a case asks for.
+    /// The tables by their logical names, such as `lists`; cases say which they need.
     package let tables: [String: Table]
     /// The paths of routes that may be elsewhere.
     package let paths: [String: String]

@@ -227,7 +227,9 @@ private struct CaseRun {
 
 /// Compares what became of operations with what should have.
 package enum OutcomeDemand {
-    /// Whether each outcome is one of those that are wanted in its place, which `|` stands between; without a code any will do.
+    /// Whether each outcome is one of those that are wanted in its place.
+    ///
+    /// `|` stands between those; one without a code is fitted by any code.
     package static func fits(_ outcomes: [String], _ wanted: [String]) -> Bool {
         outcomes.count == wanted.count
             && zip(outcomes, wanted).allSatisfy { outcome, wanted in
@@ -237,7 +239,9 @@ package enum OutcomeDemand {
             }
     }
 
-    /// The codes with which a transaction must be rejected that has such operations, each with those that may stand there.
+    /// The codes with which a transaction must be rejected that has such operations.
+    ///
+    /// For each of them there are those that may stand in its place.
     package static func codes(_ wanted: [String]) -> [[String]] {
         wanted.compactMap { wanted in
             let choices = wanted.split(separator: "|")

@@ -23,7 +23,8 @@ package final class ContractSocket: Sendable {
     /// - Parameters:
     ///   - url: What the URLs of the backend begin with.
     ///   - patience: How long everything on this connection may take.
-    /// - Throws: `ContractError` for a URL that is none of http, or that nobody listens at; `SystemError`, `CancellationError`.
+    /// - Throws: `ContractError` for a URL that is none of http, or that nobody listens at; `SystemError`,
+    ///   `CancellationError`.
     package init(_ url: String, within patience: Duration) async throws {
         let poller = try Poller()
         let deadline = ContinuousClock.now + patience

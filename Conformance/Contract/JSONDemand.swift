@@ -4,8 +4,8 @@ import PowerSyncWire
 enum JSONDemand {
     /// Returns where a value is not as it must be, or nil.
     ///
-    /// Of an object the members that are named must be there, of a list each element; `*` is anything but nothing, and null is
-    /// null, or nothing. Numbers are compared as they are spelled.
+    /// Of an object the members that are named must be there, of a list each element; `*` is anything but nothing,
+    /// and null is null, or nothing. Numbers are compared as they are spelled.
     ///
     /// - Parameters:
     ///   - expected: What must be there; a text `${…}` whose name stands for nothing yet is bound.

@@ -97,7 +97,8 @@ extension SwiftCases {
         return .passed
     }
 
-    /// Random transactions on twenty rows, one in ten operations of which a constraint refuses; with it goes its transaction.
+    /// Random transactions on twenty rows, one in ten operations of which a constraint refuses; with it goes its
+    /// transaction.
     private static func randomOperationsMakeWhatAModelMakes(
         _ session: ContractSession
     ) async throws -> ContractVerdict {

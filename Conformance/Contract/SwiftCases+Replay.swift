@@ -74,7 +74,8 @@ extension SwiftCases {
         return .passed
     }
 
-    /// A client that gave up waiting sends the same operations in other transactions while the first request is still at work.
+    /// A client that gave up waiting sends the same operations in other transactions while the first request is still
+    /// at work.
     private static func groupingsAtOnceAreDoneOnce(_ session: ContractSession) async throws -> ContractVerdict {
         for round in 0..<10 {
             var operations: [JSON] = []
