@@ -51,7 +51,7 @@ package struct Authentication: Sendable {
     private let settings: AuthenticationSettings
     private let ways: Ways
     private let development: Development
-    private let roles: RoleChoice
+    private let roles: RoleSettings
     private let crossSite: CrossSitePolicy
     private let verified: VerifiedTokens
     private let failures: FailedCredentials
@@ -69,7 +69,7 @@ package struct Authentication: Sendable {
         development = Development(
             hasTokens: configuration.hasDevelopmentTokens, hasOpenUploads: configuration.hasOpenUploads,
             user: configuration.developmentUser)
-        roles = RoleChoice(configuration.roles)
+        roles = configuration.roles
         crossSite = CrossSitePolicy(origins: configuration.corsOrigins)
         failures = FailedCredentials(perMinute: configuration.rateLimits.failedCredentialsPerMinute)
     }
@@ -121,7 +121,7 @@ package struct Authentication: Sendable {
         clock: ProviderKeys.Clock, log: Log, lookForUnknown: @escaping @Sendable () -> Bool = { false },
         fetch: ProviderKeys.Fetch?
     ) throws(BackendError) -> Authentication {
-        let (settings, roles) = (configuration.authentication, RoleChoice(configuration.roles))
+        let (settings, roles) = (configuration.authentication, configuration.roles)
         var ways = Ways(
             proxy: ProxyAuthenticator(settings.trustedProxies, roles: roles),
             own: OwnTokens(
@@ -169,7 +169,7 @@ package struct Authentication: Sendable {
         let claims = JSON.object([JSONMember("sub", .string(name))])
         guard name.utf8.count <= Self.longestDevelopmentUser,
             let principal = Principal(
-                subject: name, claims: claims, kind: .development, role: try roles.role(claims))
+                subject: name, claims: claims, kind: .development, role: try roles.role(for: claims))
         else {
             throw .invalidRequest(
                 "user_id: expected a text of at most \(Self.longestDevelopmentUser) bytes")

@@ -10,7 +10,7 @@ struct OwnTokens: Sendable {
     private let lookForUnknown: @Sendable () -> Bool
     private let rules: TokenRules
     private let uploadAudiences: Set<ExactText>
-    private let roles: RoleChoice
+    private let roles: RoleSettings
     private let now: @Sendable () -> Double
 
     /// Makes a reader of own tokens.
@@ -22,7 +22,7 @@ struct OwnTokens: Sendable {
     ///   - now: seconds since 1970.
     ///   - lookForUnknown: looks for keys that have come since; says whether it did.
     init(
-        keys: SigningKeys, configuration: BackendConfiguration, roles: RoleChoice,
+        keys: SigningKeys, configuration: BackendConfiguration, roles: RoleSettings,
         now: @escaping @Sendable () -> Double, lookForUnknown: @escaping @Sendable () -> Bool
     ) {
         self.keys = keys

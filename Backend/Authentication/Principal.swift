@@ -50,8 +50,8 @@ extension Principal {
     ///   - kind: by whose keys.
     ///   - roles: chooses the role.
     /// - Throws: `Problem` 403 where the claims choose a role that is not allowed.
-    init(_ claims: VerifiedClaims, _ kind: Kind, _ roles: RoleChoice) throws(Problem) {
-        let role = try roles.role(claims.json)
+    init(_ claims: VerifiedClaims, _ kind: Kind, _ roles: RoleSettings) throws(Problem) {
+        let role = try roles.role(for: claims.json)
         guard let principal = Principal(subject: claims.subject, claims: claims.json, kind: kind, role: role)
         else { throw .unauthenticated(.tokenClaim, "the user of the token is none that can be named") }
         self = principal

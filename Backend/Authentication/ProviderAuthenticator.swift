@@ -3,7 +3,7 @@ package struct ProviderAuthenticator: TokenAuthenticator {
     package let kind = Principal.Kind.provider
     private let keys: ProviderKeys
     private let rules: TokenRules
-    private let roles: RoleChoice
+    private let roles: RoleSettings
     private let now: @Sendable () -> Double
 
     /// Makes an authenticator.
@@ -14,7 +14,7 @@ package struct ProviderAuthenticator: TokenAuthenticator {
     ///   - roles: chooses the role of a user.
     ///   - now: seconds since 1970.
     init(
-        _ provider: AuthenticationSettings.Provider, keys: ProviderKeys, roles: RoleChoice,
+        _ provider: AuthenticationSettings.Provider, keys: ProviderKeys, roles: RoleSettings,
         now: @escaping @Sendable () -> Double
     ) {
         self.keys = keys

@@ -4,14 +4,14 @@ import PowerSyncWire
 /// Takes the word of trusted proxies about whom a request is from; that they are these, their address says.
 package struct ProxyAuthenticator: Authenticator {
     private let proxies: [IPRange]
-    private let roles: RoleChoice
+    private let roles: RoleSettings
 
     /// Makes an authenticator.
     ///
     /// - Parameters:
     ///   - proxies: whose word counts.
     ///   - roles: chooses the role of a user.
-    init(_ proxies: [IPRange], roles: RoleChoice) {
+    init(_ proxies: [IPRange], roles: RoleSettings) {
         self.proxies = proxies
         self.roles = roles
     }
@@ -31,7 +31,7 @@ package struct ProxyAuthenticator: Authenticator {
         }
         let claims = JSON.object([JSONMember("sub", .string(subject))])
         let isPrintable = subject.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-        let role = try roles.role(claims)
+        let role = try roles.role(for: claims)
         guard isPrintable,
             let principal = Principal(subject: subject, claims: claims, kind: .proxy, role: role)
         else {

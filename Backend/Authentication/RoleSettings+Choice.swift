@@ -18,7 +18,13 @@ extension RoleSettings {
         // Postgres compares the bytes of names.
         guard let name = choice.stringValue.map(ExactText.init),
             let role = roles.first(where: { ExactText($0.name) == name })
-        else { throw Problem.roleNotAllowed }
+        else { throw .roleNotAllowed }
         return role
+    }
+
+    /// The member of a token that chooses the same role again; nil where the claims have chosen none.
+    func member(of principal: Principal) -> JSONMember? {
+        guard let claim, let role = principal.role, principal.claims[claim] != nil else { return nil }
+        return JSONMember(claim, .string(role.name))
     }
 }

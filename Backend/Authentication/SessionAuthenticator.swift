@@ -10,7 +10,7 @@ package final class SessionAuthenticator: TokenAuthenticator {
     }
 
     package let kind = Principal.Kind.session
-    private let roles: RoleChoice
+    private let roles: RoleSettings
     private let now: @Sendable () -> Double
     private let state: Lock<State>
 
@@ -22,7 +22,7 @@ package final class SessionAuthenticator: TokenAuthenticator {
     ///   - now: seconds since 1970.
     /// - Throws: `BackendError` for a secret that is none.
     init(
-        _ session: AuthenticationSettings.Session, roles: RoleChoice, now: @escaping @Sendable () -> Double
+        _ session: AuthenticationSettings.Session, roles: RoleSettings, now: @escaping @Sendable () -> Double
     ) throws(BackendError) {
         self.roles = roles
         self.now = now

@@ -28,7 +28,7 @@ package final class BackendMetrics: Sendable {
         static let requestSeconds = Name(
             "http_request_seconds", ["route"], bounds: seconds, help: "How long answering a request took.")
         static let bodyBytes = Name(
-            "http_body_bytes", bounds: [1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20],
+            "http_body_bytes", bounds: [1_024, 16_384, 262_144, 1_048_576, 4_194_304, 16_777_216],
             help: "The bodies of uploads, in bytes.")
         static let transactions = Name(
             "upload_transactions_total", ["result"], help: "Transactions by what became of them.")

@@ -65,7 +65,8 @@ extension BackendRoutes {
 
 extension DatabaseVerdict {
     private static let retried: Set = [
-        "25P03", "26000", "34000", "40001", "40003", "40P01", "42P05", "55P03", "57P01", "57P02", "57P03",
+        "0A000", "25P03", "26000", "34000", "40001", "40003", "40P01", "42P05", "55P03", "57P01", "57P02",
+        "57P03",
     ]
 
     /// The label of a state after which it is tried again: others by their class, since triggers raise any.

@@ -40,7 +40,7 @@ extension BackendRoutes {
         do {
             response = try mint.mint(
                 subject: principal.subject, parameters: parameters,
-                role: RoleChoice(configuration.roles).member(principal))
+                role: configuration.roles.member(of: principal))
         } catch let problem as Problem where problem == .claimsTooLarge {
             applier.tools.log.error(
                 "a token would be too large to be shown",

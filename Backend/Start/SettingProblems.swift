@@ -15,13 +15,15 @@ struct SettingProblems {
     mutating func add(_ error: BackendError) { all.append(error) }
 
     /// Returns what is read; nil if it cannot be, which is noted.
-    mutating func read<Value>(_ body: () throws(BackendError) -> Value?) -> Value? {
+    mutating func read<Value>(_ body: () throws -> Value?) -> Value? {
         do {
             return try body()
-        } catch {
+        } catch let error as BackendError {
             all.append(error)
-            return nil
+        } catch {
+            all.append(BackendError(.configuration, "a setting cannot be read: \(error)", cause: error))
         }
+        return nil
     }
 }
 
