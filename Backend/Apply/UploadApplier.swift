@@ -97,10 +97,9 @@ package struct UploadApplier: Sendable {
 
     /// Requires that a user is not disabled.
     private func requireEnabled(_ subject: String, until end: ContinuousClock.Instant) async throws {
+        let question = DisabledUsers.question(subject)
         let found = try await tools.pool.withConnection(until: end) {
-            try await $0.query(
-                "SELECT EXISTS (SELECT FROM psb.disabled_users WHERE user_id = $1::text)::text", [subject],
-                until: end)
+            try await $0.query(question.sql, question.parameters, until: end)
         }
         if found.scalar == "true" { throw UploadFailure(code: BackendSchema.userDisabledCode) }
     }

@@ -3,9 +3,11 @@ import PowerSyncSystem
 
 /// Who may do nothing any more (`psb.disabled_users`), asked each time: nobody remembers the answer.
 struct DisabledUsers: Sendable {
-    /// Whether a user, `$1`, is among them; part of other pipelines, too.
-    static let question =
-        "SELECT EXISTS (SELECT FROM psb.disabled_users WHERE user_id = $1::text)"
+    /// Asks whether a user is among them, `true` or `false`; part of other pipelines, too.
+    static func question(_ subject: String) -> PostgresStatement {
+        PostgresStatement(
+            "SELECT EXISTS (SELECT FROM psb.disabled_users d WHERE d.user_id = $1::text)::text", [subject])
+    }
 
     private let pool: PostgresPool
     private let patience: Duration
@@ -33,12 +35,13 @@ struct DisabledUsers: Sendable {
             // The connection may have been idle while its session was ended; the pool has dropped it.
             answer = try await ask(subject, until: deadline)
         }
-        guard answer == "f" else { throw Problem.accountDisabled }
+        guard answer == "false" else { throw Problem.accountDisabled }
     }
 
     private func ask(_ subject: String, until deadline: ContinuousClock.Instant) async throws -> String? {
-        try await pool.withConnection(until: deadline) {
-            try await $0.query(Self.question, [subject], until: deadline).scalar
+        let question = Self.question(subject)
+        return try await pool.withConnection(until: deadline) {
+            try await $0.query(question.sql, question.parameters, until: deadline).scalar
         }
     }
 }

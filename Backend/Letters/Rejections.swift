@@ -70,12 +70,6 @@ package enum Rejections {
             """, [id, user])
     }
 
-    /// Asks whether a user may do nothing any more.
-    static func isDisabled(_ user: String) -> PostgresStatement {
-        PostgresStatement(
-            "SELECT EXISTS (SELECT FROM psb.disabled_users d WHERE d.user_id = $1::text)::text", [user])
-    }
-
     /// Writes the answer to `page`, which was asked for one more than belongs into it.
     static func json(_ result: PostgresResult, limit: Int) -> JSON {
         let count = min(result.rowCount, limit)

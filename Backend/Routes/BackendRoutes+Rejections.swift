@@ -39,7 +39,7 @@ extension BackendRoutes {
 
     /// Asks the database when it is the user's turn, unless the user is disabled, in one round trip.
     private func ask(_ statement: PostgresStatement, of user: String) async throws -> PostgresResult {
-        let statements = [Rejections.isDisabled(user), statement]
+        let statements = [DisabledUsers.question(user), statement]
         let (pool, time) = (applier.tools.pool, configuration.statementTimeout)
         let outcomes = try await turns.run(user, until: .now + configuration.admissionTimeout) {
             try await pool.withConnection { try await $0.pipeline(statements, until: .now + time) }

@@ -234,7 +234,7 @@ package enum OutcomeDemand {
         outcomes.count == wanted.count
             && zip(outcomes, wanted).allSatisfy { outcome, wanted in
                 wanted.split(separator: "|").contains { choice in
-                    outcome == choice || outcome.hasPrefix(choice + " ") && !choice.contains(" ")
+                    outcome == choice || outcome.hasPrefix("\(choice) ") && !choice.contains(" ")
                 }
             }
     }

@@ -120,7 +120,7 @@ package final class ContractSocket: Sendable {
             fields.append(String(line[..<mark]), String(value))
         }
         let length = fields["content-length"].flatMap { Int($0) } ?? 0
-        let body = status < 200 ? [] : try await take { $0.count >= length ? length : nil } ?? []
+        let body = try await status < 200 ? [] : take({ $0.count >= length ? length : nil }) ?? []
         return ContractAnswer(status: status, fields: fields, body: body, time: .now - begun)
     }
 
@@ -147,9 +147,9 @@ package final class ContractSocket: Sendable {
 /// Sends without a signal when the peer is gone; outside of the type, whose own `send` hides the function.
 private func write(to descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     #if os(Linux)
-        send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        return send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     #else
         // The sockets of `TCPSocket` have SO_NOSIGPIPE set.
-        send(descriptor, bytes.baseAddress, bytes.count, 0)
+        return send(descriptor, bytes.baseAddress, bytes.count, 0)
     #endif
 }

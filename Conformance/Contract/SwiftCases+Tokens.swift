@@ -20,8 +20,17 @@ extension SwiftCases {
         }
     }
 
+    /// What the token route answers alice: where development tokens are, whoever shows nothing is whom he says, and elsewhere she
+    /// shows her session.
+    private static func answer(_ session: ContractSession) async throws -> ContractAnswer {
+        let path = "${path.token}?user_id=${user.alice}"
+        let answer = try await session.get(path)
+        guard answer.status == 401 else { return answer }
+        return try await session.get(path, as: "alice")
+    }
+
     private static func mintedText(_ session: ContractSession) async throws -> String {
-        let answer = try await session.get("${path.token}?user_id=${user.alice}", as: "alice")
+        let answer = try await answer(session)
         try require(answer.status == 200, "the token route answers \(answer.status)")
         return try require(answer.json?["token"]?.stringValue, "there is no token in the answer")
     }
@@ -29,7 +38,7 @@ extension SwiftCases {
     private static func tokenHasThreeParts(_ session: ContractSession) async throws -> ContractVerdict {
         _ = try await minted(session)
         guard session.target.profile == .l2 else { return .passed }
-        let answer = try await session.get("${path.token}?user_id=${user.alice}", as: "alice")
+        let answer = try await answer(session)
         let url = try require(answer.json?["powersync_url"]?.stringValue, "there is no powersync_url")
         let isAbsolute = ["http://", "https://"].contains { url.hasPrefix($0) && url.count > $0.count }
         try require(isAbsolute, "powersync_url is \(url)")
