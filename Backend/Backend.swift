@@ -185,13 +185,16 @@ package final class Backend: Sendable {
         log.info("backend stopped")
     }
 
-    /// Reads again what may change while it runs: the table map, the keys of a folder, and keys in files.
+    /// Reads again what may change while it runs: the table map, the keys of a folder, keys in files, and the
+    /// secret of session tokens.
     ///
     /// What is wrong, by itself or against the database, leaves what was there before, and the log says so; each part for
     /// itself. Uploads in work end with the map with which they were planned.
     ///
-    /// - Parameter given: the keys that stand in files now; nil where none do.
-    package func reload(given: GivenKeys? = nil) async {
+    /// - Parameters:
+    ///   - given: the keys that stand in files now; nil where none do.
+    ///   - session: what session tokens are believed by, of which the secret stands in a file now; nil where none does.
+    package func reload(given: GivenKeys? = nil, session: AuthenticationSettings.Session? = nil) async {
         guard let running = running.withLock({ $0 }) else { return }
         running.watch?.look()
         if let given {
@@ -200,6 +203,14 @@ package final class Backend: Sendable {
                 log.info("the keys were read again")
             } catch {
                 log.error("the keys are not taken: the former ones stay", ["keys.problem": error.message])
+            }
+        }
+        if let session, let authenticator = running.routes.authentication.session {
+            do throws(BackendError) {
+                try authenticator.replace(with: session)
+                log.info("the secret of session tokens was read again")
+            } catch {
+                log.error("the secret of session tokens is not taken", ["keys.problem": error.message])
             }
         }
         // A map in settings, and the tables that are published, do not change by it.

@@ -138,7 +138,8 @@ extension AuthenticationSettings {
 
     private static let secretBytes = 32
 
-    private static func session(
+    /// Reads what session tokens are believed by.
+    static func session(
         _ reader: EnvironmentReader, _ corsOrigins: [String], _ problems: inout SettingProblems
     ) -> Session? {
         let secret = problems.read { try reader.secret("SESSION_SECRET") }

@@ -13,7 +13,7 @@ struct ReloadLoop: Sendable {
     ///   - signals: each asks for it.
     ///   - environment: names the files, as at the start.
     ///   - readFile: reads one of them.
-    ///   - complain: gets what is wrong with the settings of keys, which then stay.
+    ///   - complain: gets what is wrong with the settings of keys and of the secret, which then stay.
     init(
         _ backend: Backend, _ signals: AsyncStream<Int32>, environment: [String: String],
         readFile: @escaping @Sendable (String) throws -> String, complain: @escaping @Sendable (String) -> Void
@@ -27,7 +27,7 @@ struct ReloadLoop: Sendable {
 
     /// Runs until its task is cancelled, one reading behind the other.
     func run() async {
-        for await _ in signals { await backend.reload(given: keys()) }
+        for await _ in signals { await backend.reload(given: keys(), session: session()) }
     }
 
     /// The keys that stand in files now; nil where there are none, or what there is cannot be read.
@@ -42,5 +42,16 @@ struct ReloadLoop: Sendable {
             complain(error.message)
             return nil
         }
+    }
+
+    /// The secret of session tokens that stands in a file now; nil where there is none, or it is none.
+    private func session() -> AuthenticationSettings.Session? {
+        guard environment["SESSION_SECRET_FILE"]?.isEmpty == false else { return nil }
+        var problems = SettingProblems()
+        let reader = EnvironmentReader(variables: environment, readFile: readFile)
+        // What else stands in the environment has been checked at the start.
+        let session = AuthenticationSettings.session(reader, [], &problems)
+        for problem in problems.all { complain(problem.message) }
+        return problems.all.isEmpty ? session : nil
     }
 }

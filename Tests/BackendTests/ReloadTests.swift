@@ -92,6 +92,29 @@ struct ReloadTests {
         }
     }
 
+    @Test func aSecretOfSessionsIsReadAgainAndAWrongOneIsNot() async throws {
+        let former = try SignIn.sessionSettings()
+        try await TestBackend.with({ $0.authentication.session = former }) { backend in
+            func status(_ secret: String) async throws -> Int {
+                let token = try SignIn.session(secret: secret)
+                return try await backend.send(
+                    "GET", "/api/auth/token", fields: ["authorization": "Bearer \(token)"]
+                ).status
+            }
+            let (second, third) = (String(repeating: "s", count: 32), String(repeating: "t", count: 32))
+            #expect(try await status(SignIn.secret) == 200)
+            var session = former
+            session.secret = Array(second.utf8)
+            await backend.backend.reload(session: session)
+            #expect(try await status(SignIn.secret) == 401)
+            #expect(try await status(second) == 200)
+            session.secret = []
+            await backend.backend.reload(session: session)
+            #expect(try await status(second) == 200)
+            #expect(try await status(third) == 401)
+        }
+    }
+
     /// The signal of a program without a terminal, which goes on.
     @Test func aHangUpHasTheMapReadAgain() async throws {
         let folder = try TemporaryDirectory(prefix: "hang-up-")
