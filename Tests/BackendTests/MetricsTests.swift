@@ -32,6 +32,9 @@ struct MetricsTests {
         try await with { backend, client in
             _ = try await backend.apply(put("a", "n"))
             _ = try await backend.apply(put("b", "bad"))
+            for _ in 0..<2 {
+                #expect(try await backend.send("GET", "/api/auth/token?user_id=u1").status == 200)
+            }
             let lines = try await lines(client)
             for line in [
                 #"psb_http_requests_total{route="upload",method="POST",status="200"} 2"#,

@@ -163,7 +163,7 @@ final class FakeProvider: Sendable {
     }
 
     var fetch: ProviderKeys.Fetch {
-        {
+        return {
             let gate = self.state.withLock { state -> Gate? in
                 state.fetches += 1
                 return state.gate

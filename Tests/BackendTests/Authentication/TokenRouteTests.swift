@@ -16,6 +16,7 @@ struct TokenRouteTests {
 
     /// A backend with sessions and their cookie `s`, asked with a session token of the claims.
     private func with(
+        schema: String = TestBackend.demoTables,
         _ change: (inout BackendConfiguration) throws -> Void = { _ in },
         _ body: (TestBackend) async throws -> Void
     ) async throws {
@@ -23,13 +24,16 @@ struct TokenRouteTests {
         var changed = TestBackend.configuration("")
         try change(&changed)
         let (authentication, roles) = (changed.authentication, changed.roles)
-        try await TestBackend.with({
-            $0.hasDevelopmentTokens = changed.hasDevelopmentTokens
-            $0.corsOrigins = [Self.origin]
-            $0.authentication = authentication
-            $0.authentication.session = session
-            $0.roles = roles
-        }) { try await body($0) }
+        let hasDevelopmentTokens = changed.hasDevelopmentTokens
+        try await TestBackend.with(
+            schema: schema,
+            {
+                $0.hasDevelopmentTokens = hasDevelopmentTokens
+                $0.corsOrigins = [Self.origin]
+                $0.authentication = authentication
+                $0.authentication.session = session
+                $0.roles = roles
+            }, body)
     }
 
     private func ask(
@@ -82,14 +86,24 @@ struct TokenRouteTests {
     }
 
     @Test func aRoleThatIsNotAllowedGetsNothing() async throws {
-        try await with({
-            $0.roles.roles = ["app", "admin"].compactMap(DatabaseRole.init)
-            $0.roles.claim = "db"
-        }) { backend in
+        let names = ["token_app", "token_admin"]
+        let made = names.map { "CREATE ROLE \($0); GRANT ALL ON lists, todos TO \($0);" }.joined()
+        try await with(
+            schema: TestBackend.demoTables + made,
+            {
+                $0.roles.roles = names.compactMap { DatabaseRole($0) }
+                $0.roles.claim = "db"
+            }
+        ) { backend in
             #expect(try payload(try await ask(backend))["db"] == nil)
-            #expect(try payload(try await ask(backend, ["db": .string("admin")]))["db"] == .string("admin"))
+            let admin = try payload(try await ask(backend, ["db": .string("token_admin")]))
+            #expect(admin["db"] == .string("token_admin"))
             let refused = try await ask(backend, ["db": .string("postgres")])
             #expect(refused.status == 403 && refused.json["code"] == .string("ROLE_NOT_ALLOWED"))
+            for name in names {
+                _ = try await backend.query("DROP OWNED BY \(name)")
+                _ = try await backend.query("DROP ROLE \(name)")
+            }
         }
     }
 
@@ -131,7 +145,7 @@ struct TokenRouteTests {
 
 /// Users who may do nothing any more (Backend/DESIGN.md 2).
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
-struct DisabledUserTests {
+struct DisabledTokenTests {
     @Test func whoIsDisabledGetsNoTokenFromThatMomentOn() async throws {
         try await TestBackend.with { backend in
             func status(_ user: String) async throws -> Int {
