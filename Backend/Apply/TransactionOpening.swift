@@ -40,16 +40,17 @@ package struct TransactionOpening: Sendable {
                 PostgresStatement("LOCK TABLE \(locked.joined(separator: ", ")) IN ROW EXCLUSIVE MODE"))
         }
         if role != nil { statements.append(RoleStatements.release) }
+        let known: [String?] = [
+            context.claims, context.subject, arrayLiteral(catalog.map(\.name.schema)),
+            arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
+        ]
         statements.append(
             PostgresStatement(
                 """
                 SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], $6::text, $7::bigint, $8::bigint,
                     $9::bigint, $10::name)
                 """,
-                [
-                    context.claims, context.subject, arrayLiteral(catalog.map(\.name.schema)),
-                    arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
-                ] + claim.range + [roles.first?.name]))
+                known + claim.range + [roles.first?.name]))
         if let replay = context.replay { statements.append(replay.taking(isApplied: verdict == .applied)) }
         entryIndex = entry == nil ? nil : statements.count
         if let entry { statements.append(entry) }

@@ -1,7 +1,8 @@
 extension Setting {
     /// The settings that do something.
-    package static let inUse: [Setting] =
-        database + rights + keys + tokens + signIn + uploads + attachments + operation
+    package static let inUse: [Setting] = [
+        database, rights, keys, tokens, signIn, uploads, attachments, operation,
+    ].flatMap { $0 }
 
     private static let database: [Setting] = [
         Setting("DATABASE_URI", isSecret: true, help: "The Postgres that uploads are written to."),
