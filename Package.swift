@@ -97,24 +97,25 @@ let targets: [Target] = [
             "Wire",
         ],
         exclude: ["DESIGN.md", "Executable", "Apply/SPEC.md", "Attachments/SPEC.md"]),
+    library("SyncRules", "MockService/SyncRules", ["YAML", "Wire"]),
     library(
         "MockService", "MockService",
         [
-            "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression",
-            "CommandLine", "System", "Wire",
+            "SyncRules", "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML",
+            "Compression", "CommandLine", "System", "Wire",
         ],
-        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md"]),
+        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md", "SyncRules"]),
     library(
         "Stack", "Stack",
         [
-            "Client", "Conformance", "Backend", "MockService", "Wire", "HTTP", "HTTPServer", "HTTPClient",
-            "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression", "CommandLine",
-            "Terminal", "System",
+            "Client", "Conformance", "Backend", "MockService", "SyncRules", "Wire", "HTTP", "HTTPServer",
+            "HTTPClient", "Postgres", "PostgresServer", "Crypto", "SQLite", "YAML", "Compression",
+            "CommandLine", "Terminal", "System",
         ],
         exclude: ["Executable"]),
     command("BackendCommand", "Backend/Executable", ["Backend", "Crypto", "CommandLine"]),
-    command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine"]),
-    command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine"]),
+    command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine", "System"]),
+    command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine", "System"]),
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
     // What the service is measured beside.
     .target(
@@ -182,10 +183,11 @@ let targets: [Target] = [
             "HTTPTestSupport", "Postgres", "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML",
             "CommandLine", "System", "Wire",
         ]),
+    tests("SyncRules", ["SyncRules", "YAML", "Wire"]),
     tests(
         "MockService",
         [
-            "MockService", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
+            "MockService", "SyncRules", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
             "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "YAML", "Compression",
             "CommandLine", "System", "Wire", "C:LossyFiles",
         ]),
@@ -193,7 +195,8 @@ let targets: [Target] = [
         "Stack",
         [
             "Stack", "StackCommand", "Client", "Conformance", "CommandLine", "Crypto", "HTTP", "HTTPClient",
-            "MockService", "Postgres", "PostgresServer", "SQLite", "System", "Terminal", "Wire", "YAML",
+            "MockService", "Postgres", "PostgresServer", "SQLite", "SyncRules", "System", "Terminal", "Wire",
+            "YAML",
         ]),
     tests(
         "Benchmarks",

@@ -28,6 +28,7 @@ package final class MockService: Sendable {
         let answering: ServiceRouter.State
         let metricsRouter: MetricsRouter
         let replicators: [Replicator]
+        let upkeep: StoreUpkeep
 
         func close() async {
             await answering.writeCheckpoints.close()
@@ -129,7 +130,10 @@ package final class MockService: Sendable {
                 metricsRouter: MetricsRouter(
                     metrics: metrics, slots: slots, publisher: publisher, store: state.store,
                     clock: clock),
-                replicators: replicators)
+                replicators: replicators,
+                upkeep: StoreUpkeep(
+                    state.store, clock: clock, log: log.labelled("state"),
+                    served: { publisher.current?.stream }))
         }
         let client = try HTTPClient()
         do {
@@ -231,9 +235,9 @@ package final class MockService: Sendable {
         _ make: @Sendable (StateOpener.State) async throws -> Parts
     ) async {
         var delay = RetryDelay()
-        while let replicators = parts.withLock({ $0?.replicators }) {
+        while let (replicators, upkeep) = parts.withLock({ $0.map { ($0.replicators, $0.upkeep) } }) {
             let begun = ContinuousClock.now
-            guard await isOfAnotherSource(replicators) else { return }
+            guard await isOfAnotherSource(replicators, upkeep) else { return }
             publisher.retract()
             await closeParts()
             // An address behind which the sources take turns must not fill the disk with states.
@@ -289,8 +293,13 @@ package final class MockService: Sendable {
         await parts?.close()
     }
 
-    private func isOfAnotherSource(_ replicators: [Replicator]) async -> Bool {
+    /// Replicates, and keeps the state small meanwhile; both have ended when this returns.
+    private func isOfAnotherSource(_ replicators: [Replicator], _ upkeep: StoreUpkeep) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await upkeep.run()
+                return false
+            }
             for replicator in replicators {
                 group.addTask { [log] in
                     do {

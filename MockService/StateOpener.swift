@@ -99,7 +99,9 @@ package struct StateOpener: Sendable {
     }
 
     private func openStore(_ file: StateFile) async throws -> ServiceStore {
-        try await ServiceStore.open(path: file.path, readers: configuration.maxDataFetchConcurrency)
+        try await ServiceStore.open(
+            path: file.path, readers: configuration.maxDataFetchConcurrency,
+            limits: configuration.storeLimits)
     }
 
     /// What the source says of a state.

@@ -1,12 +1,12 @@
 /// Tells whether bytes are UTF-8 (RFC 3629): no overlong form, no surrogate, nothing above U+10FFFF.
 ///
 /// The standard library checks bytes only while it makes a `String` of them.
-enum UTF8Check {
+package enum UTF8Check {
     /// The highest bit of each of eight bytes; none is set in ASCII.
     static let highBits: UInt64 = 0x8080_8080_8080_8080
 
     /// Whether all bytes are well-formed UTF-8.
-    static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    package static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let raw = UnsafeRawBufferPointer(bytes)
         var index = 0
         while index < bytes.count {

@@ -1,4 +1,5 @@
 import PowerSyncCrypto
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A token whose signature and claims were accepted.

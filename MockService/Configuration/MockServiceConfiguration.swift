@@ -13,6 +13,8 @@ package struct MockServiceConfiguration: Sendable {
     package var linkTimes = LinkTimes()
     /// The SQLite file that holds the state.
     package var statePath: String
+    /// How much of it is written at once, and how it is kept small.
+    package var storeLimits = StoreLimits()
     /// The address to listen on; all interfaces, as the real service does in its container.
     package var host = "0.0.0.0"
     /// The port; 0 is any that is free.

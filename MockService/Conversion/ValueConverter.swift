@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A text of Postgres that is not what its type promises, or nested too deep.

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Spells the names of buckets (service 5).

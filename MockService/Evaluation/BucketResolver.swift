@@ -1,3 +1,4 @@
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A bucket that a request shall get.

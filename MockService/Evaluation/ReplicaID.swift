@@ -48,7 +48,7 @@ package struct ReplicaID: Sendable, Hashable {
     }
 
     /// `a396dd91-09fc-4017-a28d-3df722f651e9`.
-    private static let namespace: [UInt8] = [
+    static let namespace: [UInt8] = [
         0xA3, 0x96, 0xDD, 0x91, 0x09, 0xFC, 0x40, 0x17, 0xA2, 0x8D, 0x3D, 0xF7, 0x22, 0xF6, 0x51, 0xE9,
     ]
 

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// The parameters of a connection, which every subscription of a request may ask for: found at once, however many there are.

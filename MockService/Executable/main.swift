@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncMockService
+import PowerSyncSystem
 
 #if canImport(Glibc)
     import Glibc
@@ -13,4 +14,5 @@ import PowerSyncMockService
 // Here, because what runs tasks opens descriptors, too.
 StandardStreams.replaceClosed()
 Libcrypto.staysUntilTheEnd()
+Memory.mapsLargePieces()
 exit(await MockServiceCommand.command.main(Array(CommandLine.arguments.dropFirst())))

@@ -1,5 +1,5 @@
 import PowerSyncHTTP
-import PowerSyncPostgres
+import PowerSyncSyncRules
 import PowerSyncSystem
 
 /// Counts what the service does, for Prometheus (service 10.3).
@@ -27,27 +27,19 @@ package final class ServiceMetrics: Sendable {
         /// From 1970 to 2000, from where Postgres counts.
         private static let secondsTo2000 = 946_684_800.0
 
-        /// Notes a message of the replication stream of a link.
-        package mutating func note(_ message: PgOutputMessage, bytes: Int, of link: String) {
-            replicatedBytes += bytes
-            switch message {
-            case .begin(_, let time, _):
-                replicatingSince[link] = Double(time) / 1_000_000 + Self.secondsTo2000
-            case .commit: replicatedTransactions += 1
-            default: break
-            }
+        /// Notes messages of the replication stream of a link.
+        package mutating func note(_ read: StreamDecoder.Notes, of link: String) {
+            replicatedBytes += read.bytes
+            replicatedTransactions += read.commits
+            guard let time = read.commitTime else { return }
+            replicatingSince[link] = Double(time) / 1_000_000 + Self.secondsTo2000
         }
 
-        /// Notes a batch that a link has written.
-        package mutating func note(_ events: [ReplicationEvent], of link: String) {
-            replicatedChunks += 1
-            for event in events {
-                switch event {
-                case .change: replicatedRows += 1
-                case .truncate, .told, .identityIsOver: break
-                case .committed: isUpToDate(link)
-                }
-            }
+        /// Notes what a link has written.
+        package mutating func note(_ outcome: WriteOutcome, of link: String) {
+            replicatedChunks += outcome.batches
+            replicatedRows += outcome.changes
+            if outcome.committed != nil { isUpToDate(link) }
         }
 
         /// Notes that a link has nothing to write, or is over.

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// An expression with its names looked up, without places: equal ones mean the same, so texts and names are compared by

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A query with its names looked up and its conditions sorted by what they depend on (service 6.9).

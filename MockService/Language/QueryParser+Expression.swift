@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 
 extension QueryParser {
     /// Reads an expression; OR binds weakest, then AND, NOT, comparisons.

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 
 /// A SELECT as it is written, before its names are looked up.
 struct SelectSyntax {
@@ -40,18 +41,4 @@ struct ExpressionSyntax {
 
     let content: Content
     let offset: Int
-}
-
-/// A comparison of two values (service 6.12).
-package enum Comparison: String, Sendable {
-    /// Same value.
-    case equal = "="
-    /// Left before right.
-    case less = "<"
-    /// Left before right, or same.
-    case lessOrEqual = "<="
-    /// Left behind right.
-    case greater = ">"
-    /// Left behind right, or same.
-    case greaterOrEqual = ">="
 }

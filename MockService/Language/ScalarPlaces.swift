@@ -15,19 +15,15 @@ struct ScalarPlaces {
     private let value: String
     private let isPlain: Bool
 
-    init(node: YAMLNode, text: [Unicode.Scalar]) {
-        self.text = text
-        start = min(node.offset, text.count)
-        end = min(max(node.endOffset, node.offset), text.count)
+    init(node: YAMLNode, text bytes: [UInt8]) {
+        let part = bytes[node.outerStart..<max(node.outerStart, node.end)]
+        text = Array(String(decoding: part, as: UTF8.self).unicodeScalars)
+        start = 0
+        end = text.count
         line = node.line
         column = node.column
-        if case .scalar(let value, let isPlain) = node.kind {
-            self.value = value
-            self.isPlain = isPlain
-        } else {
-            value = ""
-            isPlain = true
-        }
+        value = node.string ?? ""
+        isPlain = (node.style ?? .plain) == .plain
     }
 
     /// Line and column of the byte of the value at an offset in UTF-8.

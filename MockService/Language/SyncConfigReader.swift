@@ -2,7 +2,7 @@ import PowerSyncYAML
 
 /// Reads the YAML text of a sync configuration of edition 3 and compiles its streams (service 6.1, 6.2).
 package struct SyncConfigReader {
-    private let text: [Unicode.Scalar]
+    private let text: [UInt8]
     private var diagnostics: [SyncConfigDiagnostic] = []
     private var linker = StreamLinker()
 
@@ -20,13 +20,13 @@ package struct SyncConfigReader {
                 message: error.message, line: error.line, column: error.column)
             throw SyncConfigError([diagnostic])
         }
-        var reader = SyncConfigReader(text: Array(text.unicodeScalars))
+        var reader = SyncConfigReader(text: Array(text.utf8))
         let config = reader.read(root)
         guard reader.diagnostics.isEmpty, let config else { throw SyncConfigError(reader.diagnostics) }
         return config
     }
 
-    private init(text: [Unicode.Scalar]) { self.text = text }
+    private init(text: [UInt8]) { self.text = text }
 
     private mutating func add(_ message: String, _ node: YAMLNode?) {
         diagnostics.append(

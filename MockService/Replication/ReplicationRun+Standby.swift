@@ -10,8 +10,8 @@ import PowerSyncSystem
 extension ReplicationRun {
     /// How long a transaction is not seen before it is looked why.
     private static let usual = Duration.milliseconds(50)
-    /// How long it is waited until it is looked again, and a report put off that nobody has asked for.
-    static let moment = Duration.milliseconds(50)
+    /// How long it is waited until it is looked again.
+    private static let moment = Duration.milliseconds(50)
 
     /// Returns once transactions are to be seen on the connection that reads.
     func wait(for unseen: inout UnseenTransactions, _ reporter: StandbyReporter) async throws {
@@ -46,20 +46,14 @@ extension ReplicationRun {
         let end = ContinuousClock.now + Self.moment
         var isNews = false
         while unseen.hasRoom, ContinuousClock.now < end,
-            let message = try await replication.nextReplicationMessage(until: end)
+            let frames = try await replication.nextReplicationFrames(until: end)
         {
-            if case .xlog = message { isNews = true }
-            unseen.keep(message)
+            for index in 0..<frames.count where !isNews {
+                if case .xlog = try ReplicationFrame.read(frames.bytes, in: frames[index]) { isNews = true }
+            }
+            unseen.keep(frames)
         }
         return isNews
-    }
-
-    /// Tells Postgres that everything up to a position is stored, of which nothing was to be applied.
-    func tell(_ lsn: LSN, _ reporter: StandbyReporter) async throws {
-        guard await !reporter.isStored(lsn) else { return }
-        // First what survives us: a slot that is further than the state has lost something.
-        try await replicator.store.noteReported(lsn, context.stream)
-        await reporter.advance(to: lsn)
     }
 
     /// What this link is to those who commit, which is said once.

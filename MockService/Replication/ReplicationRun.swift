@@ -7,6 +7,8 @@ struct ReplicationRun {
     let connection: PostgresConnection
     let replication: PostgresConnection
     let context: EvaluationContext
+    /// The way to the disk, in which nothing is under way when this begins.
+    let intake: Intake
     let slot: String
     /// The publication that the slot was made for.
     let publication: Int64
@@ -14,7 +16,8 @@ struct ReplicationRun {
 
     private var store: ServiceStore { replicator.store }
     private var lookup: TableLookup {
-        TableLookup(replicator: replicator, connection: connection, context: context, links: links)
+        TableLookup(
+            replicator: replicator, connection: connection, context: context, intake: intake, links: links)
     }
 
     /// Streams until something fails; a status goes to Postgres every few seconds, whatever else takes long.
@@ -33,19 +36,13 @@ struct ReplicationRun {
         let reporter = StandbyReporter(replication, position: max(record.appliedLSN, confirmed))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await readChanges(record, reporter) }
+            group.addTask { try await acknowledge(reporter) }
             group.addTask {
                 while true {
                     try await replicator.poller.sleep(until: .now + replicator.times.status)
                     try await reporter.report(requestsReply: true)
                     replicator.warnings.tellDue()
                 }
-            }
-            group.addTask {
-                var sequence: UInt64 = 0
-                while replicator.publisher.current?.stream != context.stream {
-                    sequence = try await replicator.publisher.next(after: sequence).sequence
-                }
-                try await store.removeStoppedData()
             }
             if replicator.formerStream != nil {
                 group.addTask {
@@ -62,8 +59,26 @@ struct ReplicationRun {
         }
     }
 
+    /// Tells the source of what is on the disk, which it may forget.
+    private func acknowledge(_ reporter: StandbyReporter) async throws {
+        while true {
+            let outcome = try await intake.nextOutcome()
+            if outcome.committed != nil {
+                links.note { known in
+                    known.stream.arrived()
+                    known.hasCommitted = true
+                }
+            }
+            guard let durable = outcome.durable else { continue }
+            await reporter.advance(to: durable)
+            try await reporter.report()
+        }
+    }
+
     private func readChanges(_ record: StreamRecord, _ reporter: StandbyReporter) async throws {
-        var assembler = ChangeAssembler(appliedLSN: record.appliedLSN, partial: record.partial)
+        var decoder = StreamDecoder(
+            appliedLSN: record.appliedLSN, partial: record.partial, limits: store.limits,
+            isRepaired: links.now.hasUncheckedTexts)
         try await lookup.readMissing()
         var unseen = UnseenTransactions()
         var nextHeartbeat = ContinuousClock.now + replicator.heartbeat
@@ -71,28 +86,18 @@ struct ReplicationRun {
         // Only time in which we wait counts: what takes long here is no silence of the source.
         var silence = Duration.zero
         var isHeard = false
-        // Up to where the log has nothing more for us, and when that is told at the latest.
-        var passed: (lsn: LSN, due: ContinuousClock.Instant)?
         let patience = links.now.stream.current
         while true {
-            let isComplete = !assembler.events.isEmpty && !assembler.isInTransaction
             let begun = ContinuousClock.now
-            // With a complete batch in hand only what has already arrived is added to it.
-            let due = min(nextHeartbeat, nextLook, passed?.due ?? nextLook, begun + (patience - silence))
-            let deadline = isComplete ? begun : due
+            let deadline = min(nextHeartbeat, nextLook, begun + (patience - silence))
             replicator.health.step(before: max(.zero, deadline - begun))
-            let kept = unseen.takeKept()
-            let next =
-                if let kept { kept } else {
-                    try await replication.nextReplicationMessage(until: deadline)
-                }
+            var frames = unseen.takeKept()
+            if frames == nil {
+                frames = try await replication.nextReplicationFrames(until: deadline, limits: decoder.room)
+            }
             replicator.health.step()
-            if next == nil {
-                silence += ContinuousClock.now - begun
-                guard silence < patience else {
-                    throw ReplicationError(.silent, "The source has said nothing for \(patience).")
-                }
-            } else {
+            if var arrived = frames {
+                frames = nil
                 silence = .zero
                 if !isHeard {
                     replicator.health.isHeard()
@@ -100,44 +105,22 @@ struct ReplicationRun {
                     try await standbyState()
                 }
                 isHeard = true
-            }
-            switch next {
-            case .xlog(let position, _, let payload)?:
-                let message = try PgOutputMessage.decode(payload)
-                unseen.note(message)
-                replicator.metrics.count { $0.note(message, bytes: payload.count, of: replicator.configHash) }
-                while case .table(let relation)? = assembler.handle(message, at: position) {
-                    try await write(&assembler, &unseen, reporter)
-                    try await wait(for: &unseen, reporter)
-                    let table = try await lookup.table(
-                        relation, in: assembler.transactionID, committedAt: assembler.finalLSN)
-                    assembler.set(table, for: relation.oid)
+                decoder.append(&arrived)
+                try await read(&decoder, &unseen, reporter)
+            } else {
+                silence += ContinuousClock.now - begun
+                guard silence < patience else {
+                    throw ReplicationError(.silent, "The source has said nothing for \(patience).")
                 }
-            case .keepalive(let end, let replyRequested)?:
-                // Everything before `end` has been sent and, with nothing in hand, written.
-                if assembler.events.isEmpty, !assembler.isInTransaction {
-                    // A commit of which nothing is sent may wait for it, too.
-                    passed = (end, replyRequested ? begun : passed?.due ?? ContinuousClock.now + Self.moment)
-                    replicator.metrics.count { $0.isUpToDate(replicator.configHash) }
-                } else if replyRequested {
-                    try await reporter.report()
-                }
-            case nil:
-                if isComplete { try await write(&assembler, &unseen, reporter) }
             }
-            if let told = passed, ContinuousClock.now >= told.due {
-                passed = nil
-                try await tell(told.lsn, reporter)
-                try await reporter.report()
-            }
-            if assembler.isFull { try await write(&assembler, &unseen, reporter) }
-            if assembler.events.isEmpty, !assembler.isInTransaction { unseen.clear() }
+            if decoder.isEmpty, !decoder.isInTransaction { unseen.clear() }
             if ContinuousClock.now >= nextLook {
                 if try await !lookup.tablesWithoutWriters().isEmpty {
                     // If that ends a transaction, it reads them as well.
-                    try await write(&assembler, &unseen, reporter)
+                    try await submit(&decoder, &unseen, reporter)
                     let tables = try await tablesWithoutWriters(&unseen, reporter)
-                    try await readWritten(tables, &assembler)
+                    if !tables.isEmpty { try await drain(&decoder, &unseen, reporter) }
+                    try await readWritten(tables, &decoder)
                 }
                 // One of a former configuration was in use when clients were served from this one.
                 if replicator.formerStream == nil { try await replicator.dropStoppedSlots(connection) }
@@ -156,45 +139,95 @@ struct ReplicationRun {
         }
     }
 
-    /// Writes what was collected; what the state has safely, Postgres may forget.
-    private func write(
-        _ assembler: inout ChangeAssembler, _ unseen: inout UnseenTransactions, _ reporter: StandbyReporter
+    /// Reads what has arrived, and submits it at the end of a transaction, or if it is a batch.
+    private func read(
+        _ decoder: inout StreamDecoder, _ unseen: inout UnseenTransactions, _ reporter: StandbyReporter
     ) async throws {
-        var events = assembler.takeEvents()
-        guard !events.isEmpty else { return }
-        replicator.health.step(before: replicator.times.statement)
-        if events.contains(where: { $0.table?.hasComposites == true }) {
-            try await wait(for: &unseen, reporter)
-            events = try await lookup.withFields(events)
-        }
-        var committed: LSN?
-        for case .committed(let lsn) in events { committed = lsn }
-        // What a transaction wrote to a table before that was published is in no stream, and is not left out of its
-        // checkpoint (service 4.6).
-        var written: [UInt32] = []
-        if committed != nil { written = try await tablesWithoutWriters(&unseen, reporter) }
-        let result = try await store.apply(events, context, isAhead: !written.isEmpty)
-        replicator.metrics.count { $0.note(events, of: replicator.configHash) }
-        replicator.warnings.take(result.warnings)
-        if !result.incomplete.isEmpty || !result.over.isEmpty {
-            try await wait(for: &unseen, reporter)
-            try await readAgain(result, &assembler)
-        }
-        try await readWritten(written, &assembler)
-        if committed != nil {
-            links.note { known in
-                known.stream.arrived()
-                known.hasCommitted = true
+        while true {
+            let step = try decoder.step()
+            if let notes = decoder.takeNotes() {
+                unseen.note(notes.begun)
+                replicator.metrics.count { $0.note(notes, of: replicator.configHash) }
+            }
+            switch step {
+            case .table(let relation)?:
+                try await submit(&decoder, &unseen, reporter)
+                try await drain(&decoder, &unseen, reporter)
+                try await wait(for: &unseen, reporter)
+                let table = try await lookup.table(
+                    relation, in: decoder.transactionID, committedAt: decoder.finalLSN)
+                decoder.set(try await plan(table), for: relation.oid)
+            case .keepalive(let end, let replyRequested)?:
+                if !decoder.isInTransaction { try await submit(&decoder, &unseen, reporter) }
+                try await keepAlive(
+                    end, replyRequested: replyRequested, isInTransaction: decoder.isInTransaction, reporter)
+            case nil:
+                if decoder.isFull || !decoder.isInTransaction {
+                    try await submit(&decoder, &unseen, reporter)
+                }
+                return
             }
         }
-        if let checkpoint = result.checkpoint {
-            try await replicator.publish(
-                checkpoint, changing: result.changed, context.stream, connection)
+    }
+
+    /// Handles a sign of life: everything before its position has been sent.
+    private func keepAlive(
+        _ end: LSN, replyRequested: Bool, isInTransaction: Bool, _ reporter: StandbyReporter
+    ) async throws {
+        if !isInTransaction, intake.isAtRest {
+            replicator.metrics.count { $0.isUpToDate(replicator.configHash) }
         }
-        if let committed {
-            await reporter.advance(to: committed)
+        let isStored = await reporter.isStored(end)
+        if !isInTransaction, !isStored {
+            // A commit of which nothing is sent may wait for it, too.
+            intake.passed(end, isUrgent: replyRequested)
+        } else if replyRequested {
             try await reporter.report()
         }
+    }
+
+    private func plan(_ table: SourceTable?) async throws -> TablePlan? {
+        guard let table else { return nil }
+        return try await store.plan(table, context)
+    }
+
+    /// Submits what was collected, and waits for it if something has to be done about it here.
+    private func submit(
+        _ decoder: inout StreamDecoder, _ unseen: inout UnseenTransactions, _ reporter: StandbyReporter
+    ) async throws {
+        guard var batch = decoder.take() else { return }
+        replicator.health.step(before: replicator.times.statement)
+        if batch.tables.contains(where: { $0.table.hasComposites }) {
+            try await wait(for: &unseen, reporter)
+            try await lookup.renewFields(of: &batch)
+        }
+        // What a transaction wrote to a table before that was published is in no stream, and is not left out of its
+        // checkpoint (service 4.6).
+        let isCommitted = batch.lastCommit != nil
+        var written: [UInt32] = []
+        if isCommitted { written = try await tablesWithoutWriters(&unseen, reporter) }
+        batch.isAhead = !written.isEmpty
+        // Until clients are served from here each commit may be the one that makes them so.
+        let isAwaited =
+            batch.mayBeIncomplete || !written.isEmpty
+            || (isCommitted && replicator.publisher.current?.stream != context.stream)
+        // A position that commits wait for is stored at once.
+        let isUrgent = batch.isOfPositions && links.now.hasToldOfStandby
+        try await intake.submit(consume batch, isUrgent: isUrgent)
+        guard isAwaited else { return }
+        try await drain(&decoder, &unseen, reporter)
+        try await readWritten(written, &decoder)
+    }
+
+    /// Returns when everything that was submitted is on the disk, and what was missing of it has been read.
+    private func drain(
+        _ decoder: inout StreamDecoder, _ unseen: inout UnseenTransactions, _ reporter: StandbyReporter
+    ) async throws {
+        let outcome = try await intake.drain()
+        if outcome.hasSwitched { try await replicator.noteSwitch(to: context.stream, connection) }
+        guard !outcome.incomplete.isEmpty || !outcome.over.isEmpty else { return }
+        try await wait(for: &unseen, reporter)
+        try await readAgain(outcome, &decoder)
     }
 
     /// The tables whose former writers have all ended, the transactions that were told among them.
@@ -207,15 +240,15 @@ struct ReplicationRun {
     }
 
     /// Reads tables behind the end of their former writers.
-    private func readWritten(_ tables: [UInt32], _ assembler: inout ChangeAssembler) async throws {
+    private func readWritten(_ tables: [UInt32], _ decoder: inout StreamDecoder) async throws {
         for oid in tables {
-            let table = try await lookup.readAnew(oid: oid, told: assembler.description(of: oid))
-            assembler.replace(table, for: oid)
+            let table = try await lookup.readAnew(oid: oid, told: decoder.description(of: oid))
+            decoder.replace(try await plan(table), for: oid)
             try await store.forgetWriters(oid: oid, context)
         }
     }
 
-    private func readAgain(_ result: ApplyResult, _ assembler: inout ChangeAssembler) async throws {
+    private func readAgain(_ outcome: WriteOutcome, _ decoder: inout StreamDecoder) async throws {
         let reselection = RowReselection(
             connection: connection, types: try await SourceCatalog(connection).types())
         var anew: Set<UInt32> = []
@@ -223,22 +256,24 @@ struct ReplicationRun {
             let description = table.description
             guard anew.insert(description.oid).inserted else { return }
             let table = try await lookup.readAnew(oid: description.oid, told: description)
-            assembler.replace(table, for: description.oid)
+            decoder.replace(try await plan(table), for: description.oid)
         }
-        for table in result.over { try await readAnew(table) }
-        for row in result.incomplete where !anew.contains(row.table.description.oid) {
+        for table in outcome.over { try await readAnew(table) }
+        for row in outcome.incomplete where !anew.contains(row.table.description.oid) {
             switch try await reselection.read(row) {
             case .gone: continue
-            case .row(var table, let tuple):
-                table.toldAt = nil
-                let result = try await store.apply(
-                    [.change(table, .readAgain(tuple))], context, isAhead: true)
-                replicator.warnings.take(result.warnings)
-            case .otherIdentity: try await readAnew(row.table)
+            case .row(let table, let values):
+                let plan = try await store.plan(table, context)
+                try await intake.submit(ChangeBatch(.readAgain, of: plan, values))
+            case .otherIdentity:
+                // Rows that were read again so far come first.
+                _ = try await intake.drain()
+                try await readAnew(row.table)
             }
         }
+        _ = try await intake.drain()
         // Until then the source may crash and never have had what was read.
         try await lookup.holdUntilNow()
-        try await store.noteComplete(result.incomplete.map(\.table))
+        try await store.noteComplete(outcome.incomplete.map(\.table))
     }
 }

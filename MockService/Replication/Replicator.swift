@@ -146,18 +146,35 @@ struct Replicator {
         guard let stream = try await preparedStream(connection, replication, links, publication) else {
             return
         }
-        let context = EvaluationContext(stream: stream.number, config: config) { [health] in health.step() }
-        if !stream.isSnapshotDone {
-            try await snapshot(connection, catalog, context, links, slot: stream.slot)
+        let context = EvaluationContext(stream: stream.number, config: config) { [health] in health.goesOn() }
+        let isRepaired = try await catalog.hasUncheckedTexts()
+        links.note { $0.hasUncheckedTexts = isRepaired }
+        try await withIntake(context) { intake in
+            if !stream.isSnapshotDone { try await snapshot(connection, context, intake, links, stream.slot) }
+            try await SourceCatalog.ping(connection)
+            let run = ReplicationRun(
+                replicator: self, connection: connection, replication: replication, context: context,
+                intake: intake, slot: stream.slot, publication: publication, links: links)
+            try await ReplicationSlots.endSession(of: stream.slot, connection)
+            let session = await replication.backendProcessID
+            links.note { $0.session = session }
+            try await run.stream(from: try await store.stream(stream.number))
         }
-        try await SourceCatalog.ping(connection)
-        let run = ReplicationRun(
-            replicator: self, connection: connection, replication: replication, context: context,
-            slot: stream.slot, publication: publication, links: links)
-        try await ReplicationSlots.endSession(of: stream.slot, connection)
-        let session = await replication.backendProcessID
-        links.note { $0.session = session }
-        try await run.stream(from: try await store.stream(stream.number))
+    }
+
+    /// Runs a body with the way to the disk of this link.
+    private func withIntake(
+        _ context: EvaluationContext, _ body: @escaping @Sendable (Intake) async throws -> Void
+    ) async throws {
+        let writer = GroupWriter(store, context, publisher: publisher, maySwitch: !isFormer)
+        let wait = store.limits.positionDelay
+        try await Intake.with(
+            writer, delay: { [poller] in try await poller.sleep(until: .now + wait) },
+            note: { [health, metrics, warnings, configHash] outcome in
+                health.goesOn()
+                warnings.take(outcome.warnings)
+                metrics.count { $0.note(outcome, of: configHash) }
+            }, body)
     }
 
     /// The stream of this configuration, with a slot that Postgres still has; nil if there is none and none is built.
@@ -295,12 +312,58 @@ struct Replicator {
         return slot?.consistentPoint ?? .zero
     }
 
+    /// Reads all tables of the configuration.
+    ///
+    /// They are read in order. A second connection begins with the next one as soon as one has brought a full piece, so
+    /// that tables of a few rows are read one by one.
     private func snapshot(
-        _ connection: PostgresConnection, _ catalog: SourceCatalog, _ context: EvaluationContext,
-        _ links: LinkMemory, slot: String
+        _ connection: PostgresConnection, _ context: EvaluationContext, _ intake: Intake,
+        _ links: LinkMemory, _ slot: String
     ) async throws {
-        let snapshot = self.snapshot(connection, context, links)
-        for (schema, name) in context.evaluator.tables {
+        let tables = SnapshotTables(context.config.tables)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                defer { tables.end() }
+                try await read(tables, connection, context, intake, links, slot)
+            }
+            group.addTask {
+                guard try await tables.needsHelp() else { return }
+                try await withSecondConnection { second in
+                    try await read(tables, second, context, intake, links, slot)
+                }
+            }
+            for try await _ in group {}
+        }
+        let position = try await SourceCatalog(connection).safePosition()
+        try await intake.submit(ChangeBatch(.hold(until: position, isAhead: false, isSnapshotDone: true)))
+        _ = try await intake.drain()
+        log.info("the snapshot is complete", ["replication.stream": "\(context.stream)"])
+    }
+
+    /// Runs a body with one more connection to the server of the link.
+    private func withSecondConnection(_ body: (PostgresConnection) async throws -> Void) async throws {
+        let connection = try await connecting { try await source.connect(poller) }
+        do {
+            // An address can lead to another server by now.
+            _ = try await servers.position(connection)
+            try await body(connection)
+            await connection.close()
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    /// Reads tables as long as there is one that nobody reads.
+    private func read(
+        _ tables: SnapshotTables, _ connection: PostgresConnection, _ context: EvaluationContext,
+        _ intake: Intake, _ links: LinkMemory, _ slot: String
+    ) async throws {
+        let catalog = SourceCatalog(connection)
+        var snapshot = self.snapshot(connection, context, intake, links)
+        snapshot.hasFullPiece = { tables.askForHelp() }
+        while let (schema, name) = tables.next() {
             guard let published = try await catalog.table(schema: schema, name: name) else {
                 leaveOut(
                     "\(schema).\(name)",
@@ -324,9 +387,6 @@ struct Replicator {
             }
             try await snapshot.read(published, as: table, types)
         }
-        try await store.holdCheckpoint(
-            context.stream, until: try await catalog.safePosition(), isSnapshotDone: true)
-        log.info("the snapshot is complete", ["replication.stream": "\(context.stream)"])
     }
 
     /// Tells of a table whose rows cannot be told from each other.
@@ -345,32 +405,17 @@ struct Replicator {
     }
 
     func snapshot(
-        _ connection: PostgresConnection, _ context: EvaluationContext, _ links: LinkMemory
+        _ connection: PostgresConnection, _ context: EvaluationContext, _ intake: Intake, _ links: LinkMemory
     ) -> Snapshot {
         let log = log
         return Snapshot(
-            connection: connection, store: store, context: context, health: health, links: links,
-            times: times, warnings: warnings
-        ) {
-            log.warning($0)
-        }
+            connection: connection, store: store, context: context, intake: intake, health: health,
+            links: links, times: times, warnings: warnings, isRepaired: links.now.hasUncheckedTexts,
+            warn: { log.warning($0) })
     }
 
-    /// Publishes a checkpoint; the first of a stream that is as new as what clients have makes it the one that they are
-    /// served from.
-    func publish(
-        _ checkpoint: StoredCheckpoint, changing changed: ChangedBuckets, _ stream: StreamNumber,
-        _ connection: PostgresConnection
-    ) async throws {
-        let isSwitch = publisher.current?.stream != stream
-        if isSwitch {
-            guard !isFormer, publisher.mayServe(stream, from: checkpoint) else { return }
-            try await store.activate(stream)
-        }
-        publisher.publish(
-            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: changed),
-            maySwitch: !isFormer)
-        guard isSwitch else { return }
+    /// Tells that clients are served from a stream by now, and drops what is of no use any more.
+    func noteSwitch(to stream: StreamNumber, _ connection: PostgresConnection) async throws {
         log.info("clients are served from this stream", ["replication.stream": "\(stream)"])
         try await dropStoppedSlots(connection)
     }

@@ -11,8 +11,8 @@ struct RowReselection {
 
     /// What became of a row.
     enum Found {
-        /// The table with its columns of now, and the row.
-        case row(SourceTable, PgOutputTuple)
+        /// The table with its columns of now, and the row's values, one for each of them.
+        case row(SourceTable, [String?])
         /// The row or its table is gone, which the stream will tell.
         case gone
         /// Rows are identified in another way by now: the row cannot be told from others, and all are to be read anew. The
@@ -34,7 +34,7 @@ struct RowReselection {
         var values: [String?] = []
         for (index, column) in known.columns.enumerated() where column.isIdentity {
             guard let operation = current.equality[ExactText(column.name)],
-                let value = row.tuple[index].text
+                index < row.values.count, let value = row.values[index]
             else { return .otherIdentity }
             values.append(value)
             conditions.append("\(quoteIdentifier(column.name)) \(operation) $\(values.count)")
@@ -57,7 +57,6 @@ struct RowReselection {
         let result = try await connection.query(
             "SELECT \(names) FROM ONLY \(from) WHERE \(conditions.joined(separator: " AND "))", values)
         guard result.rowCount == 1 else { return .gone }
-        let tuple: PgOutputTuple = result.row(0).map { $0.map { .text($0) } ?? .null }
-        return .row(table, tuple)
+        return .row(table, result.row(0))
     }
 }

@@ -19,6 +19,9 @@ package final class ServiceHealth: Sendable {
         /// - Parameter patience: How long the next one takes by its nature, as a wait with a deadline of its own does.
         package func step(before patience: Duration = .zero) { health.note(name, patience) { _ in } }
 
+        /// Notes that something goes on beside the step that is being taken, whose time is not cut short by that.
+        package func goesOn() { health.extend(name) }
+
         /// Notes that the source has been heard.
         package func isHeard() { health.note(name) { $0.isDown = false } }
 
@@ -57,6 +60,15 @@ package final class ServiceHealth: Sendable {
             var state = State(step: now, due: now + patience + liveness, isDown: isDown)
             change(&state)
             links[link] = state
+        }
+    }
+
+    private func extend(_ link: String) {
+        let now = now()
+        links.withLock { links in
+            guard let state = links[link] else { return }
+            links[link]?.step = now
+            links[link]?.due = max(state.due, now + liveness)
         }
     }
 

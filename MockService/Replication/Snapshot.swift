@@ -5,19 +5,22 @@ import PowerSyncWire
 /// Reads whole tables into the state, in batches of about a megabyte (service 7.3).
 ///
 /// Along a key of one column it can be interrupted and goes on where it was, and no statement sorts more than a piece of
-/// the table; other tables start over, which changes nothing for rows that are known already.
+/// the table; other tables start over, which changes nothing for rows that are known already. What is read is written while
+/// more is read; each piece goes the same way, so that its position follows its rows.
 struct Snapshot {
     let connection: PostgresConnection
     let store: ServiceStore
     let context: EvaluationContext
+    let intake: Intake
     let health: ServiceHealth.Link
     let links: LinkMemory
     let times: LinkTimes
     let warnings: RowWarningLog
+    /// Whether texts of the source may be no UTF-8.
+    let isRepaired: Bool
     let warn: @Sendable (String) -> Void
-
-    /// Rows that one statement reads along a key.
-    private static let pieceRows = 10_000
+    /// Is called when a table has brought a piece behind which there may be more.
+    var hasFullPiece: @Sendable () -> Void = {}
 
     /// Reads a table to its end and notes that.
     ///
@@ -27,7 +30,7 @@ struct Snapshot {
     ///   - types: The types of now.
     ///   - isToldAgain: Whether what the stream tells of transactions that are seen now is applied all the same
     ///     (service 4.8). Else all of it is skipped: some may be in no stream, or be told under a name that is over.
-    /// - Returns: The table with the layout that its rows are of.
+    /// - Returns: The table with the layout that its rows are of, all of which are on the disk.
     /// - Throws: `PostgresError`, `SQLiteError`.
     @discardableResult
     func read(
@@ -45,7 +48,10 @@ struct Snapshot {
         let isBeginning = !columns.contains(where: \.isIdentity)
         table = try await store.note(
             seen, of: table, until: isApplied ? .zero : position, isBeginning: isBeginning)
-        if isBeginning { _ = try await store.apply([.truncate(table)], context, isAhead: true) }
+        if isBeginning {
+            try await intake.submit(
+                ChangeBatch(.truncate(0), tables: [TablePlan(table)], isAhead: true))
+        }
         if published.hidesRows {
             warn(
                 "[PSYNC_S1145] Row level security hides rows of \(table.qualifiedName) from the role of this service: they "
@@ -53,12 +59,17 @@ struct Snapshot {
         }
         let key = columns.count(where: \.isIdentity) == 1 ? columns.first(where: \.isIdentity)?.name : nil
         let isKey = key.map(ExactText.init) == published.key.map(ExactText.init)
-        var piece = Piece(table: table, key: isKey ? key : nil)
-        repeat { try await read(&piece, of: published) } while piece.isFull
+        var piece = Piece(table: table, key: isKey ? key : nil, limit: store.limits.pieceRows)
+        while true {
+            try await read(&piece, of: published)
+            guard piece.isFull else { break }
+            hasFullPiece()
+        }
         var done = piece.table
         done.isSnapshotDone = true
         done.snapshotKey = nil
-        try await store.noteSnapshot(done)
+        try await intake.submit(ChangeBatch(.readWhole(0), tables: [TablePlan(done)]))
+        _ = try await intake.drain()
         links.note { $0.reading.arrived() }
         warnings.tellDue(isEnd: true)
         return done
@@ -70,10 +81,12 @@ struct Snapshot {
         var table: SourceTable
         /// The column along which rows come, from which reading can go on; nil if there is none.
         let key: String?
+        /// Rows that one statement reads along the key.
+        let limit: Int
         var count = 0
 
         /// Whether there may be more.
-        var isFull: Bool { key != nil && count == Snapshot.pieceRows }
+        var isFull: Bool { key != nil && count == limit }
 
         /// The statement.
         func select(from table: SourceCatalog.PublishedTable) -> String {
@@ -85,7 +98,7 @@ struct Snapshot {
             }
             return "SELECT \(names) FROM ONLY \(table.name)"
                 + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
-                + (key.map { " ORDER BY \($0) LIMIT \(Snapshot.pieceRows)" } ?? "")
+                + (key.map { " ORDER BY \($0) LIMIT \(limit)" } ?? "")
         }
     }
 
@@ -112,8 +125,8 @@ struct Snapshot {
         }
         await connection.setPatience(times.statement)
         // A source that is set back shows by this, and a crash of it takes nothing of this away.
-        try await store.holdCheckpoint(
-            context.stream, until: try await SourceCatalog(connection).safePosition(), isAhead: true)
+        let position = try await SourceCatalog(connection).safePosition()
+        try await intake.submit(ChangeBatch(.hold(until: position, isAhead: true, isSnapshotDone: false)))
     }
 
     /// A table as it is behind its lock: columns and fields can change while a large one is read.
@@ -144,26 +157,25 @@ struct Snapshot {
         let key = piece.key.flatMap { key in
             published.description.columns.firstIndex { ExactText($0.name) == ExactText(key) }
         }
-        let read = Lock((count: 0, table: piece.table))
-        try await connection.copyOut("COPY (\(piece.select(from: published))) TO STDOUT") {
-            [table = piece.table] rows in
-            var last: String?
-            let events = rows.map { row in
-                let fields = PostgresCopyRow.fields(of: row)
-                if let key, key < fields.count { last = fields[key] }
-                return ReplicationEvent.change(table, .snapshot(fields.map { $0.map { .text($0) } ?? .null }))
-            }
-            let result = try await store.apply(events, context, isAhead: true)
-            health.step(before: patience)
-            warnings.take(result.warnings)
-            let progress = read.withLock { read in
+        let plan = try await store.plan(piece.table, context)
+        let read = Lock(
+            (decoder: CopyDecoder(plan, key: key, isRepaired: isRepaired), count: 0, last: String?.none))
+        let limits = PostgresFrames.Limits(bytes: store.limits.batchBytes, count: store.limits.batchChanges)
+        try await connection.copyOutFrames(
+            "COPY (\(piece.select(from: published))) TO STDOUT", limits: limits
+        ) { rows in
+            let batch = read.withLock { read in
                 read.count += rows.count
-                if let last { read.table.snapshotKey = last }
-                return read.table
+                let batch = read.decoder.batch(&rows)
+                for case (_, .readUpTo(_, let key)) in batch.marks { read.last = key }
+                return batch
             }
-            if last != nil { try await store.noteSnapshot(progress) }
+            try await intake.submit(batch)
+            health.step(before: patience)
         }
-        (piece.count, piece.table) = read.withLock { ($0.count, $0.table) }
+        let (count, last) = read.withLock { ($0.count, $0.last) }
+        piece.count = count
+        piece.table.snapshotKey = last ?? piece.table.snapshotKey
     }
 }
 

@@ -56,6 +56,11 @@ struct SourceCatalog {
         return lsn
     }
 
+    /// Whether the server hands texts out as they were stored, whatever bytes: it knows nothing of their encoding.
+    func hasUncheckedTexts() async throws -> Bool {
+        try await connection.query("SELECT current_setting('server_encoding')").scalar == "SQL_ASCII"
+    }
+
     /// The transactions that are seen now, and by everything that is read later.
     func seenTransactions() async throws -> SeenTransactions {
         let text = try await connection.query("SELECT txid_current_snapshot()").scalar

@@ -7,6 +7,8 @@ struct TableLookup {
     let replicator: Replicator
     let connection: PostgresConnection
     let context: EvaluationContext
+    /// Takes the rows that are read; nothing is under way in it when a table is looked up.
+    let intake: Intake
     let links: LinkMemory
 
     private var store: ServiceStore { replicator.store }
@@ -104,33 +106,24 @@ struct TableLookup {
 
     /// Takes fields of composite types as they are by now: the stream does not tell when some are added, dropped or renamed.
     ///
-    /// - Parameter events: Changes, all of which are seen.
-    /// - Returns: The changes; for those of a table whose rows were identified by fields that are over, that it is.
+    /// - Parameter batch: Changes, all of which are seen; of those of a table whose rows were identified by fields that are
+    ///   over it says that then.
     /// - Throws: `PostgresError`, `SQLiteError`.
-    func withFields(_ events: [ReplicationEvent]) async throws -> [ReplicationEvent] {
+    func renewFields(of batch: inout ChangeBatch) async throws {
         let types = try await catalog.types()
-        var tables: [Int64: SourceTable] = [:]
-        var result: [ReplicationEvent] = []
-        for event in events {
-            guard case .change(let told, let change) = event, told.hasComposites else {
-                result.append(event)
+        for index in batch.tables.indices where batch.tables[index].table.hasComposites {
+            guard batch.changes.contains(where: { $0.table == index }) else { continue }
+            let told = batch.tables[index].table
+            var table = told.described(by: told.description, types)
+            guard table.identity == told.identity else {
+                batch.dropChanges(of: index)
                 continue
             }
-            var table = told.described(by: told.description, types)
-            if let known = tables[told.id] {
-                table.layout = known.layout
-            } else if table.identity != told.identity {
-                result.append(.identityIsOver(told))
-                tables[told.id] = table
-            } else {
-                if let layout = try await catalog.layout(oid: told.description.oid, types) {
-                    table = try await store.note(layout, of: table)
-                }
-                tables[told.id] = table
+            if let layout = try await catalog.layout(oid: told.description.oid, types) {
+                table = try await store.note(layout, of: table)
             }
-            if table.identity == told.identity { result.append(.change(table, change)) }
+            batch.tables[index] = try await store.plan(table, context)
         }
-        return result
     }
 
     /// The tables that were read while transactions were open which had changed them before they were published, and of
@@ -149,7 +142,7 @@ struct TableLookup {
     }
 
     private func isUsed(_ table: TableDescription) -> Bool {
-        context.evaluator.uses(schema: table.schema, table: table.name)
+        context.uses(schema: table.schema, table: table.name)
     }
 
     /// A table as it is now; nil if it is gone, not published or not of the configuration.
@@ -201,7 +194,7 @@ struct TableLookup {
             {
                 try await store.note(writers, of: table)
             }
-            let read = try await replicator.snapshot(connection, context, links).read(
+            let read = try await replicator.snapshot(connection, context, intake, links).read(
                 published, as: table, types, isToldAgain: isToldAgain && ofNow != nil)
             table.layout = read.layout
             table.seen = read.seen

@@ -6,7 +6,7 @@ import PowerSyncPostgres
 /// between, a table's columns or a row, is as it was before.
 struct UnseenTransactions {
     private var ids: [UInt32] = []
-    private var ahead: ArraySlice<ReplicationMessage> = []
+    private var ahead: [PostgresFrames] = []
     private var aheadBytes = 0
 
     /// What may be read ahead of the stream while it is waited.
@@ -15,10 +15,8 @@ struct UnseenTransactions {
     /// Whether there is none.
     var isEmpty: Bool { ids.isEmpty }
 
-    /// Notes a transaction that begins.
-    mutating func note(_ message: PgOutputMessage) {
-        if case .begin(_, _, let id) = message { ids.append(id) }
-    }
+    /// Notes transactions that have begun.
+    mutating func note(_ begun: [UInt32]) { ids += begun }
 
     /// Forgets transactions of which nothing is read.
     mutating func clear() { ids.removeAll(keepingCapacity: true) }
@@ -27,20 +25,18 @@ struct UnseenTransactions {
     var hasRoom: Bool { aheadBytes < Self.aheadLimit }
 
     /// Keeps what the stream said while it was waited.
-    mutating func keep(_ message: ReplicationMessage) {
-        ahead.append(message)
+    mutating func keep(_ frames: PostgresFrames) {
         // With what a message takes beside its text.
-        if case .xlog(_, _, let payload) = message { aheadBytes += payload.count + 128 }
+        aheadBytes += frames.bytes.count + 128 * frames.count
+        ahead.append(frames)
     }
 
     /// Takes the first of what was kept; nil if that is all.
-    mutating func takeKept() -> ReplicationMessage? {
-        guard let message = ahead.popFirst() else { return nil }
-        if ahead.isEmpty {
-            ahead = []
-            aheadBytes = 0
-        }
-        return message
+    mutating func takeKept() -> PostgresFrames? {
+        guard !ahead.isEmpty else { return nil }
+        let first = ahead.removeFirst()
+        if ahead.isEmpty { aheadBytes = 0 }
+        return first
     }
 
     /// Whether a connection sees all of them.

@@ -154,7 +154,10 @@ extension ServiceStore {
                 "UPDATE source_table SET identity = 'replaced' WHERE id = ?", [.integer(record.id)])
         }
         // Removing needs no columns, and so no types.
-        _ = try await apply([.truncate(record.table(record.description, TypeCatalog()))], context)
+        let plan = TablePlan(record.table(record.description, TypeCatalog()))
+        let batch = RowEvaluation.evaluateAtOnce(
+            ChangeBatch(.truncate(0), tables: [plan]), context.converter, limits: limits)
+        _ = try await GroupWriter(self, context).write([batch])
         try await pool.write { connection in
             try connection.run("UPDATE source_table SET is_replaced = 1 WHERE id = ?", [.integer(record.id)])
         }
@@ -280,10 +283,18 @@ extension ServiceStore {
     /// Notes how far the snapshot of a table has come.
     package func noteSnapshot(_ table: SourceTable) async throws {
         try await pool.write { connection in
-            try connection.run(
-                "UPDATE source_table SET snapshot_done = ?1, snapshot_key = ?2, "
-                    + "is_incomplete = iif(?1, 0, is_incomplete) WHERE id = ?3",
-                [.integer(table.isSnapshotDone ? 1 : 0), SQLiteValue(table.snapshotKey), .integer(table.id)])
+            try Self.noteSnapshot(
+                table.id, key: table.snapshotKey, isDone: table.isSnapshotDone, connection)
         }
+    }
+
+    /// The same within a transaction.
+    static func noteSnapshot(
+        _ table: Int64, key: String?, isDone: Bool, _ connection: SQLiteConnection
+    ) throws {
+        try connection.run(
+            "UPDATE source_table SET snapshot_done = ?1, snapshot_key = ?2, "
+                + "is_incomplete = iif(?1, 0, is_incomplete) WHERE id = ?3",
+            [.integer(isDone ? 1 : 0), SQLiteValue(key), .integer(table)])
     }
 }

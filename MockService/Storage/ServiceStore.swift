@@ -65,6 +65,8 @@ package final class ServiceStore: Sendable {
     /// Streams that surely have no table with former writers, which is asked at each commit.
     let streamsWithoutWriters = Lock<Set<StreamNumber>>([])
     let limits: StoreLimits
+    /// Whether somebody writes, which upkeep makes room for.
+    package let activity: StoreActivity
     /// What streams have to be told of with the next checkpoint.
     let unpublished = UnpublishedBuckets()
     private let path: String
@@ -83,18 +85,21 @@ package final class ServiceStore: Sendable {
         limits: StoreLimits = StoreLimits()
     ) async throws -> ServiceStore {
         StateFile.makePrivate(path)
-        let pool = try await SQLitePool.open(path: path, readers: readers, logLimit: limits.logBytes) {
-            connection, isWriter in
-            try StoreSchema6.configure(connection, isWriter: isWriter, limits: limits)
-            if isWriter { try StoreSchema6.prepare(connection, after: former) }
-        }
-        return ServiceStore(pool: pool, path: path, limits: limits)
+        let activity = StoreActivity()
+        let pool = try await SQLitePool.open(
+            path: path, readers: readers, logLimit: limits.logBytes,
+            setUp: { connection, isWriter in
+                try StoreSchema6.configure(connection, isWriter: isWriter, limits: limits)
+                if isWriter { try StoreSchema6.prepare(connection, after: former) }
+            }, onChange: { _ in activity.noteWrite() })
+        return ServiceStore(pool: pool, path: path, limits: limits, activity: activity)
     }
 
-    private init(pool: SQLitePool, path: String, limits: StoreLimits) {
+    private init(pool: SQLitePool, path: String, limits: StoreLimits, activity: StoreActivity) {
         self.pool = pool
         self.path = path
         self.limits = limits
+        self.activity = activity
     }
 
     /// The size of the file with its log in bytes, for which no reader is waited for.
@@ -192,13 +197,15 @@ package final class ServiceStore: Sendable {
     /// Makes a stream the one that clients are served from, and stops every other.
     package func activate(_ number: StreamNumber) async throws {
         try await pool.write { connection in
-            try connection.transaction {
-                try connection.run(
-                    "UPDATE replication_stream SET state = 'stopped' WHERE id <> ?", [.integer(number)])
-                try connection.run(
-                    "UPDATE replication_stream SET state = 'active' WHERE id = ?", [.integer(number)])
-            }
+            try connection.transaction { try Self.activate(number, connection) }
         }
+    }
+
+    /// The same within a transaction.
+    static func activate(_ number: StreamNumber, _ connection: SQLiteConnection) throws {
+        try connection.run(
+            "UPDATE replication_stream SET state = 'stopped' WHERE id <> ?", [.integer(number)])
+        try connection.run("UPDATE replication_stream SET state = 'active' WHERE id = ?", [.integer(number)])
     }
 
     /// The slots that the state knows of.
@@ -230,51 +237,6 @@ package final class ServiceStore: Sendable {
             try connection.run(
                 "UPDATE replication_stream SET state = 'stopped' WHERE id = ?", [.integer(number)])
         }
-    }
-
-    /// Deletes what stopped streams hold, a piece at a time so that writers and readers get their turn.
-    package func removeStoppedData() async throws {
-        let (rows, blobs) = (Int64(10_000), Int64(250))
-        while try await pool.write({ connection in
-            try connection.transaction { try Self.removeBuckets(limit: blobs, connection) }
-        }) {}
-        let tables = "(SELECT id FROM source_table WHERE stream IN \(Self.stopped))"
-        let steps = [
-            (
-                "DELETE FROM source_row WHERE (source_table, key) IN (SELECT source_table, key FROM source_row "
-                    + "WHERE source_table IN \(tables) LIMIT ?)", rows
-            ),
-            (
-                "DELETE FROM large_value WHERE id IN (SELECT id FROM large_value WHERE source_table IN \(tables) "
-                    + "LIMIT ?)", blobs
-            ),
-            ("DELETE FROM source_table WHERE id IN (SELECT * FROM \(tables) LIMIT ?)", rows),
-        ]
-        for (sql, limit) in steps {
-            while try await pool.write({ connection in
-                try connection.run(sql, [.integer(limit)])
-                return connection.changes
-            }) == limit {}
-        }
-    }
-
-    private static let stopped = "(SELECT id FROM replication_stream WHERE state = 'stopped')"
-
-    /// Deletes buckets of stopped streams, each once its segments are gone; returns whether there may be more.
-    private static func removeBuckets(limit: Int64, _ connection: SQLiteConnection) throws -> Bool {
-        let buckets = try connection.query(
-            "SELECT id FROM bucket WHERE stream IN \(stopped) LIMIT ?", [.integer(limit)]
-        ) { SQLiteValue.integer($0.int64(0)) }
-        var room = limit
-        for bucket in buckets {
-            try connection.run(
-                "DELETE FROM segment WHERE id IN (SELECT id FROM segment WHERE bucket = ? LIMIT ?)",
-                [bucket, .integer(room)])
-            room -= connection.changes
-            guard room > 0 else { return true }
-            try connection.run("DELETE FROM bucket WHERE id = ?", [bucket])
-        }
-        return Int64(buckets.count) == limit
     }
 
     static let columns =

@@ -1,5 +1,4 @@
 import PowerSyncPostgres
-import PowerSyncSQLite
 import PowerSyncWire
 
 /// A column of a source table as replication describes it.
@@ -82,9 +81,6 @@ package struct SourceTable: Sendable {
     ///
     /// Nothing of it is applied again; zero if it is (service 4.8).
     package var readUntil = LSN.zero
-    /// Where the transaction is committed that tells of its rows; nil if they are read from the source.
-    package var toldAt: LSN?
-    let shape: RowShape
     let types: [PostgresType]
     /// What the replica ids of its rows are made of.
     let identity: ExactText
@@ -106,7 +102,6 @@ package struct SourceTable: Sendable {
         self.description = description
         self.isSnapshotDone = isSnapshotDone
         self.snapshotKey = snapshotKey
-        shape = RowShape(columns: description.columns.map(\.name))
         self.types = description.columns.map { types.type($0.typeOID) }
         identity = description.identity(types)
         hasFieldsInIdentity = zip(description.columns, self.types).contains {
@@ -140,7 +135,6 @@ package struct SourceTable: Sendable {
         table.membership = membership
         table.seen = seen
         table.readUntil = readUntil
-        table.toldAt = toldAt
         return table
     }
 
@@ -153,10 +147,6 @@ package struct SourceTable: Sendable {
     func wasRead(_ transaction: UInt32, committedAt lsn: LSN) -> Bool {
         lsn <= readUntil && seen?.contains(transaction) == true
     }
-
-    /// Whether values are surely of the layout that is known: they may stand in for those that a later update leaves out,
-    /// and have the fields that are known.
-    var isOfLayout: Bool { toldAt.map { $0 > layout.since } ?? true }
 
     /// What the large values are of that are known of a row; of another number they may be others by now.
     ///
@@ -184,23 +174,4 @@ package struct SourceTable: Sendable {
 
     /// The subkey of one of its rows (service 4.5).
     func subkey(_ replicaID: ReplicaID) -> String { "\(uuid)/\(replicaID.text)" }
-
-    /// The key and the id of a row from the texts of its identity columns; random for a table without identity.
-    func identify(
-        _ tuple: PgOutputTuple, _ converter: ValueConverter
-    ) -> (key: RowKey, replicaID: ReplicaID) {
-        var identity: [(name: String, value: SQLiteValue)] = []
-        for (index, column) in description.columns.enumerated() where column.isIdentity && index < tuple.count
-        {
-            let text = tuple[index].text
-            do throws(ConversionError) {
-                identity.append((column.name, try converter.value(text, types[index])))
-            } catch {
-                // The text identifies the row as well as its value would.
-                identity.append((column.name, SQLiteValue(text)))
-            }
-        }
-        let replicaID = identity.isEmpty ? ReplicaID.random() : ReplicaID(columns: identity)
-        return (RowKey(identity.map(\.value), of: replicaID), replicaID)
-    }
 }

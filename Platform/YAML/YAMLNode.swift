@@ -10,10 +10,24 @@ extension Unicode.Scalar {
 
 /// One node of a YAML document, with its place in the text.
 package struct YAMLNode: Sendable {
+    /// How a scalar is written.
+    package enum Style: Sendable, Hashable {
+        /// Without quotes; it may mean a number, a truth value or null.
+        case plain
+        /// In single quotes.
+        case single
+        /// In double quotes.
+        case double
+        /// Line by line, behind `|`.
+        case literal
+        /// With lines joined, behind `>`.
+        case folded
+    }
+
     /// What a node holds.
     package indirect enum Kind: Sendable {
-        /// A text; plain ones, without quotes, may mean a number, a truth value or null.
-        case scalar(String, plain: Bool)
+        /// A text and how it is written.
+        case scalar(String, Style)
         /// Nodes in order.
         case sequence([YAMLNode])
         /// Pairs in order, no key twice.
@@ -24,14 +38,20 @@ package struct YAMLNode: Sendable {
     package let kind: Kind
     /// Its own tag such as `!env`; nil for those of YAML itself.
     package let tag: String?
-    /// The line on which it begins, from 1.
+    /// The line on which it begins, with its tag and anchor, from 1.
     package let line: Int
     /// The column in which it begins, from 1, in characters.
     package let column: Int
-    /// Where it begins in the text, in Unicode scalars.
-    package let offset: Int
-    /// Where it ends in the text, in Unicode scalars.
-    package let endOffset: Int
+    /// The byte of that line and column: of its tag or anchor, if it has one.
+    package let outerStart: Int
+    /// Its first byte in the text, behind its tag and its anchor.
+    package let start: Int
+    /// The byte behind its last one; of a collection without brackets that of its last node.
+    package let end: Int
+    /// The end with blanks, comment and line end behind it, but for a node that is not there.
+    ///
+    /// It is that of the last line for a block scalar, without the blank lines that are not kept.
+    package let fullEnd: Int
 
     /// The value of a key, nil if this is no mapping or has no such key.
     package subscript(_ key: String) -> YAMLNode? {
@@ -44,9 +64,14 @@ package struct YAMLNode: Sendable {
         if case .scalar(let text, _) = kind { text } else { nil }
     }
 
+    /// How a scalar is written; nil for collections.
+    package var style: Style? {
+        if case .scalar(_, let style) = kind { style } else { nil }
+    }
+
     /// The truth value that a plain scalar means in the core schema of YAML 1.2: `yes` and `on` are texts.
     package var bool: Bool? {
-        guard case .scalar(let text, plain: true) = kind else { return nil }
+        guard case .scalar(let text, .plain) = kind else { return nil }
         switch text {
         case "true", "True", "TRUE": return true
         case "false", "False", "FALSE": return false
@@ -56,15 +81,32 @@ package struct YAMLNode: Sendable {
 
     /// The whole number that a plain scalar means in the core schema.
     package var int: Int? {
-        guard case .scalar(let text, plain: true) = kind else { return nil }
+        guard case .scalar(let text, .plain) = kind else { return nil }
         if text.hasPrefix("0x") { return Int(text.dropFirst(2), radix: 16) }
         if text.hasPrefix("0o") { return Int(text.dropFirst(2), radix: 8) }
         return Int(text)
     }
 
+    /// The number that a plain scalar means in the core schema, whole ones included.
+    package var number: Double? {
+        if let int { return Double(int) }
+        guard case .scalar(let text, .plain) = kind else { return nil }
+        let digits = text.first == "-" || text.first == "+" ? text.dropFirst() : Substring(text)
+        switch digits {
+        case ".inf", ".Inf", ".INF": return text.first == "-" ? -.infinity : .infinity
+        case ".nan", ".NaN", ".NAN": return digits.count == text.count ? .nan : nil
+        default:
+            // What `Double` takes beside decimal digits is a text in YAML: `nan`, `0x1p3`.
+            guard let first = digits.utf8.first, first == UInt8(ascii: ".") || (0x30...0x39).contains(first),
+                digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || ".eE+-".utf8.contains($0) })
+            else { return nil }
+            return Double(text)
+        }
+    }
+
     /// Whether a plain scalar means null: nothing at all, `~` or `null`.
     package var isNull: Bool {
-        guard case .scalar(let text, plain: true) = kind else { return false }
+        guard case .scalar(let text, .plain) = kind else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(text)
     }
 
@@ -79,5 +121,7 @@ package struct YAMLNode: Sendable {
     }
 
     /// Makes an error that points at this node.
-    package func error(_ message: String) -> YAMLError { YAMLError(message, line: line, column: column) }
+    package func error(_ message: String) -> YAMLError {
+        YAMLError(message, line: line, column: column, offset: start)
+    }
 }

@@ -1,30 +1,7 @@
 import CPowerSyncYAML
 
-extension YAMLNode {
-    /// Reads one document.
-    ///
-    /// - Parameters:
-    ///   - text: the text, at most 16 MiB.
-    ///   - nodeLimit: how many nodes the document may have once its aliases are expanded; a long text counts as
-    ///     one more for each 1,024 bytes.
-    /// - Returns: the root; nil for a text without a document.
-    /// - Throws: `YAMLError` with the place, also for a key that stands twice in one mapping.
-    package static func parse(_ text: String, nodeLimit: Int = 200_000) throws(YAMLError) -> YAMLNode? {
-        guard text.utf8.count <= 16 << 20 else {
-            throw YAMLError("the text is larger than 16 MiB", line: 1, column: 1)
-        }
-        // The parser keeps the pointer to its input, so all of its work happens while the bytes stand still.
-        let bytes = Array(text.utf8)
-        return try bytes.withUnsafeBufferPointer { input -> Result<YAMLNode?, YAMLError> in
-            var parser = EventParser(nodeLimit: nodeLimit, end: Place(behind: text))
-            defer { parser.close() }
-            return parser.parse(input)
-        }.get()
-    }
-}
-
 /// A line and a column, both from 1.
-private struct Place {
+struct Place {
     var line = 1
     var column = 1
 
@@ -51,7 +28,7 @@ private struct Place {
 }
 
 /// Builds nodes of libyaml's events.
-private struct EventParser {
+struct EventParser {
     private static let depthLimit = 64
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
@@ -59,21 +36,37 @@ private struct EventParser {
     private var nodesLeft: Int
     private var depth = 0
     private let end: Place
+    private let text: TextBytes
+    /// Where the last event stands, in bytes.
+    private var lastEvent = (start: 0, end: 0)
+    /// Where the last node ends, as its `end` and `fullEnd`; of an alias where it stands itself.
+    private var nodeEnds = (end: 0, fullEnd: 0)
+    /// Keys that stand twice, with the errors about them.
+    private(set) var duplicates: [(key: YAMLNode, error: YAMLError)] = []
 
-    init(nodeLimit: Int, end: Place) {
+    /// Makes a parser.
+    ///
+    /// - Parameters:
+    ///   - nodeLimit: How many nodes the document may have.
+    ///   - end: The place behind the text.
+    ///   - bytes: The text.
+    init(nodeLimit: Int, end: Place, bytes: [UInt8]) {
         nodesLeft = nodeLimit
         self.end = end
+        text = TextBytes(bytes)
         parser = .allocate(capacity: 1)
         parser.initialize(to: yaml_parser_t())
         let isReady = yaml_parser_initialize(parser)
         precondition(isReady == 1, "no memory for a YAML parser")
     }
 
+    /// Gives its memory back.
     func close() {
         yaml_parser_delete(parser)
         parser.deallocate()
     }
 
+    /// Reads the one document of a text.
     mutating func parse(_ input: UnsafeBufferPointer<UInt8>) -> Result<YAMLNode?, YAMLError> {
         yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         yaml_parser_set_input_string(parser, input.baseAddress, input.count)
@@ -86,7 +79,7 @@ private struct EventParser {
             _ = try next()
             event = try next()
             guard event.type == YAML_STREAM_END_EVENT else {
-                throw YAMLError("a second document", line: event.line, column: event.column)
+                throw error("a second document", event)
             }
             return .success(root)
         } catch {
@@ -99,10 +92,12 @@ private struct EventParser {
         var type: yaml_event_type_t
         var line: Int
         var column: Int
-        var offset: Int
-        var endOffset: Int
+        var start: Int
+        var end: Int
         var text = ""
-        var isPlain = false
+        var style = YAMLNode.Style.plain
+        /// Whether a collection stands in brackets.
+        var isFlow = false
         var anchor: String?
         var tag: String?
     }
@@ -114,21 +109,25 @@ private struct EventParser {
         let place = Place(raw.start_mark, end: end)
         var event = Event(
             type: raw.type, line: place.line, column: place.column,
-            offset: Int(raw.start_mark.index), endOffset: Int(raw.end_mark.index))
+            start: text.offset(ofScalar: Int(raw.start_mark.index)),
+            end: text.offset(ofScalar: Int(raw.end_mark.index)))
+        lastEvent = (event.start, event.end)
         switch raw.type {
         case YAML_SCALAR_EVENT:
             let scalar = raw.data.scalar
             let value = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
             event.text = String(decoding: value, as: UTF8.self)
-            event.isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
+            event.style = Self.style(scalar.style)
             event.anchor = Self.text(scalar.anchor)
             event.tag = Self.text(scalar.tag)
         case YAML_SEQUENCE_START_EVENT:
             event.anchor = Self.text(raw.data.sequence_start.anchor)
             event.tag = Self.text(raw.data.sequence_start.tag)
+            event.isFlow = raw.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
         case YAML_MAPPING_START_EVENT:
             event.anchor = Self.text(raw.data.mapping_start.anchor)
             event.tag = Self.text(raw.data.mapping_start.tag)
+            event.isFlow = raw.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
         case YAML_ALIAS_EVENT:
             event.text = Self.text(raw.data.alias.anchor) ?? ""
         default: break
@@ -140,6 +139,20 @@ private struct EventParser {
         pointer.map { String(cString: $0) }
     }
 
+    private static func style(_ style: yaml_scalar_style_t) -> YAMLNode.Style {
+        switch style {
+        case YAML_SINGLE_QUOTED_SCALAR_STYLE: .single
+        case YAML_DOUBLE_QUOTED_SCALAR_STYLE: .double
+        case YAML_LITERAL_SCALAR_STYLE: .literal
+        case YAML_FOLDED_SCALAR_STYLE: .folded
+        default: .plain
+        }
+    }
+
+    private func error(_ message: String, _ event: Event) -> YAMLError {
+        YAMLError(message, line: event.line, column: event.column, offset: event.start)
+    }
+
     private func failure() -> YAMLError {
         let problem = parser.pointee.problem.map { String(cString: $0) } ?? "not YAML"
         let context = parser.pointee.context.map { " " + String(cString: $0) } ?? ""
@@ -147,23 +160,44 @@ private struct EventParser {
         // A reader error has no mark, only an offset in bytes.
         let isReaderError = parser.pointee.error == YAML_READER_ERROR
         let place = isReaderError ? " (at byte \(parser.pointee.problem_offset))" : ""
-        return YAMLError(problem + context + place, line: mark.line, column: mark.column)
+        let offset =
+            isReaderError
+            ? min(Int(parser.pointee.problem_offset), text.bytes.count)
+            : text.offset(ofScalar: Int(parser.pointee.problem_mark.index))
+        return YAMLError(
+            problem + context + place, line: mark.line, column: mark.column, offset: offset,
+            contextOffset: keyOffset(problem, before: offset))
+    }
+
+    /// Where the key begins that a problem is about, if that is on an earlier line.
+    private func keyOffset(_ problem: String, before offset: Int) -> Int? {
+        let start: Int
+        switch problem {
+        case "could not find expected ':'":
+            start = text.offset(ofScalar: Int(parser.pointee.context_mark.index))
+        case "mapping values are not allowed in this context":
+            // A text of several lines cannot be a key: it was taken for a value, and is the last event.
+            guard text.skippingBlanks(lastEvent.end) == offset else { return nil }
+            start = lastEvent.start
+        default: return nil
+        }
+        return start < offset && text.lineEnd(start) < offset ? start : nil
     }
 
     private mutating func count(_ nodes: Int, _ event: Event) throws(YAMLError) {
         nodesLeft -= nodes
         guard nodesLeft >= 0 else {
-            throw YAMLError("the document has too many nodes", line: event.line, column: event.column)
+            throw error("the document has too many nodes", event)
         }
     }
 
     private mutating func node(_ event: Event) throws(YAMLError) -> YAMLNode {
         if event.type == YAML_ALIAS_EVENT {
             guard let target = anchors[event.text] else {
-                throw YAMLError(
-                    "no anchor &\(event.text) stands before", line: event.line, column: event.column)
+                throw error("no anchor &\(event.text) stands before", event)
             }
             try count(target.size, event)
+            nodeEnds = (event.end, text.fullEnd(event.end))
             return target.node
         }
         let before = nodesLeft
@@ -171,51 +205,77 @@ private struct EventParser {
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.depthLimit else {
-            throw YAMLError(
-                "nested more than \(Self.depthLimit) deep", line: event.line, column: event.column)
+            throw error("nested more than \(Self.depthLimit) deep", event)
         }
-        var end = event.endOffset
+        var start = text.skippingProperties(event.start, event.end)
         let kind: YAMLNode.Kind
         switch event.type {
-        case YAML_SCALAR_EVENT: kind = .scalar(event.text, plain: event.isPlain)
-        case YAML_SEQUENCE_START_EVENT: kind = .sequence(try sequence(&end))
-        default: kind = .mapping(try mapping(&end))
+        case YAML_SCALAR_EVENT:
+            kind = .scalar(event.text, event.style)
+            if event.style == .plain, start >= event.end {
+                // Nothing stands here; as recorded, its place is behind the blanks.
+                start = text.skippingBlanks(event.end)
+                nodeEnds = (start, start)
+            } else if event.style == .literal || event.style == .folded {
+                nodeEnds = (event.end, text.blockEnd(start, event.end))
+            } else {
+                nodeEnds = (event.end, text.fullEnd(event.end))
+            }
+        case YAML_SEQUENCE_START_EVENT: kind = .sequence(try sequence(event))
+        default: kind = .mapping(try mapping(event))
         }
         let node = YAMLNode(
             kind: kind, tag: event.tag.flatMap { $0.hasPrefix("tag:yaml.org,2002:") ? nil : $0 },
-            line: event.line,
-            column: event.column, offset: event.offset, endOffset: end)
+            line: event.line, column: event.column, outerStart: event.start, start: start,
+            end: nodeEnds.end, fullEnd: nodeEnds.fullEnd)
         if let anchor = event.anchor { anchors[anchor] = (node, before - nodesLeft) }
         return node
     }
 
-    private mutating func sequence(_ end: inout Int) throws(YAMLError) -> [YAMLNode] {
+    /// Sets where a collection ends: behind its bracket, or where its last node does.
+    private mutating func setEnds(of start: Event, with event: Event) {
+        if start.isFlow { nodeEnds = (event.end, text.fullEnd(event.end)) }
+    }
+
+    private mutating func sequence(_ start: Event) throws(YAMLError) -> [YAMLNode] {
         var elements: [YAMLNode] = []
         while true {
             let event = try next()
             if event.type == YAML_SEQUENCE_END_EVENT {
-                end = event.endOffset
+                setEnds(of: start, with: event)
                 return elements
             }
             elements.append(try node(event))
         }
     }
 
-    private mutating func mapping(_ end: inout Int) throws(YAMLError) -> [(key: YAMLNode, value: YAMLNode)] {
+    private mutating func mapping(_ start: Event) throws(YAMLError) -> [(key: YAMLNode, value: YAMLNode)] {
         var pairs: [(key: YAMLNode, value: YAMLNode)] = []
         // By bytes: what takes the keys for names, such as Postgres, tells "é" as one scalar from "é" as two.
         var lines: [[UInt8]: Int] = [:]
         while true {
             let event = try next()
             if event.type == YAML_MAPPING_END_EVENT {
-                end = event.endOffset
+                setEnds(of: start, with: event)
                 return pairs
             }
             let key = try node(event)
             if let name = key.string, let line = lines.updateValue(key.line, forKey: Array(name.utf8)) {
-                throw key.error("the key \"\(name)\" stands on line \(line) already")
+                let message = "the key \"\(name)\" stands on line \(line) already"
+                duplicates.append((key, duplicate(key, message, pairs)))
             }
             pairs.append((key, try node(try next())))
         }
+    }
+
+    /// The error of a key that stands twice; behind a value that is not there it begins where that would be.
+    private func duplicate(
+        _ key: YAMLNode, _ message: String, _ pairs: [(key: YAMLNode, value: YAMLNode)]
+    ) -> YAMLError {
+        let before = pairs.last?.value
+        let isMissing = before?.isNull == true && before?.start == before?.end
+        return YAMLError(
+            message, line: key.line, column: key.column, offset: key.start,
+            contextOffset: isMissing ? before?.start : nil)
     }
 }

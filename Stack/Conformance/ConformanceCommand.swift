@@ -22,9 +22,10 @@ enum ConformanceCommand {
               powersync-stack conformance core Tests/Fixtures/core
               powersync-stack conformance service --expect-missing Tests/Fixtures/service/missing.txt \
             Tests/Fixtures/service
+              powersync-stack conformance language Tests/Fixtures/language/expressions.jsonl
               powersync-stack conformance tokens Tests/Fixtures/tokens/tokens.jsonl
             """,
-        subcommands: [core, service, tokens])
+        subcommands: [core, service, language, tokens])
 
     private static let tokens = Command(
         "tokens", abstract: "Judge recorded tokens as this stack's service does.",

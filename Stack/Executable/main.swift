@@ -1,6 +1,7 @@
 import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncStack
+import PowerSyncSystem
 
 #if canImport(Glibc)
     import Glibc
@@ -13,4 +14,5 @@ import PowerSyncStack
 // Here, because what runs tasks opens descriptors, too.
 StandardStreams.replaceClosed()
 Libcrypto.staysUntilTheEnd()
+Memory.mapsLargePieces()
 exit(await StackCommand.main(Array(CommandLine.arguments.dropFirst())))

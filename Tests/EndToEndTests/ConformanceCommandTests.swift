@@ -242,6 +242,35 @@ struct ConformanceCommandTests {
                 "invalid-04-group.json: not run, which is not listed: it asks the admin API"))
     }
 
+    /// What is no map is refused by every edition: one job expects that, the other one does not.
+    @Test func languagePrintsDifferences() async throws {
+        let folder = try TemporaryDirectory(prefix: "powersync-conformance-")
+        defer { folder.remove() }
+        let worlds = #"{"schema":{},"expressions":[],"configurations":[]}"#
+        try Data(worlds.utf8).write(to: URL(filePath: folder.path + "/worlds.json"))
+        let errors = #"[{"level":"fatal","message":"what the real one says"}]"#
+        let jobs = [errors, "[]"].enumerated().map { index, errors in
+            #"{"id":\#(index + 1),"yaml":"[1]","schema":false,"result":{"errors":\#(errors)}}"# + "\n"
+        }
+        let path = folder.path + "/jobs.jsonl"
+        try Data(jobs.joined().utf8).write(to: URL(filePath: path))
+        let result = try await run(["language", path])
+        let lines = result.output.split(separator: "\n").map(String.init)
+        #expect(result.status == 1 && lines.prefix(2) == ["\(path): job 2 differs", "  messages:"])
+        #expect(lines.dropFirst(2).first?.hasPrefix("    + fatal ") == true, "\(result.output)")
+        #expect(lines.last == "1 passed, 1 failed")
+        let one = try await run(["language", "--only", "1", path])
+        #expect(one.status == 0 && one.output == "1 passed, 0 failed\n")
+        let missing = folder.path + "/missing.txt"
+        try Data("jobs 2 whatever\n".utf8).write(to: URL(filePath: missing))
+        let listed = try await run(["language", "--expect-missing", missing, path])
+        #expect(listed.status == 0 && listed.output == "1 differ and are listed\n1 passed, 0 failed\n")
+        let none = try await run(["language"])
+        #expect(none.status == 64 && none.error.hasPrefix("error: FILE is missing"))
+        let other = try await run(["language", "--only", "x", path])
+        #expect(other.status == 64 && other.error.hasPrefix("error: --only takes numbers"))
+    }
+
     @Test func helpTeaches() async throws {
         let group = try await run(["--help"])
         #expect(group.status == 0 && group.output.contains("powersync-stack conformance core Tests/Fixtures"))

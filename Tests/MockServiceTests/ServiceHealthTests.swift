@@ -25,6 +25,27 @@ struct ServiceHealthTests {
         #expect(health.isAlive, "a failed try is a step")
     }
 
+    /// What is written while the source is waited for says nothing of how long that may take.
+    @Test func whatGoesOnBesideAStepCutsItsTimeNotShort() {
+        let time = Lock(ContinuousClock.now)
+        func pass(_ seconds: Int) { time.withLock { $0 += .seconds(seconds) } }
+        let health = ServiceHealth(liveness: .seconds(10)) { time.withLock { $0 } }
+        let link = health.link("a")
+        link.goesOn()
+        #expect(health.sinceStep == .zero, "there is no link yet")
+        link.step(before: .seconds(30))
+        pass(5)
+        link.goesOn()
+        #expect(health.sinceStep == .zero)
+        pass(34)
+        #expect(health.isAlive)
+        link.goesOn()
+        pass(9)
+        #expect(health.isAlive, "it has gone on behind that, too")
+        pass(1)
+        #expect(!health.isAlive)
+    }
+
     @Test func oneLinkDoesNotHideAnother() {
         let time = Lock(ContinuousClock.now)
         let health = ServiceHealth(liveness: .seconds(10)) { time.withLock { $0 } }

@@ -10,8 +10,12 @@ struct ServiceMetricsTests {
         return lines.first { $0.hasPrefix("powersync_\(name) ") }?.split(separator: " ").last.map(String.init)
     }
 
-    private func begin(_ seconds: Int64) -> PgOutputMessage {
-        .begin(finalLSN: .zero, commitTime: seconds * 1_000_000, transactionID: 1)
+    private func begin(_ seconds: Int64) -> StreamDecoder.Notes {
+        var notes = StreamDecoder.Notes()
+        notes.bytes = 1
+        notes.begun = [1]
+        notes.commitTime = seconds * 1_000_000
+        return notes
     }
 
     /// A dashboard of the real service finds each of them.
@@ -31,13 +35,21 @@ struct ServiceMetricsTests {
     @Test func whatOneLinkHasWrittenSaysNothingOfTheOther() {
         let metrics = ServiceMetrics()
         #expect(value("replication_lag_seconds", metrics, at: 100) == "0")
-        metrics.count { $0.note(begin(90), bytes: 1, of: "former") }
-        metrics.count { $0.note(begin(95), bytes: 1, of: "new") }
+        metrics.count { $0.note(begin(90), of: "former") }
+        metrics.count { $0.note(begin(95), of: "new") }
         #expect(value("replication_lag_seconds", metrics, at: 100) == "10")
-        metrics.count { $0.note([.committed(.zero)], of: "new") }
+        // A piece of a transaction ends nothing.
+        var outcome = WriteOutcome()
+        outcome.batches = 1
+        outcome.changes = 7
+        metrics.count { $0.note(outcome, of: "former") }
+        outcome.committed = LSN.zero
+        metrics.count { $0.note(outcome, of: "new") }
         #expect(value("replication_lag_seconds", metrics, at: 100) == "10")
         metrics.count { $0.isUpToDate("former") }
         #expect(value("replication_lag_seconds", metrics, at: 100) == "0")
         #expect(value("data_replicated_bytes_total", metrics, at: 100) == "2")
+        #expect(value("chunks_replicated_total", metrics, at: 100) == "2")
+        #expect(value("rows_replicated_total", metrics, at: 100) == "14")
     }
 }

@@ -70,7 +70,7 @@ struct StoreFixture {
     /// The name of an owner's bucket.
     func bucket(_ owner: String) -> String { "\(stream.number)#s|0[\"\(owner)\"]" }
 
-    func apply(_ changes: [RowChange], commit lsn: UInt64?) async throws -> ApplyResult {
+    func apply(_ changes: [RowChange], commit lsn: UInt64?) async throws -> WriteOutcome {
         var events = changes.map { ReplicationEvent.change(table, $0) }
         if let lsn { events.append(.committed(LSN(rawValue: lsn))) }
         return try await store.apply(events, context)

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -154,17 +155,17 @@ struct SyncConfigReaderTests {
         // Names of columns in descending order.
         #expect(
             variant.keys == [
-                [.parameter(RequestParameter(.subscription, argument: "x"))], [.parameter(.userID)],
+                [.parameter(.init(.subscription, argument: "x"))], [.parameter(.userID)],
             ])
         #expect(
             variant.gates == [
                 .comparison(
-                    .equal, .parameter(RequestParameter(.auth, argument: "$.app.role")), .literal("admin"))
+                    .equal, .parameter(.init(.auth, argument: "$.app.role")), .literal("admin"))
             ])
         let processor = try #require(config.sources.first?.processors.first)
         #expect(processor.schema.text == "app" && processor.table.text == "t")
         #expect(processor.outputTable.text == "t")
-        func column(_ name: String) -> Expression { .column(ExactText(name)) }
+        func column(_ name: String) -> PowerSyncMockService.Expression { .column(ExactText(name)) }
         #expect(processor.partitionKeys == [column("x"), column("owner")])
         #expect(processor.filters.count == 4)
         #expect(

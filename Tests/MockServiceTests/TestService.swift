@@ -107,6 +107,11 @@ final class TestService: Sendable {
         configuration.keys = [try TestTokens.key()]
         // The cluster is shared by many tests, so each has names of its own.
         configuration.slotNamePrefix = "powersync_\(uri.split(separator: "/").last ?? "x")_"
+        if clock != nil {
+            // Nobody waits for a time of a clock that the test moves but whom the test is about.
+            configuration.storeLimits.upkeepPause = .seconds(1_000_000)
+            configuration.storeLimits.logRest = .seconds(1_000_000)
+        }
         try change(&configuration)
         let logged = logged
         let log = Log(label: "test", level: .debug) { line in logged.withLock { $0.append(line) } }

@@ -8,7 +8,59 @@ import Testing
         let list = try #require(root["b"]?.elements)
         #expect(list[0].string == "x" && list[0].line == 3 && list[0].column == 5)
         #expect(list[1]["c"]?.string == "yes" && list[1]["c"]?.bool == nil)
-        #expect(list[0].offset == 12 && list[0].endOffset == 15)
+        #expect(list[0].start == 12 && list[0].end == 15 && list[0].fullEnd == 16)
+    }
+
+    @Test func placesAreBytesAndStylesAreTold() throws {
+        let text = "é: 'ü' # x\nb: |\n  aé\n\n\nc: {d: e } \n"
+        let root = try #require(try YAMLNode.parse(text))
+        func places(_ node: YAMLNode?) -> [Int?] { [node?.start, node?.end, node?.fullEnd] }
+        #expect(places(root["é"]) == [4, 8, 13] && root["é"]?.style == .single)
+        // The blank lines are none of a block scalar, and its end is where libyaml stops.
+        #expect(places(root["b"]) == [16, 26, 24] && root["b"]?.style == .literal)
+        #expect(places(root["c"]) == [29, 36, 38] && root["c"]?.style == nil)
+        #expect(places(root["c"]?["d"]) == [33, 34, 35] && root["c"]?["d"]?.style == .plain)
+        #expect(places(root) == [0, 36, 38])
+        let kept = try #require(try YAMLNode.parse("a: >+\n  x\n\nb: \"y\"\r\n"))
+        #expect(places(kept["a"]) == [3, 11, 11] && kept["a"]?.style == .folded)
+        #expect(places(kept["b"]) == [14, 17, 19] && kept["b"]?.style == .double)
+    }
+
+    @Test func whatIsNotThereStandsBehindTheBlanks() throws {
+        let root = try #require(try YAMLNode.parse("a:\nb:  # c\n"))
+        #expect(root["a"]?.start == 2 && root["a"]?.end == 2 && root["a"]?.fullEnd == 2)
+        #expect(root["b"]?.start == 7 && root["b"]?.end == 7 && root["b"]?.fullEnd == 7)
+        #expect(root.end == 7 && root.fullEnd == 7)
+    }
+
+    @Test func tagsAndAnchorsStandBeforeTheirNode() throws {
+        let root = try #require(try YAMLNode.parse("a: !x &y 'z'\nb: *y\n"))
+        let node = try #require(root["a"])
+        #expect(node.outerStart == 3 && node.start == 9 && node.end == 12 && node.column == 4)
+        // An alias is where its anchor stands, but what it stands in ends behind it.
+        #expect(root["b"]?.start == 9 && root.end == 18 && root.fullEnd == 19)
+        let map = try #require(try YAMLNode.parse("a: &m # x\n  k: 1\n"))
+        #expect(map["a"]?.outerStart == 3 && map["a"]?.start == 12 && map["a"]?.end == 16)
+    }
+
+    @Test func goesOnBehindKeysThatStandTwice() {
+        let document = YAMLDocument("a:\na: 1\na: 2\n")
+        #expect(document.duplicates.map { $0.key.start } == [3, 8])
+        #expect(document.errors.map(\.offset) == [3, 8] && document.errors.map(\.line) == [2, 3])
+        #expect(document.errors.map(\.contextOffset) == [2, nil])
+        #expect(document.failure == nil && document.root?.pairs?.count == 3)
+        let broken = YAMLDocument("a: 1\na: 2\n  \tb: 1\n")
+        #expect(broken.root == nil && broken.errors.map(\.line) == [2, 3])
+        // A key over two lines is none; it begins before the place where that is noticed.
+        #expect(broken.failure?.offset == 14 && broken.failure?.contextOffset == 8)
+    }
+
+    @Test(arguments: [
+        ("1.5", 1.5), ("-2", -2), ("1e3", 1000), (".5", 0.5), ("0x10", 16), (".inf", .infinity), ("nan", nil),
+        ("'1'", nil), ("1 2", nil), ("", nil), ("e1", nil), ("0x1p3", nil),
+    ] as [(String, Double?)])
+    func readsNumbers(text: String, value: Double?) throws {
+        #expect(try YAMLNode.parse("k: " + text)?["k"]?.number == value)
     }
 
     @Test(arguments: [

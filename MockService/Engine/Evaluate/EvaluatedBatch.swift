@@ -51,7 +51,18 @@ package struct EvaluatedBatch: Sendable {
     package var waiting: [Int] = []
     /// What an operator should know; of rows that wait it is said when they are evaluated again.
     package var warnings = RowWarnings()
+    /// What is told beside the rows: each with the index of the row that follows it, in order.
+    package var marks: [(before: Int, mark: ChangeBatch.Mark)] = []
+    /// The tables that rows and marks name.
+    package var tables: [TablePlan] = []
+    /// Whether the rows were read from the source, and so are newer than the log.
+    package var isAhead = false
+    /// The changes, if a row may have to be evaluated again with what the store has of it, or be read again; else nil.
+    package var source: ChangeBatch?
 
     /// Makes an empty batch.
     package init() {}
+
+    /// About how many bytes the operations are that it comes to.
+    package var byteCount: Int { bytes.count }
 }

@@ -28,6 +28,28 @@ package struct OperationHasher: ~Copyable {
         return finish()
     }
 
+    /// Returns the checksum of a PUT whose texts lie in a buffer.
+    ///
+    /// - Parameters:
+    ///   - type: The client's table, as UTF-8.
+    ///   - id: Where the client's id lies.
+    ///   - data: Where the exact data text lies.
+    ///   - bytes: The buffer.
+    /// - Returns: The checksum over all three.
+    package mutating func put(
+        type: [UInt8], id: Range<Int>, data: Range<Int>, in bytes: [UInt8]
+    ) -> Checksum {
+        digest.update(putPrefix)
+        digest.update(type)
+        digest.update(dot)
+        bytes.withUnsafeBytes { bytes in
+            digest.update(UnsafeRawBufferPointer(rebasing: bytes[id]))
+            digest.update(dot)
+            digest.update(UnsafeRawBufferPointer(rebasing: bytes[data]))
+        }
+        return finish()
+    }
+
     /// Returns the checksum of a REMOVE.
     ///
     /// - Parameter subkey: The subkey that the PUT had, as UTF-8.

@@ -90,6 +90,80 @@ extension OperationRecord {
         bytes.append(contentsOf: data)
     }
 
+    /// A PUT whose data is being written where it stays.
+    struct OpenPut {
+        /// Where the record begins.
+        let start: Int
+        /// Where the client's id lies.
+        let objectID: Range<Int>
+        /// How many bytes are left for the length of the data.
+        let room: Int
+
+        /// Where the data begins, if its length takes the room that is left for it.
+        var data: Int { objectID.upperBound + room }
+    }
+
+    /// Appends what stands before the data of a PUT, which the caller appends then, and ends with `endPut`.
+    ///
+    /// - Parameters:
+    ///   - sourceTable: The record of the source table.
+    ///   - outputType: The client's table.
+    ///   - replicaID: The sixteen bytes of the source row's id.
+    ///   - objectID: The client's id, as UTF-8.
+    ///   - room: How many bytes the length of the data is likely to take; another length moves the data.
+    ///   - bytes: What it is appended to.
+    /// - Returns: What `endPut` needs.
+    static func beginPut(
+        sourceTable: Int64, outputType: Int64, replicaID: [UInt8], objectID: [UInt8], room: Int,
+        to bytes: inout [UInt8]
+    ) -> OpenPut {
+        let start = bytes.count
+        append(.zero, to: &bytes)
+        Varint.append(sourceTable, to: &bytes)
+        Varint.append(outputType, to: &bytes)
+        bytes.append(contentsOf: replicaID)
+        Varint.append(objectID.count, to: &bytes)
+        let id = bytes.count
+        bytes.append(contentsOf: objectID)
+        let end = bytes.count
+        for _ in 0..<room { bytes.append(0) }
+        return OpenPut(start: start, objectID: id..<end, room: room)
+    }
+
+    /// Ends a PUT, all but its checksum.
+    ///
+    /// - Parameters:
+    ///   - put: What `beginPut` has returned.
+    ///   - bytes: What it was appended to, with the data at the end.
+    /// - Returns: Where the data lies.
+    static func endPut(_ put: OpenPut, in bytes: inout [UInt8]) -> Range<Int> {
+        let count = bytes.count - put.data
+        let room = Varint.count(count)
+        if room > put.room {
+            bytes.insert(contentsOf: repeatElement(0, count: room - put.room), at: put.data)
+        } else if room < put.room {
+            bytes.removeSubrange(put.objectID.upperBound + room..<put.data)
+        }
+        var rest = UInt64(count)
+        for place in put.objectID.upperBound..<put.objectID.upperBound + room {
+            bytes[place] = UInt8(truncatingIfNeeded: rest & 0x7F) | (rest > 0x7F ? 0x80 : 0)
+            rest >>= 7
+        }
+        return put.objectID.upperBound + room..<bytes.count
+    }
+
+    /// Writes the checksum of a record into its place.
+    ///
+    /// - Parameters:
+    ///   - checksum: The share of the bucket's checksum.
+    ///   - start: Where the record begins.
+    ///   - bytes: What it lies in.
+    static func set(_ checksum: Checksum, at start: Int, in bytes: inout [UInt8]) {
+        for place in 0..<4 {
+            bytes[start + place] = UInt8(truncatingIfNeeded: checksum.value >> UInt32(8 * place))
+        }
+    }
+
     /// Appends the record of a REMOVE.
     ///
     /// - Parameters:

@@ -1,88 +1,115 @@
-import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// Makes records, keys and checksums of a batch's rows: cells → slots → programs → text.
 ///
 /// It knows nothing of the store, so batches are evaluated beside each other, and beside the writing.
 package struct RowEvaluation: ~Copyable {
-    private let batch: ChangeBatch
+    /// The batch without its bytes, which are the beginning of the arena.
+    private var batch: ChangeBatch
     private let converter: SlotConverter
     private let limits: StoreLimits
     private var hasher = OperationHasher()
+    private var identity = RowIdentity()
     private var run = RowProgramRun()
     private var names = BucketNames()
     private var result = EvaluatedBatch()
 
     /// The bytes of the batch, behind them those of constants, and from `floor` on what the row has that was converted.
     private var arena: [UInt8]
+    private let byteCount: Int
     private let floor: Int
     /// Where the constants of each table's programs begin in the arena.
     private let texts: [Int]
     /// The values of the row that is evaluated.
     private var slots: [Slot] = []
     private var objectID: [UInt8] = []
-    private var data: [UInt8] = []
     private var warnings: [String] = []
+    /// How many bytes the length of the data took that was written last.
+    private var dataRoom = 2
+    /// Whether the store may need the changes themselves.
+    private var isSourceNeeded: Bool
 
     private init(_ batch: ChangeBatch, _ converter: SlotConverter, _ limits: StoreLimits) {
-        self.batch = batch
-        self.converter = converter
-        self.limits = limits
+        var batch = batch
+        // They leave the batch, so that others are appended to them where they are.
         var arena = batch.bytes
+        batch.bytes = []
+        byteCount = arena.count
         var texts: [Int] = []
         for plan in batch.tables {
             texts.append(arena.count)
-            arena += plan.texts
+            // Nothing added would copy bytes that somebody else has, too.
+            if !plan.texts.isEmpty { arena += plan.texts }
         }
         floor = arena.count
+        isSourceNeeded = batch.mayBeIncomplete
+        let isEmpty = batch.changes.isEmpty
+        self.batch = batch
+        self.converter = converter
+        self.limits = limits
         self.arena = arena
         self.texts = texts
+        // The data text is about as long, and large values are kept beside it.
+        if !isEmpty { result.bytes.reserveCapacity(2 * byteCount) }
     }
 
     /// Evaluates a batch; lets others run now and then.
     ///
     /// - Parameters:
-    ///   - batch: The changes.
+    ///   - batch: The changes; who hands over the last reference to them saves a copy.
     ///   - converter: What values are converted with.
     ///   - limits: How large rows may be, and after how many others run.
     /// - Returns: What they come to.
     /// - Throws: `CancellationError`.
     package static func evaluate(
-        _ batch: ChangeBatch, _ converter: SlotConverter, limits: StoreLimits = StoreLimits()
+        _ batch: consuming ChangeBatch, _ converter: SlotConverter, limits: StoreLimits = StoreLimits()
     ) async throws -> EvaluatedBatch {
+        let count = batch.changes.count
         var evaluation = RowEvaluation(batch, converter, limits)
-        for index in batch.changes.indices {
+        for index in 0..<count {
             if index > 0, index.isMultiple(of: limits.evaluatedRows) {
                 try Task.checkCancellation()
                 await Task.yield()
             }
-            evaluation.evaluate(batch.changes[index])
+            evaluation.evaluateChange(index)
         }
         return evaluation.finish()
     }
 
-    /// Evaluates a batch at once, as the writer does with rows whose missing values it has filled in.
+    /// Evaluates a batch at once: a short one, and one of a row whose missing values were filled in.
     ///
     /// - Parameters:
-    ///   - batch: The changes.
+    ///   - batch: The changes; who hands over the last reference to them saves a copy.
     ///   - converter: What values are converted with.
     ///   - limits: How large rows may be.
     /// - Returns: What they come to.
     package static func evaluateAtOnce(
-        _ batch: ChangeBatch, _ converter: SlotConverter, limits: StoreLimits = StoreLimits()
+        _ batch: consuming ChangeBatch, _ converter: SlotConverter, limits: StoreLimits = StoreLimits()
     ) -> EvaluatedBatch {
+        let count = batch.changes.count
         var evaluation = RowEvaluation(batch, converter, limits)
-        for change in batch.changes { evaluation.evaluate(change) }
+        for index in 0..<count { evaluation.evaluateChange(index) }
         return evaluation.finish()
     }
 
-    private func finish() -> EvaluatedBatch {
-        var batch = result
-        batch.buckets = names.ranges
-        return batch
+    private mutating func finish() -> EvaluatedBatch {
+        var done = result
+        result = EvaluatedBatch()
+        done.buckets = names.ranges
+        done.marks = batch.marks
+        done.tables = batch.tables
+        done.isAhead = batch.isAhead
+        guard isSourceNeeded else { return done }
+        arena.removeLast(arena.count - byteCount)
+        batch.bytes = arena
+        arena = []
+        done.source = batch
+        return done
     }
 
-    private mutating func evaluate(_ change: ChangeBatch.Change) {
+    private mutating func evaluateChange(_ index: Int) {
+        let change = batch.changes[index]
         let plan = batch.tables[change.table]
         arena.removeLast(arena.count - floor)
         warnings.removeAll(keepingCapacity: true)
@@ -91,7 +118,7 @@ package struct RowEvaluation: ~Copyable {
             kind: change.kind, table: change.table, operations: operations..<operations)
         if change.old >= 0 {
             convert(from: change.old, in: plan, identityAlone: true)
-            row.oldKey = append(key(plan).key)
+            row.oldKey = identity.append(plan, slots, in: arena, isIDNeeded: false, to: &result.bytes)
         }
         if change.new >= 0 {
             evaluate(change, plan, &row)
@@ -112,30 +139,33 @@ package struct RowEvaluation: ~Copyable {
         let isTooLarge = size > limits.rowBytes
         row.hasMissingValues = convert(
             from: change.new, old: change.old, in: plan, identityAlone: isTooLarge)
-        let identity = key(plan)
-        row.key = append(identity.key)
+        row.key = identity.append(plan, slots, in: arena, isIDNeeded: true, to: &result.bytes)
         guard !isTooLarge else {
             result.warnings.add(
                 "[PSYNC_S1002] A row of \(plan.table.qualifiedName) is larger than 15 MiB and is not synced.")
             return
         }
         let operations = row.operations.lowerBound
-        guard runPrograms(of: change.table, plan, identity.replicaID) else {
+        guard runPrograms(of: change.table, plan) else {
             // What was said of its operations is said again once its values are there.
             result.operations.removeLast(result.operations.count - operations)
             result.waiting.append(result.rows.count)
+            isSourceNeeded = true
             return
         }
         for warning in warnings { result.warnings.add(warning) }
         row.operations = operations..<result.operations.count
+        if row.hasMissingValues { isSourceNeeded = true }
         guard plan.keepsLargeValues, !row.hasMissingValues, !row.operations.isEmpty else { return }
         row.large = largeCells(change, plan)
+        // If some are kept already, these are, too; a snapshot changes no row that is known.
+        if row.large == nil, change.kind != .snapshot { isSourceNeeded = true }
     }
 
     /// Runs all programs of a table over the slots.
     ///
     /// - Returns: False if one of them needs a value that was left out.
-    private mutating func runPrograms(of table: Int, _ plan: TablePlan, _ replicaID: ReplicaID) -> Bool {
+    private mutating func runPrograms(of table: Int, _ plan: TablePlan) -> Bool {
         for index in plan.programs.indices {
             do throws(EvaluationError) {
                 let outcome = try run.run(
@@ -143,7 +173,7 @@ package struct RowEvaluation: ~Copyable {
                 switch outcome {
                 case .outside: continue
                 case .waiting: return false
-                case .inside: addOperation(index, plan, replicaID)
+                case .inside: addOperation(index, plan)
                 }
             } catch {
                 // An expression without a value matches nothing of that query; the others go on (service 4.6).
@@ -155,8 +185,8 @@ package struct RowEvaluation: ~Copyable {
         return true
     }
 
-    /// Adds the PUT of a program that was just run.
-    private mutating func addOperation(_ index: Int, _ plan: TablePlan, _ replicaID: ReplicaID) {
+    /// Adds the PUT of a program that was just run; its data is written where it stays.
+    private mutating func addOperation(_ index: Int, _ plan: TablePlan) {
         let program = plan.programs[index]
         let name = result.bytes.count
         result.bytes.append(contentsOf: plan.bucketNames[index])
@@ -168,22 +198,22 @@ package struct RowEvaluation: ~Copyable {
         let bucket = names.index(ofNameFrom: name, in: &result.bytes)
 
         objectID.removeAll(keepingCapacity: true)
-        data.removeAll(keepingCapacity: true)
         if let id = program.id {
             RowTextWriter.appendText(run.value(of: id, slots), in: arena, to: &objectID)
         }
-        RowTextWriter.appendData(program, run, slots, in: arena, to: &data)
-        let checksum = hasher.put(type: plan.typeNames[index], id: objectID, data: data)
-        let record = result.bytes.count
-        OperationRecord.appendPut(
-            checksum, sourceTable: plan.table.id, outputType: plan.types[index], replicaID: replicaID,
-            objectID: objectID, data: data, to: &result.bytes)
-        let end = result.bytes.count
-        let idEnd = end - data.count - Varint.count(data.count)
+        let put = OperationRecord.beginPut(
+            sourceTable: plan.table.id, outputType: plan.types[index], replicaID: identity.replicaID,
+            objectID: objectID, room: dataRoom, to: &result.bytes)
+        RowTextWriter.appendData(program, run, slots, in: arena, to: &result.bytes)
+        let data = OperationRecord.endPut(put, in: &result.bytes)
+        dataRoom = data.lowerBound - put.objectID.upperBound
+        let checksum = hasher.put(
+            type: plan.typeNames[index], id: put.objectID, data: data, in: result.bytes)
+        OperationRecord.set(checksum, at: put.start, in: &result.bytes)
         result.operations.append(
             EvaluatedBatch.Operation(
-                bucket: bucket, type: plan.types[index], id: idEnd - objectID.count..<idEnd,
-                record: record..<end, checksum: checksum))
+                bucket: bucket, type: plan.types[index], id: put.objectID,
+                record: put.start..<result.bytes.count, checksum: checksum))
     }
 
     /// Makes slots of cells; a value that does not fit its type is the text of Postgres (service 6.13).
@@ -231,22 +261,6 @@ package struct RowEvaluation: ~Copyable {
         return isMissing
     }
 
-    /// The key and the replica id of the row in the slots.
-    private func key(_ plan: TablePlan) -> (key: RowKey, replicaID: ReplicaID) {
-        var columns: [(name: String, value: SQLiteValue)] = []
-        for (index, column) in plan.identity.enumerated() {
-            columns.append((name: plan.identityNames[index], value: slots[column].value(in: arena)))
-        }
-        let replicaID = columns.isEmpty ? ReplicaID.random() : ReplicaID(columns: columns)
-        return (RowKey(columns.map(\.value), of: replicaID), replicaID)
-    }
-
-    private mutating func append(_ key: RowKey) -> Range<Int> {
-        let start = result.bytes.count
-        result.bytes.append(contentsOf: key.bytes)
-        return start..<result.bytes.count
-    }
-
     /// Appends the cells that an update may leave out, if their texts are a reason to keep them.
     private mutating func largeCells(_ change: ChangeBatch.Change, _ plan: TablePlan) -> Range<Int>? {
         var size = 0
@@ -255,7 +269,7 @@ package struct RowEvaluation: ~Copyable {
         let start = result.bytes.count
         for column in plan.table.largeColumns {
             if let range = text(column, of: change) {
-                LargeCells.append(batch.bytes[range], to: &result.bytes)
+                LargeCells.append(arena[range], to: &result.bytes)
             } else {
                 LargeCells.appendNull(to: &result.bytes)
             }
@@ -265,8 +279,6 @@ package struct RowEvaluation: ~Copyable {
 
     /// Where the text of a column lies; the old row's if the new one leaves it out.
     private func text(_ column: Int, of change: ChangeBatch.Change) -> Range<Int>? {
-        let cell = batch.cells[change.new + column]
-        guard cell == .unchanged, change.old >= 0 else { return cell.range }
-        return batch.cells[change.old + column].range
+        batch.now(column, of: change).range
     }
 }

@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// What a source row is found by in its table: the values that identify it, so that keys are ordered as values are, and
@@ -144,6 +145,83 @@ package struct RowKey: Sendable, Hashable {
         if isNegative, magnitude == Int64.min.magnitude { return .min }
         guard let integer = Int64(exactly: magnitude) else { throw .unreadableRow }
         return isNegative ? -integer : integer
+    }
+}
+
+/// Keys of very many rows, which are made and read where they lie.
+extension RowKey {
+    /// Appends the key of values that lie in slots, as `init(_:of:)` makes it of values.
+    ///
+    /// - Parameters:
+    ///   - columns: Those of the identity, in its order.
+    ///   - slots: The row.
+    ///   - arena: What texts lie in.
+    ///   - bytes: What it is appended to.
+    /// - Returns: False if the key has to be that of the replica id; then nothing was appended.
+    static func append(
+        _ columns: [Int], of slots: [Slot], in arena: [UInt8], to bytes: inout [UInt8]
+    ) -> Bool {
+        guard !columns.isEmpty else { return false }
+        let start = bytes.count
+        for index in columns.indices {
+            let slot = slots[columns[index]]
+            var isPacked = true
+            switch slot.kind {
+            case .null, .missing: bytes.append(Tag.null)
+            case .integer: append(slot.integer, to: &bytes)
+            // A wide integer is the text of its digits, as it is stored.
+            case .text, .wide:
+                let text = arena[slot.range]
+                isPacked = text.count < limit && !text.contains(0)
+                guard isPacked else { break }
+                bytes.append(Tag.text)
+                bytes.append(contentsOf: text)
+                if index < columns.count - 1 { bytes.append(0) }
+            case .real, .blob: isPacked = false
+            }
+            guard isPacked, bytes.count - start <= limit else {
+                bytes.removeLast(bytes.count - start)
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Appends the key of a replica id.
+    ///
+    /// - Parameters:
+    ///   - replicaID: Its sixteen bytes.
+    ///   - bytes: What it is appended to.
+    static func append(replicaID: [UInt8], to bytes: inout [UInt8]) {
+        bytes.append(Tag.replicaID)
+        bytes.append(contentsOf: replicaID)
+    }
+
+    /// Whether a text is that of the only column of the identity, as `onlyText` says it.
+    ///
+    /// - Parameters:
+    ///   - text: Where the text lies.
+    ///   - key: Where the key lies, one that was made by this process.
+    ///   - bytes: What both lie in.
+    /// - Returns: False also for a key of another kind.
+    static func isOnlyText(_ text: Range<Int>, of key: Range<Int>, in bytes: [UInt8]) -> Bool {
+        guard let first = key.first else { return false }
+        let rest = bytes[(first + 1)..<key.upperBound]
+        switch bytes[first] {
+        case Tag.text:
+            // An end stands only before another column.
+            return rest.count == text.count && rest.elementsEqual(bytes[text]) && !rest.contains(0)
+        case Tag.integers:
+            let isNegative = bytes[first] < Tag.zero
+            guard rest.count == Int(isNegative ? Tag.zero - bytes[first] : bytes[first] - Tag.zero) else {
+                return false
+            }
+            var magnitude: UInt64 = 0
+            for byte in rest { magnitude = magnitude << 8 | UInt64(isNegative ? ~byte : byte) }
+            let integer = Int64(bitPattern: isNegative ? 0 &- magnitude : magnitude)
+            return String(integer).utf8.elementsEqual(bytes[text])
+        default: return false
+        }
     }
 }
 

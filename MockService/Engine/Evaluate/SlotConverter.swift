@@ -1,4 +1,5 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 
 /// Turns texts of Postgres into slots where they lie, with the values of `ValueConverter` (service 6.13).
 ///

@@ -1,3 +1,4 @@
+import PowerSyncSyncRules
 import PowerSyncWire
 
 /// A record of a source table in one shape, ready to be evaluated; batches share it.
@@ -75,5 +76,14 @@ package final class TablePlan: Sendable {
         }
         self.texts = texts
         textOffsets = offsets
+    }
+
+    /// Makes a table of which no row is evaluated, because all that are there go.
+    ///
+    /// - Parameter table: The table with its record.
+    package convenience init(_ table: SourceTable) {
+        self.init(
+            table, CompiledSyncConfig(streams: [], sources: [], conversion: ConversionOptions())
+        ) { _ in 0 }
     }
 }

@@ -182,6 +182,24 @@ package final class Publisher: Sendable {
         }
     }
 
+    /// Finds out whether a checkpoint may become visible: of the stream that is served unless that stands still for its
+    /// successor, of another one if `mayServe` says so.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: The checkpoint.
+    ///   - stream: Its stream.
+    ///   - maySwitch: Whether clients may be served from that stream from now on, if they are from another.
+    /// - Returns: Whether it may be stored as visible, and published then.
+    package func mayShow(
+        _ checkpoint: StoredCheckpoint, of stream: StreamNumber, maySwitch: Bool
+    ) -> Bool {
+        let isServed: Bool? = state.withLock { state in
+            guard state.current?.stream == stream else { return nil }
+            return state.successor == nil
+        }
+        return isServed ?? (maySwitch && mayServe(stream, from: checkpoint))
+    }
+
     /// Lets what is served go on: the stream that was to take its place has been lost.
     package func abandonSwitch() { state.withLock { $0.successor = nil } }
 
@@ -196,12 +214,33 @@ package final class Publisher: Sendable {
         }
     }
 
+    /// Publishes a position that has no operations of its own, before it is stored.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: The operations of the checkpoint that is on the disk, and the position.
+    ///   - stream: Its stream.
+    ///   - config: The configuration of the stream.
+    /// - Returns: False if clients are served something else, or stand still: then it has to be stored first.
+    package func advance(
+        to checkpoint: StoredCheckpoint, of stream: StreamNumber, _ config: CompiledSyncConfig
+    ) -> Bool {
+        publish(
+            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: ChangedBuckets())
+        ) { state in
+            guard let current = state.current, current.stream == stream else { return false }
+            return state.successor == nil && state.heldBack.names?.isEmpty == true
+                && current.checkpoint.operation == checkpoint.operation
+                && current.checkpoint.lsn <= checkpoint.lsn
+        }
+    }
+
     /// Publishes a checkpoint unless clients are served from one already.
     ///
     /// - Parameter commit: The checkpoint.
     package func publishFirst(_ commit: DurableCommit) { publish(commit) { $0.current == nil } }
 
-    private func publish(_ commit: DurableCommit, if mayPublish: (State) -> Bool) {
+    @discardableResult
+    private func publish(_ commit: DurableCommit, if mayPublish: (State) -> Bool) -> Bool {
         let (publication, woken, waiters) = state.withLock {
             state -> (Publication?, [Mailbox.Waiter], [Waiter]) in
             guard mayPublish(state) else {
@@ -212,8 +251,9 @@ package final class Publisher: Sendable {
             return (publication, woken, state.takeWaiters())
         }
         for waiter in woken { waiter.resume() }
-        guard let publication else { return }
+        guard let publication else { return false }
         for waiter in waiters { waiter.resume(returning: publication) }
+        return true
     }
 
     /// Takes back what was published: it is not of this source.

@@ -122,3 +122,56 @@ package struct RowPlaces: Sendable, Hashable {
         return bytes
     }
 }
+
+/// Places of very many rows, which are packed from where they were evaluated.
+extension RowPlaces {
+    /// Whether operations are in a place of their own each, as far as that is said quickly.
+    ///
+    /// - Parameters:
+    ///   - operations: The operations of a row.
+    ///   - buckets: The ids of the buckets that they name by index.
+    ///   - bytes: What their texts lie in.
+    /// - Returns: False if two are in one place, or there are many.
+    static func areDistinct(
+        _ operations: ArraySlice<EvaluatedBatch.Operation>, in buckets: [Int64], _ bytes: [UInt8]
+    ) -> Bool {
+        guard operations.count > 1 else { return true }
+        guard operations.count <= 16 else { return false }
+        for (place, operation) in operations.enumerated() {
+            for other in operations.prefix(place)
+            where buckets[other.bucket] == buckets[operation.bucket] && other.type == operation.type
+                && bytes[other.id].elementsEqual(bytes[operation.id])
+            {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Appends what `bytes(of:)` makes of the places of operations.
+    ///
+    /// - Parameters:
+    ///   - operations: The operations of a row, each in a place of its own.
+    ///   - buckets: The ids of the buckets that they name by index.
+    ///   - hasLargeValues: Whether `large_value` has cells of the row.
+    ///   - key: Where the key of the row lies.
+    ///   - bytes: What key and texts lie in.
+    ///   - packed: What it is appended to.
+    static func append(
+        _ operations: ArraySlice<EvaluatedBatch.Operation>, in buckets: [Int64], hasLargeValues: Bool,
+        of key: Range<Int>, _ bytes: [UInt8], to packed: inout [UInt8]
+    ) {
+        packed.append(hasLargeValues ? 1 : 0)
+        for operation in operations {
+            let bucket = buckets[operation.bucket]
+            precondition(bucket > 0, "buckets are numbered from 1")
+            let isOwn = !RowKey.isOnlyText(operation.id, of: key, in: bytes)
+            Varint.append(UInt64(bucket) << 1 | (isOwn ? 1 : 0), to: &packed)
+            Varint.append(operation.type, to: &packed)
+            if isOwn {
+                Varint.append(operation.id.count, to: &packed)
+                packed.append(contentsOf: bytes[operation.id])
+            }
+        }
+    }
+}

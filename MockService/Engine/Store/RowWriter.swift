@@ -65,10 +65,12 @@ package final class RowWriter {
         }
     }
 
-    private let connection: SQLiteConnection
+    let connection: SQLiteConnection
     private let stream: StreamNumber
     private let limits: StoreLimits
     private var hasher = OperationHasher()
+    /// The places of the row that is written from a batch.
+    var packed: [UInt8] = []
     private var bucketIDs: [ExactText: Int64] = [:]
     private var buckets: [Int64: Bucket] = [:]
     private var outputTypes: [ExactText: Int64] = [:]
@@ -180,12 +182,17 @@ extension RowWriter {
     package func outputType(named name: String) throws -> Int64 {
         let exact = ExactText(name)
         if let known = outputTypes[exact] { return known }
+        let id = try Self.outputType(named: name, connection)
+        outputTypes[exact] = id
+        return id
+    }
+
+    /// The same for who writes no row.
+    static func outputType(named name: String, _ connection: SQLiteConnection) throws -> Int64 {
         let select = "SELECT id FROM output_type WHERE name = ?"
         let found = try connection.one(select, [.text(name)]) { $0.int64(0) }
         if found == nil { try connection.run("INSERT INTO output_type(name) VALUES (?)", [.text(name)]) }
-        let id = found ?? connection.lastInsertRowID
-        outputTypes[exact] = id
-        return id
+        return found ?? connection.lastInsertRowID
     }
 }
 
@@ -200,10 +207,9 @@ extension RowWriter {
     /// - Returns: Its places; nil if it is in no bucket, which includes that it is not there.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func places(of key: RowKey, in table: SourceTable) throws -> RowPlaces? {
-        try connection.one(
-            "SELECT places FROM source_row WHERE source_table = ? AND key = ?",
-            [.integer(table.id), .blob(key.bytes)]
-        ) { try RowPlaces(stored: $0.blob(0) ?? [], of: key) }
+        try connection.one(Self.selectPlaces, [.integer(table.id), .blob(key.bytes)]) {
+            try RowPlaces(stored: $0.blob(0) ?? [], of: key)
+        }
     }
 
     /// Returns the values of a row that an update may leave out.
@@ -223,6 +229,12 @@ extension RowWriter {
         } ?? nil
     }
 
+    /// Keeps the places of a row unless its key is there.
+    static let insertPlaces =
+        "INSERT INTO source_row(source_table, key, places) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    /// Says where a row is.
+    static let selectPlaces = "SELECT places FROM source_row WHERE source_table = ? AND key = ?"
+
     /// Writes a row that is in a bucket, if its key is not there yet: what snapshots and inserts bring as a rule.
     ///
     /// - Parameter row: The row.
@@ -232,7 +244,7 @@ extension RowWriter {
         guard !row.operations.isEmpty else { return false }
         let places = places(of: row, replacing: nil)
         try connection.run(
-            "INSERT INTO source_row(source_table, key, places) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            Self.insertPlaces,
             [.integer(row.table.id), .blob(row.key.bytes), .blob(try places.bytes(of: row.key))])
         guard connection.changes == 1 else { return false }
         try put(row)
@@ -336,6 +348,11 @@ extension RowWriter {
     }
 
     private static let forgetLargeValues = "DELETE FROM large_value WHERE source_table = ? AND key = ?"
+    /// Keeps the large values of a row in place of others.
+    static let keepCells = """
+        INSERT INTO large_value(source_table, key, shape, cells) VALUES (?, ?, ?, ?)
+        ON CONFLICT(source_table, key) DO UPDATE SET shape = excluded.shape, cells = excluded.cells
+        """
 
     private func keepLargeValues(_ row: Row, _ places: RowPlaces, replacing previous: RowPlaces?) throws {
         guard places.hasLargeValues else {
@@ -344,11 +361,7 @@ extension RowWriter {
                 Self.forgetLargeValues, [.integer(row.table.id), .blob(row.key.bytes)])
         }
         guard case .cells(let range) = row.large else { return }
-        let sql = """
-            INSERT INTO large_value(source_table, key, shape, cells) VALUES (?, ?, ?, ?)
-            ON CONFLICT(source_table, key) DO UPDATE SET shape = excluded.shape, cells = excluded.cells
-            """
-        try connection.withStatement(sql) { statement in
+        try connection.withStatement(Self.keepCells) { statement in
             try statement.lending(row.bytes) { lent in
                 try statement.bind(row.table.id, at: 1)
                 try statement.bind(.blob(row.key.bytes), at: 2)
@@ -392,7 +405,7 @@ extension RowWriter {
         }
     }
 
-    private func append(
+    func append(
         _ kind: Operation.Kind, _ record: ArraySlice<UInt8>, _ checksum: Checksum, to bucket: Int64
     ) throws {
         precondition(buckets[bucket] != nil, "a bucket is looked up before it is written to")
@@ -403,22 +416,7 @@ extension RowWriter {
     }
 
     private func store(_ segment: PackedSegment, in bucket: Int64) throws {
-        let summary = segment.summary
-        let sql = """
-            INSERT INTO segment(bucket, first_op, last_op, count, checksum, max_target, body)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """
-        try connection.withStatement(sql) { statement in
-            try statement.lending(segment.body) { lent in
-                let numbers = [
-                    bucket, summary.firstOperation, summary.lastOperation, summary.count,
-                    Int64(summary.checksum.value), summary.maxTarget,
-                ]
-                for (index, number) in numbers.enumerated() { try statement.bind(number, at: index + 1) }
-                try lent.bind(blob: segment.body.indices, at: numbers.count + 1)
-                try statement.runBound()
-            }
-        }
+        try segment.store(in: bucket, connection)
         if segment.body.count < limits.smallSegmentBytes { buckets[bucket]?.small += 1 }
     }
 

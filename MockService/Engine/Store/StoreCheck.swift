@@ -34,14 +34,19 @@ package struct StoreCheck {
     /// What clients hold of each bucket at the checkpoint of its stream, by whole name; none without rows.
     package private(set) var rows: [ExactText: Set<HeldRow>] = [:]
     private var writeCheckpoints: [ExactText: Int64] = [:]
+    private let limits: StoreLimits
 
     /// Looks at a file, which SQLite brings to its last commit first.
     ///
     /// - Parameters:
     ///   - path: The file; nobody else may have it open. One that is missing, or without tables, holds nothing.
     ///   - promises: What the service had told when it ended.
+    ///   - limits: What its segments were small by.
     /// - Throws: `SQLiteError` or `StoreError` if the file cannot be read, which is as wrong as all the rest.
-    package init(path: String, keeps promises: StorePromises = StorePromises()) throws {
+    package init(
+        path: String, keeps promises: StorePromises = StorePromises(), limits: StoreLimits = StoreLimits()
+    ) throws {
+        self.limits = limits
         let connection = try SQLiteConnection(path: path)
         defer { connection.close() }
         // All of one moment.
@@ -140,13 +145,12 @@ package struct StoreCheck {
         for (id, bucket) in buckets {
             contents[id] = Content(id: id, visible: streams[bucket.stream]?.checkpoint.operation ?? 0)
         }
-        let limit = StoreLimits().smallSegmentBytes
         var ids: Set<OperationID> = []
         try operations.forEachSegment { segment in
             let (id, bucket) = (segment.id, segment.bucket)
             check(segment.isRight, "segment \(id) has not the operations that its row says")
             check(contents[bucket] != nil, "segment \(id) is of bucket \(bucket), which is not there")
-            if segment.byteCount < limit { contents[bucket]?.small += 1 }
+            if segment.byteCount < limits.smallSegmentBytes { contents[bucket]?.small += 1 }
             for operation in segment.operations {
                 let id = operation.id
                 if !ids.insert(id).inserted { problems.append("operation \(id) stands twice") }

@@ -15,24 +15,33 @@ package struct StoreLimits: Sendable, Hashable {
     package var smallSegments: Int64 = 16
     /// How many bytes of segments one transaction of the merger writes.
     package var mergeBytes = 1 << 20
+    /// Among how many of a bucket's segments, from the newest on, the merger looks for small ones.
+    package var lookedSegments = 4096
     /// Rows with more bytes of text are not synced (service 4.6).
     package var rowBytes = 15 << 20
     /// Up to how many bytes the values that an update may leave out are read again rather than kept.
     package var largeValueBytes = 1 << 10
-    /// How many rows of a table that is emptied one transaction removes (service 4.6).
+    /// How many rows of a table that is emptied one transaction removes (service 4.6), or of a stopped stream.
     package var truncatedRows = 2000
+    /// How many bytes of segments or large values of a stopped stream one transaction removes, the last of them aside.
+    package var removedBytes = 1 << 20
     /// The length at which the write-ahead log begins anew.
     package var logBytes = 32 << 20
     /// How much of its file the log keeps behind that.
     package var keptLogBytes = 8 << 20
     /// After how long without a write the log is emptied.
     package var logRest = Duration.seconds(5)
-    /// From how many free bytes on the file is made shorter, if they are also more than the share below.
+    /// From how many free bytes on the file is made shorter, if they are also more than the share below; then until it is
+    /// half as many.
     package var freeBytes = 16 << 20
-    /// The file is made shorter if more than one part of so many is free.
+    /// The file is made shorter if more than one part of so many is free; then until it is half as much.
     package var freeParts = 4
     /// How many pages are given back at a time.
     package var vacuumedPages = 256
+    /// How long upkeep waits before it looks again, behind a write or while somebody else writes.
+    package var upkeepPause = Duration.milliseconds(100)
+    /// How long upkeep waits behind a failure.
+    package var upkeepRetry = Duration.seconds(60)
 
     // Pipeline.
 
@@ -46,6 +55,10 @@ package struct StoreLimits: Sendable, Hashable {
     package var groupBytes = 2 << 20
     /// The same if all of them are rows of a snapshot.
     package var snapshotGroupBytes = 4 << 20
+    /// Up to how many changes of a batch are evaluated by whoever submits it: a hand-over takes longer.
+    package var submittedRows = 16
+    /// Up to how many bytes such a batch has.
+    package var submittedBytes = 16 << 10
     /// After how many rows evaluation lets others run.
     package var evaluatedRows = 256
     /// How many rows a piece of a snapshot has.

@@ -14,7 +14,7 @@ package struct WrittenBuckets: Sendable {
 /// The buckets that each replication stream has written to since its last checkpoint.
 ///
 /// Everything that changes a bucket is noted here: the stream, a snapshot, rows that are read again, a truncate and the
-/// replacement of a table all write through `ServiceStore.apply`. What is removed of a stopped stream nobody holds.
+/// replacement of a table all write through `GroupWriter`. What is removed of a stopped stream nobody holds.
 package final class UnpublishedBuckets: Sendable {
     private let streams = Lock<[StreamNumber: ChangedBuckets]>([:])
 

@@ -40,6 +40,13 @@ package struct RowProgram: Sendable {
         package let value: Value
         /// Where the indexes of all members of its name lie in `twins`; empty if it is the only one.
         package let twins: Range<Int>
+
+        /// Makes a member of its fields.
+        package init(name: Range<Int>, value: Value, twins: Range<Int>) {
+            self.name = name
+            self.value = value
+            self.twins = twins
+        }
     }
 
     /// Index into the configuration's bucket sources.
@@ -68,4 +75,25 @@ package struct RowProgram: Sendable {
     package let texts: [UInt8]
     /// The columns that are read.
     package let columns: Set<Int>
+
+    /// Makes a program of its parts.
+    package init(
+        source: Int, type: OutputType, code: [Instruction], headCount: Int, filters: [Register], keys: [Key],
+        members: [Member], names: [UInt8], twins: [Int], id: Value?, constants: [Slot], texts: [UInt8],
+        columns: Set<Int>
+    ) {
+        self.source = source
+        self.type = type
+        self.code = code
+        self.headCount = headCount
+        self.filters = filters
+        self.keys = keys
+        self.members = members
+        self.names = names
+        self.twins = twins
+        self.id = id
+        self.constants = constants
+        self.texts = texts
+        self.columns = columns
+    }
 }

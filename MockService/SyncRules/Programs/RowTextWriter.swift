@@ -62,6 +62,7 @@ package enum RowTextWriter {
         case .null, .blob, .missing: bytes.append(contentsOf: "null".utf8)
         case .integer: append(value.integer, to: &bytes)
         case .real: bytes.append(contentsOf: NumberText.real(value.real).utf8)
+        case .wide: bytes.append(contentsOf: arena[value.range])
         case .text: JSON.appendQuoted(UnsafeBufferPointer(rebasing: arena[value.range]), to: &bytes)
         }
     }
@@ -91,7 +92,7 @@ package enum RowTextWriter {
         case .null, .missing: break
         case .integer: append(value.integer, to: &bytes)
         case .real: bytes.append(contentsOf: NumberText.normalized(value.real).utf8)
-        case .text: bytes.append(contentsOf: arena[value.range])
+        case .text, .wide: bytes.append(contentsOf: arena[value.range])
         // What is no UTF-8 is repaired.
         case .blob: bytes.append(contentsOf: String(decoding: arena[value.range], as: UTF8.self).utf8)
         }

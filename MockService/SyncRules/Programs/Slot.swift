@@ -1,4 +1,4 @@
-import PowerSyncSQLite
+import PowerSyncWire
 
 /// A value of a row; a text or a blob lies in an arena, an array of bytes that is handed along.
 package struct Slot: Sendable, Hashable {
@@ -16,11 +16,13 @@ package struct Slot: Sendable, Hashable {
         case blob
         /// A large value that the source left out because it did not change.
         case missing
+        /// An integer beyond 64 bits, its decimal digits in the arena.
+        case wide
     }
 
     /// What the value is.
     package let kind: Kind
-    /// The number; of a text or blob the offset in the arena, and in the lower half the count of bytes.
+    /// The number; of what lies in the arena the offset there, and in the lower half the count of bytes.
     package let bits: UInt64
 
     private init(_ kind: Kind, _ bits: UInt64) {
@@ -49,6 +51,9 @@ package struct Slot: Sendable, Hashable {
     /// Makes a blob of where its bytes lie, below 4 GiB.
     package init(blob range: Range<Int>) { self.init(.blob, Self.bits(range)) }
 
+    /// Makes an integer beyond 64 bits of where its digits lie, as `WideInteger` spells them.
+    package init(wide range: Range<Int>) { self.init(.wide, Self.bits(range)) }
+
     private static func bits(_ range: Range<Int>) -> UInt64 {
         UInt64(UInt32(range.lowerBound)) << 32 | UInt64(UInt32(range.count))
     }
@@ -59,7 +64,7 @@ package struct Slot: Sendable, Hashable {
     /// The number of a double.
     package var real: Double { Double(bitPattern: bits) }
 
-    /// Where the bytes of a text or blob lie.
+    /// Where the bytes of a text, a blob or a wide integer lie.
     package var range: Range<Int> {
         let offset = Int(bits >> 32)
         return offset..<offset + Int(UInt32(truncatingIfNeeded: bits))
@@ -70,7 +75,8 @@ package struct Slot: Sendable, Hashable {
         switch kind {
         case .text: Slot(text: range.lowerBound + offset..<range.upperBound + offset)
         case .blob: Slot(blob: range.lowerBound + offset..<range.upperBound + offset)
-        default: self
+        case .wide: Slot(wide: range.lowerBound + offset..<range.upperBound + offset)
+        case .null, .integer, .real, .missing: self
         }
     }
 }
@@ -80,33 +86,38 @@ extension Slot {
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - arena: Gets the bytes of a text or blob at its end.
-    package init(_ value: SQLiteValue, in arena: inout [UInt8]) {
+    ///   - arena: Gets the bytes of a text, a blob or a wide integer at its end.
+    package init(scalar value: ScalarValue, in arena: inout [UInt8]) {
         let start = arena.count
         switch value {
         case .null: self = .null
         case .integer(let integer): self.init(integer: integer)
         case .real(let real): self.init(real: real)
         case .text(let text):
-            arena.append(contentsOf: text.utf8)
+            arena.append(contentsOf: text.text.utf8)
             self.init(text: start..<arena.count)
         case .blob(let bytes):
             arena.append(contentsOf: bytes)
             self.init(blob: start..<arena.count)
+        case .wide(let integer):
+            arena.append(contentsOf: integer.digits.text.utf8)
+            self.init(wide: start..<arena.count)
         }
     }
 
     /// The value with bytes of its own; NULL for one that was left out.
     ///
-    /// - Parameter arena: What texts and blobs lie in.
+    /// - Parameter arena: What texts, blobs and wide integers lie in.
     /// - Returns: The value.
-    package func value(in arena: [UInt8]) -> SQLiteValue {
+    package func scalar(in arena: [UInt8]) -> ScalarValue {
         switch kind {
         case .null, .missing: .null
         case .integer: .integer(integer)
         case .real: .real(real)
-        case .text: .text(String(decoding: arena[range], as: UTF8.self))
+        case .text: .text(ExactText(String(decoding: arena[range], as: UTF8.self)))
         case .blob: .blob(Array(arena[range]))
+        // No slot is made of anything but such digits.
+        case .wide: ScalarValue(digits: String(decoding: arena[range], as: UTF8.self)) ?? .null
         }
     }
 
@@ -119,6 +130,7 @@ extension Slot {
         case .null, .blob, .missing: false
         case .integer: integer != 0
         case .real: real != 0
+        case .wide: true
         case .text: Self.beginsWithNumber(arena, range)
         }
     }
@@ -138,31 +150,32 @@ extension Slot {
     /// - Parameters:
     ///   - left: One value, not left out.
     ///   - right: Another one.
-    ///   - arena: What texts lie in.
+    ///   - arena: What texts and wide integers lie in.
     /// - Returns: How they relate; nil if one is NULL.
     /// - Throws: `EvaluationError` for two blobs.
     static func compare(
         _ left: Slot, _ right: Slot, in arena: [UInt8]
-    ) throws(EvaluationError) -> SQLiteOrder? {
+    ) throws(EvaluationError) -> ScalarOrder? {
         guard left.kind != .null, right.kind != .null else { return nil }
         if left.kind == .text, right.kind == .text { return order(texts: left.range, right.range, in: arena) }
         // Of a text or blob the kind alone counts: its bytes need not be made a value.
-        return try SQLiteOrder.compare(left.comparable, right.comparable)
+        return try ScalarOrder.compare(left.comparable(in: arena), right.comparable(in: arena))
     }
 
     /// A value of the same kind that equals this one if it is a number.
-    private var comparable: SQLiteValue {
+    private func comparable(in arena: [UInt8]) -> ScalarValue {
         switch kind {
         case .null, .missing: .null
         case .integer: .integer(integer)
         case .real: .real(real)
-        case .text: .text("")
+        case .text: .text(ExactText(""))
         case .blob: .blob([])
+        case .wide: scalar(in: arena)
         }
     }
 
     /// Orders texts by their UTF-16, of which UTF-8 differs only in this: what needs two units comes before U+E000.
-    private static func order(texts left: Range<Int>, _ right: Range<Int>, in arena: [UInt8]) -> SQLiteOrder {
+    private static func order(texts left: Range<Int>, _ right: Range<Int>, in arena: [UInt8]) -> ScalarOrder {
         let common = min(left.count, right.count)
         for index in 0..<common {
             let (one, other) = (arena[left.lowerBound + index], arena[right.lowerBound + index])

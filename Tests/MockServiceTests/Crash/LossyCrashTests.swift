@@ -20,17 +20,19 @@ struct LossyCrashTests {
 
     @Test(.patient(minutes: 60)) func nothingIsLostThatWasSynced() async throws {
         var (killed, published) = (0, 0)
+        var kept: [String: Int] = [:]
         try await forEachSeed((Self.kills + Self.killsOfFile - 1) / Self.killsOfFile) { random in
             let folder = try TemporaryDirectory(prefix: "powersync-lossy-")
             defer { folder.remove() }
             for kill in 1...Self.killsOfFile {
                 let isOpening = random.once(in: 5)
-                let plan = StoreChild.Plan(
+                var plan = StoreChild.Plan(
                     folder: folder.path, seed: random.seed, draw: random.next(),
                     percentThrough: random.pick([0, 25, 75]),
                     transactions: isOpening ? 0 : 1 + random.below(40),
                     delay: isOpening
                         ? .milliseconds(random.below(100)) : .microseconds(random.below(20_000)))
+                plan.isInUpkeep = random.once(in: 2)
                 await Self.kill(plan)
                 killed += 1
                 let problems = try Self.problems(plan)
@@ -39,9 +41,15 @@ struct LossyCrashTests {
             }
             let told = try StoreJournal.promises(in: folder.path + "/journal")
             published += told.published.values.reduce(0) { $0 + $1.count }
+            kept.merge(try StoreJournal.kept(in: folder.path + "/journal")) { $0 + $1 }
         }
-        print("lossy files: \(killed) kills, \(published) checkpoints published")
+        let done = kept.sorted { $0.key < $1.key }.map { ", \($0.value) \($0.key)" }.joined()
+        print("lossy files: \(killed) kills, \(published) checkpoints published\(done)")
         #expect(published >= killed)
+        // They ended beside all that upkeep does.
+        for step in [StoreUpkeep.Step.removed, .merged, .vacuumed].map(\.rawValue) + ["emptied"] {
+            #expect(kept[step] ?? 0 > 0, "\(step)")
+        }
     }
 
     /// The files are no proof if nothing is lost on them: from the second process on syncing does nothing.
@@ -87,7 +95,7 @@ struct LossyCrashTests {
         }
         let promises = try StoreJournal.promises(in: plan.journal)
         do {
-            let check = try StoreCheck(path: path, keeps: promises)
+            let check = try StoreCheck(ofSession: path, keeps: promises)
             return check.problems + check.differences(from: plan.script)
         } catch {
             return ["the file cannot be read: \(error)"]

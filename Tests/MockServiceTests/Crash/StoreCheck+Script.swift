@@ -3,6 +3,11 @@ import PowerSyncPostgres
 import PowerSyncWire
 
 extension StoreCheck {
+    /// Looks at the file of a session, which has limits of its own.
+    init(ofSession path: String, keeps promises: StorePromises = StorePromises()) throws {
+        try self.init(path: path, keeps: promises, limits: StoreSession.limits)
+    }
+
     /// How what clients hold differs from what the source had at the commit that was published last.
     func differences(from script: StoreScript) -> [String] {
         var problems: [String] = []

@@ -31,7 +31,7 @@ struct StoreCheckTests {
 
     @Test func aStateThatWasClosedIsRight() async throws {
         try await withState { path, promises in
-            let check = try StoreCheck(path: path, keeps: promises)
+            let check = try StoreCheck(ofSession: path, keeps: promises)
             #expect(check.problems == [])
             #expect(check.differences(from: Self.script) == [])
             #expect(check.streams.count == 1 && check.rows.count > 1)
@@ -40,7 +40,7 @@ struct StoreCheckTests {
             #expect(session.last == 12)
             _ = try await session.applyNext()
             await session.store.close()
-            let next = try StoreCheck(path: path, keeps: promises)
+            let next = try StoreCheck(ofSession: path, keeps: promises)
             #expect(next.problems + next.differences(from: Self.script) == [])
         }
     }
@@ -57,12 +57,12 @@ struct StoreCheckTests {
             _ = try await session.store.apply(
                 first + [ReplicationEvent.told(progress)], try Self.context(session))
             await session.store.close()
-            let check = try StoreCheck(path: path, keeps: promises)
+            let check = try StoreCheck(ofSession: path, keeps: promises)
             #expect(check.problems + check.differences(from: Self.script) == [])
             var next = try await StoreSession(path: path, script: Self.script)
             _ = try await next.applyNext()
             await next.store.close()
-            let whole = try StoreCheck(path: path, keeps: promises)
+            let whole = try StoreCheck(ofSession: path, keeps: promises)
             #expect(whole.problems + whole.differences(from: Self.script) == [])
         }
     }
@@ -101,7 +101,7 @@ struct StoreCheckTests {
             let connection = try SQLiteConnection(path: path)
             try connection.execute(statement)
             connection.close()
-            #expect(try !StoreCheck(path: path, keeps: promises).problems.isEmpty)
+            #expect(try !StoreCheck(ofSession: path, keeps: promises).problems.isEmpty)
         }
     }
 
@@ -113,7 +113,7 @@ struct StoreCheckTests {
                 "UPDATE segment SET body = CAST(replace(CAST(body AS TEXT), '\"owner\"', '\"other\"') AS BLOB)"
             )
             connection.close()
-            #expect(try !StoreCheck(path: path, keeps: promises).differences(from: Self.script).isEmpty)
+            #expect(try !StoreCheck(ofSession: path, keeps: promises).differences(from: Self.script).isEmpty)
         }
     }
 
@@ -123,7 +123,7 @@ struct StoreCheckTests {
             for (stream, checkpoints) in promises.published {
                 promises.published[stream] = checkpoints.reversed()
             }
-            let problems = try StoreCheck(path: path, keeps: promises).problems
+            let problems = try StoreCheck(ofSession: path, keeps: promises).problems
             #expect(!problems.isEmpty && problems.allSatisfy { $0.hasPrefix("went back: ") })
         }
     }
@@ -131,8 +131,8 @@ struct StoreCheckTests {
     /// A process that was killed before it had made a table had told nothing.
     @Test func aFileWithoutTablesHoldsNothing() async throws {
         try await withState { path, promises in
-            #expect(try StoreCheck(path: path + ".none").problems == [])
-            let problems = try StoreCheck(path: path + ".none", keeps: promises).problems
+            #expect(try StoreCheck(ofSession: path + ".none").problems == [])
+            let problems = try StoreCheck(ofSession: path + ".none", keeps: promises).problems
             #expect(problems.contains { $0.hasPrefix("lost: ") })
         }
     }

@@ -28,6 +28,9 @@ final class StoreJournal {
     /// Notes that a client was given a write checkpoint.
     func given(_ id: Int64) throws { try append("given \(id)\n") }
 
+    /// Notes what upkeep has done.
+    func kept(_ step: String) throws { try append("kept \(step)\n") }
+
     /// In one call: the file never holds half of it.
     private func append(_ text: String) throws {
         let bytes = Array(text.utf8)
@@ -36,12 +39,28 @@ final class StoreJournal {
         }
     }
 
+    /// The lines so far; none if there is no file.
+    private static func lines(in path: String) throws -> [Substring] {
+        guard FileManager.default.fileExists(atPath: path) else { return [] }
+        return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+    }
+
+    /// Reads how often upkeep has done what.
+    static func kept(in path: String) throws -> [String: Int] {
+        var counts: [String: Int] = [:]
+        for line in try lines(in: path) {
+            let words = line.split(separator: " ")
+            if words[0] == "kept", words.count == 2 { counts[String(words[1]), default: 0] += 1 }
+        }
+        return counts
+    }
+
     /// Reads what was told; nothing if there is no file.
     static func promises(in path: String) throws -> StorePromises {
         var promises = StorePromises()
-        guard FileManager.default.fileExists(atPath: path) else { return promises }
-        for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+        for line in try lines(in: path) {
             let words = line.split(separator: " ")
+            if words[0] == "kept" { continue }
             let numbers = words.dropFirst().compactMap { Int64($0) }
             switch (words[0], numbers.count) {
             case ("stored", 2):

@@ -8,6 +8,21 @@ struct StoreSession {
     static let writeCheckpointKey = "u0/c"
     /// How many changes are stored at once of a transaction.
     private static let piece = 6
+    /// Tables have few rows here; they go in pieces, operations are packed into several segments, these are merged, and the
+    /// file is made shorter, all the same.
+    static let limits: StoreLimits = {
+        var limits = StoreLimits()
+        limits.truncatedRows = 7
+        limits.segmentBytes = 16 << 10
+        limits.smallSegmentBytes = 4 << 10
+        limits.smallSegments = 4
+        limits.mergeBytes = 48 << 10
+        limits.removedBytes = 8 << 10
+        limits.freeBytes = 8 << 10
+        limits.freeParts = 20
+        limits.vacuumedPages = 4
+        return limits
+    }()
 
     let store: ServiceStore
     /// The stream as it was when the file was opened.
@@ -25,11 +40,9 @@ struct StoreSession {
     /// Opens the file, or makes it with a stream whose snapshot is complete.
     init(path: String, script: StoreScript) async throws {
         let hash = "script"
-        // Tables have few rows here; they go in pieces, and operations are packed into several segments, all the same.
-        var limits = StoreLimits()
-        limits.truncatedRows = 7
-        limits.segmentBytes = 16 << 10
-        let store = try await ServiceStore.open(path: path, limits: limits)
+        let store = try await ServiceStore.open(path: path, limits: Self.limits)
+        // A former process may have ended while it left a stream.
+        _ = try await store.deploy(configHash: hash)
         var known = try await store.stream(configHash: hash)
         if known == nil {
             known = try await store.addStream(
@@ -78,6 +91,21 @@ struct StoreSession {
         }
         last = number
         return checkpoint
+    }
+
+    /// Leaves a stream as a configuration does that is given up before it is built: some rows, and nothing published.
+    func leaveStream() async throws {
+        let left = try await store.addStream(
+            config: StoreScript.config, configHash: "left", publication: 1
+        ) { "left_\($0)" }
+        let context = EvaluationContext(
+            stream: left.number, config: try SyncConfigReader.compile(StoreScript.config))
+        let table = try await store.resolve(StoreScript.table, types: TypeCatalog(), context)
+        for number in 1...6 {
+            _ = try await store.apply(
+                script.changes(of: number).map { $0.event(of: table) }, context, isAhead: true)
+        }
+        try await store.stop(left.number)
     }
 
     /// Takes the next write checkpoint, which is reached with the last transaction.

@@ -19,6 +19,9 @@ struct BatchBuilder {
         batch.changes.append(ChangeBatch.Change(kind, table: table, new: new, old: old))
     }
 
+    /// Adds what is told beside changes.
+    mutating func add(_ mark: ChangeBatch.Mark) { batch.append(mark) }
+
     private mutating func cells(_ tuple: PgOutputTuple?) -> Int {
         guard let tuple else { return -1 }
         let first = batch.cells.count

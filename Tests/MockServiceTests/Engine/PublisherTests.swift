@@ -48,6 +48,45 @@ struct PublisherTests {
         #expect(publisher.current?.stream == 2)
     }
 
+    @Test func aCheckpointMayBeShownOfWhatIsServedUnlessItStandsStill() {
+        let (former, new) = (checkpoint(9), checkpoint(10))
+        #expect(!publisher.mayShow(former, of: 1, maySwitch: false), "nobody is served")
+        #expect(publisher.mayShow(former, of: 1, maySwitch: true))
+        publisher.publish(commit(1, 10))
+        #expect(publisher.mayShow(new, of: 1, maySwitch: false))
+        #expect(!publisher.mayShow(new, of: 2, maySwitch: false))
+        #expect(publisher.mayShow(new, of: 1, maySwitch: false), "that was no successor")
+        #expect(!publisher.mayShow(former, of: 2, maySwitch: true))
+        #expect(!publisher.mayShow(new, of: 1, maySwitch: false))
+        #expect(publisher.mayShow(new, of: 2, maySwitch: true))
+        publisher.abandonSwitch()
+        #expect(publisher.mayShow(new, of: 1, maySwitch: false))
+    }
+
+    /// A position alone wakes who waits for it, and nobody else.
+    @Test func aPositionIsPublishedIfItsOperationsAre() throws {
+        func advance(_ operation: Int64, to position: UInt64, of stream: StreamNumber = 1) -> Bool {
+            publisher.advance(
+                to: StoredCheckpoint(operation: operation, lsn: LSN(rawValue: position)), of: stream, config)
+        }
+        #expect(!advance(10, to: 20), "nobody is served")
+        publisher.publish(commit(1, 10))
+        let (idle, waiting) = (try attach("a"), try attach("a", key: "k"))
+        publisher.expect(3, of: ExactText("k"), at: LSN(rawValue: 20))
+        #expect(advance(10, to: 19) && advance(10, to: 20))
+        #expect(publisher.current?.checkpoint == StoredCheckpoint(operation: 10, lsn: LSN(rawValue: 20)))
+        #expect(waiting.mailbox.take()?.writeCheckpoint == 3 && idle.mailbox.take() == nil)
+        #expect(!advance(10, to: 15), "a position does not go back")
+        #expect(!advance(11, to: 30), "there are operations that nobody was told of")
+        #expect(!advance(10, to: 30, of: 2))
+        #expect(!publisher.mayServe(2, from: checkpoint(9)))
+        #expect(!advance(10, to: 30), "it stands still")
+        publisher.publish(commit(1, 21, "a"), maySwitch: false)
+        publisher.abandonSwitch()
+        #expect(!advance(10, to: 30), "what was held back comes first")
+        #expect(publisher.current?.checkpoint.lsn == LSN(rawValue: 20))
+    }
+
     /// What was stored while it stood still is told with the next checkpoint.
     @Test func whatIsServedGoesOnWhenItsSuccessorIsLost() throws {
         publisher.publish(commit(1, 10))

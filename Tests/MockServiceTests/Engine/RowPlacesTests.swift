@@ -1,8 +1,9 @@
-import PowerSyncMockService
 import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
+
+@testable import PowerSyncMockService
 
 /// DESIGN.md, 1: places.
 @Suite(.namesSeed)
@@ -43,6 +44,46 @@ struct RowPlacesTests {
         let bytes = try places.bytes(of: key)
         #expect(bytes == [0, 3, 1, 3, 0x65, 0xCC, 0x81])
         #expect(try RowPlaces(stored: bytes, of: key) == places)
+    }
+
+    /// As rows of batches are packed: where they lie, without a text.
+    @Test func operationsOfABatchHaveTheBytesOfTheirPlaces() async throws {
+        try await forEachSeed(300) { random in
+            let values: [SQLiteValue] = [
+                "a", "", "-7", "e\u{301}", -7, 0, .integer(.max), .integer(.min), nil, 300, .real(1),
+            ]
+            let texts = [
+                "a", "", "-7", "é", "e\u{301}", "0", "9223372036854775807", "-9223372036854775808", "300",
+            ]
+            let key = Self.key((0..<random.below(3)).map { _ in random.pick(values) })
+            var bytes = Array("before".utf8)
+            let start = bytes.count
+            bytes += key.bytes
+            let keyRange = start..<bytes.count
+            let buckets = (0..<3).map { _ in Int64(1 + random.below(200)) }
+            var operations: [EvaluatedBatch.Operation] = []
+            var expected = RowPlaces(hasLargeValues: random.once(in: 2))
+            for _ in 0..<random.below(4) {
+                let text = random.pick(texts)
+                let id = bytes.count
+                bytes += Array(text.utf8)
+                let operation = EvaluatedBatch.Operation(
+                    bucket: random.below(3), type: Int64(1 + random.below(2)), id: id..<bytes.count,
+                    record: 0..<0, checksum: .zero)
+                operations.append(operation)
+                expected.places.append(
+                    RowPlaces.Place(
+                        bucket: buckets[operation.bucket], outputType: operation.type, objectID: text))
+            }
+            let areDistinct = Set(expected.places).count == expected.places.count
+            #expect(RowPlaces.areDistinct(operations[...], in: buckets, bytes) == areDistinct)
+            var packed: [UInt8] = []
+            RowPlaces.append(
+                operations[...], in: buckets, hasLargeValues: expected.hasLargeValues, of: keyRange, bytes,
+                to: &packed)
+            let wanted = try expected.bytes(of: key)
+            #expect(packed == wanted)
+        }
     }
 
     @Test func lookupsStandBehindAZero() throws {

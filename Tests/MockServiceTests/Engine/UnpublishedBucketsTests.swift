@@ -6,7 +6,7 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
-/// What `ServiceStore.apply` says has changed with a checkpoint: streams that hold something else are not told.
+/// What `GroupWriter` says has changed with a checkpoint: streams that hold something else are not told.
 @Suite(.patient())
 struct UnpublishedBucketsTests {
     private static let config = """

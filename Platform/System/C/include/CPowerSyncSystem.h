@@ -78,6 +78,12 @@ void powersync_sleep(int64_t nanoseconds);
 // Gives memory that has been freed back to the system where the C library would keep it; nothing elsewhere.
 void powersync_trim_memory(void);
 
+// From how many bytes on a piece of memory is large.
+#define POWERSYNC_LARGE_MEMORY (4 << 20)
+
+// Lets the C library map each large piece by itself, so that freeing it gives it back.
+void powersync_map_large_memory(void);
+
 // MARK: Threads
 
 // What the system calls the threads below: 15 characters at most.

@@ -1,0 +1,70 @@
+import PowerSyncWire
+
+/// Makes rows of some tables members of buckets.
+package struct RowProcessor: Sendable, Hashable {
+    /// What a row looks like on the client.
+    package enum Output: Sendable, Hashable {
+        /// All columns of the row.
+        case allColumns
+        /// One value under a name.
+        case column(Expression, name: ExactText)
+    }
+
+    /// What the client's table is called.
+    package enum OutputType: Sendable, Hashable {
+        /// A name of the configuration: the alias, or the table's.
+        case named(ExactText)
+        /// The name of the table that the row is of, for a wildcard without alias.
+        case table
+    }
+
+    /// The tables.
+    package let table: TablePattern
+    /// What the client's table is called.
+    package let type: OutputType
+    /// The `json_each` over the row; each element of their cross product, in order, is a row of its own.
+    package let expansions: [Expression]
+    /// What must hold.
+    package let filters: [Expression]
+    /// The values of the bucket's name.
+    package let keys: [Expression]
+    /// The client's columns.
+    package let outputs: [Output]
+    /// What `*` and columns of one name mean.
+    package let form: OutputForm
+
+    /// Makes a processor of its parts.
+    package init(
+        table: TablePattern, type: OutputType, expansions: [Expression] = [], filters: [Expression] = [],
+        keys: [Expression] = [], outputs: [Output], form: OutputForm
+    ) {
+        self.table = table
+        self.type = type
+        self.expansions = expansions
+        self.filters = filters
+        self.keys = keys
+        self.outputs = outputs
+        self.form = form
+    }
+}
+
+/// What `*` and columns of one name mean, by edition (service 6.4).
+package struct OutputForm: OptionSet, Sendable, Hashable {
+    /// The bits.
+    package let rawValue: Int
+
+    /// Makes a form of its bits.
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// A column with an alias wins over `*`, unless its value is NULL or not there; else the later one wins.
+    package static let aliasWins = OutputForm(rawValue: 1)
+    /// `*` leaves out columns whose names begin with an underscore.
+    package static let skipsUnderscores = OutputForm(rawValue: 2)
+    /// A column without a name is an error; else its text is its name.
+    package static let needsNames = OutputForm(rawValue: 4)
+
+    /// That of an edition.
+    package static func edition(_ edition: Int) -> OutputForm {
+        edition >= 3 ? [] : [.aliasWins, .skipsUnderscores, .needsNames]
+    }
+}

@@ -1,0 +1,150 @@
+import PowerSyncWire
+
+/// Computes expressions over values (service 6.12); row programs are held to it.
+package struct ExpressionRun: Sendable {
+    private let options: CompatibilityOptions
+
+    /// Computes as the options of a configuration say.
+    package init(options: CompatibilityOptions) { self.options = options }
+
+    /// Whether the value of an expression counts as true.
+    ///
+    /// - Throws: `EvaluationError` if it has no value.
+    package func holds(
+        _ expression: Expression, in inputs: some ExpressionInputs
+    ) throws(EvaluationError) -> Bool {
+        let value = try value(of: expression, in: inputs)
+        return options.engine == .sqlite ? value.sqliteTruth ?? false : value.holds
+    }
+
+    /// The value of an expression.
+    ///
+    /// All operands are computed, those of AND and OR too; but of CASE, `iif` and `ifnull` those alone that the value comes
+    /// from, and in the default engine no elements of an `ARRAY[…]` that NULL is looked for in.
+    ///
+    /// - Parameters:
+    ///   - expression: The expression.
+    ///   - inputs: What it reads.
+    /// - Returns: The value.
+    /// - Throws: `EvaluationError` if it has none.
+    package func value(
+        of expression: Expression, in inputs: some ExpressionInputs
+    ) throws(EvaluationError) -> ScalarValue {
+        if options.engine == .sqlite { return try sqliteValue(of: expression, in: inputs) }
+        switch expression {
+        case .literal(let value): return value
+        case .column(let input, let name): return try inputs.column(input, name)
+        case .element(let input, let part): return try inputs.element(input, part)
+        case .parameter(let parameter): return try inputs.parameter(parameter)
+        case .request(let source): return try inputs.request(source)
+        case .table(let fact, let input): return try inputs.table(fact, input)
+        case .call(let function, let arguments): return try call(function, arguments, in: inputs)
+        case .cast(let type, let inner): return try value(of: inner, in: inputs).cast(to: type)
+        case .not(let inner): return ScalarValue(!(try holds(inner, in: inputs)))
+        case .isNull(let inner): return ScalarValue(try value(of: inner, in: inputs).isNull)
+        case .isTrue(let inner, let isTrue):
+            return try Self.isSame(value(of: inner, in: inputs), ScalarValue(isTrue))
+        case .and(let all): return ScalarValue(try values(of: all, in: inputs).allSatisfy(\.holds))
+        case .or(let all): return ScalarValue(try values(of: all, in: inputs).contains(where: \.holds))
+        case .between(let value, let low, let high):
+            return try Self.isBetween(values(of: [value, low, high], in: inputs))
+        case .choice(let base, let branches, let otherwise):
+            return try choice(base, branches, otherwise, in: inputs)
+        case .oneOf(let value, let others):
+            let left = try self.value(of: value, in: inputs)
+            if left.isNull { return .null }
+            return try Self.isOneOf(left, values(of: others, in: inputs))
+        case .arithmetic(_, let one, let other), .concat(let one, let other), .member(let one, let other, _),
+            .comparison(_, let one, let other), .isSame(let one, let other),
+            .contains(let one, let other), .overlaps(let one, let other):
+            let (left, right) = (try value(of: one, in: inputs), try value(of: other, in: inputs))
+            return try value(of: expression, left, right)
+        }
+    }
+
+    /// The value of an expression that has two operands.
+    private func value(
+        of expression: Expression, _ left: ScalarValue, _ right: ScalarValue
+    ) throws(EvaluationError) -> ScalarValue {
+        switch expression {
+        case .arithmetic(let arithmetic, _, _): return try NumberArithmetic.value(arithmetic, left, right)
+        case .member(_, _, let form): return try json.member(left, right, form)
+        case .comparison(let comparison, _, _): return try Self.compare(comparison, left, right)
+        case .isSame: return try Self.isSame(left, right)
+        case .contains: return try JSONFunctions.contains(left, right)
+        case .overlaps: return try JSONFunctions.overlaps(left, right)
+        default:
+            guard let left = left.textForm, let right = right.textForm else { return .null }
+            return ScalarValue(text: left + right)
+        }
+    }
+
+    /// The values of expressions, in order.
+    func values(
+        of expressions: [Expression], in inputs: some ExpressionInputs
+    ) throws(EvaluationError) -> [ScalarValue] {
+        var values: [ScalarValue] = []
+        for expression in expressions { values.append(try value(of: expression, in: inputs)) }
+        return values
+    }
+
+    /// The functions on JSON as the options say.
+    var json: JSONFunctions { JSONFunctions(isFixed: options.fixedJSONExtract) }
+
+    private func choice(
+        _ base: Expression?, _ branches: [Expression.Branch], _ otherwise: Expression?,
+        in inputs: some ExpressionInputs
+    ) throws(EvaluationError) -> ScalarValue {
+        var compared: ScalarValue?
+        if let base { compared = try value(of: base, in: inputs) }
+        for branch in branches {
+            var condition = try value(of: branch.condition, in: inputs)
+            if let compared { condition = try Self.compare(.equal, compared, condition) }
+            if condition.holds { return try value(of: branch.result, in: inputs) }
+        }
+        guard let otherwise else { return .null }
+        return try value(of: otherwise, in: inputs)
+    }
+}
+
+/// Comparisons.
+extension ExpressionRun {
+    private static func compare(
+        _ comparison: Comparison, _ left: ScalarValue, _ right: ScalarValue
+    ) throws(EvaluationError) -> ScalarValue {
+        guard let order = try ScalarOrder.compare(left, right) else { return .null }
+        return ScalarValue(comparison.holds(order))
+    }
+
+    private static func isSame(
+        _ left: ScalarValue, _ right: ScalarValue
+    ) throws(EvaluationError) -> ScalarValue {
+        guard let order = try ScalarOrder.compare(left, right) else {
+            return ScalarValue(left.isNull && right.isNull)
+        }
+        return ScalarValue(order == .same)
+    }
+
+    /// Of a value and two bounds; NULL if one of the three is NULL.
+    private static func isBetween(_ values: [ScalarValue]) throws(EvaluationError) -> ScalarValue {
+        guard let low = try ScalarOrder.compare(values[0], values[1]),
+            let high = try ScalarOrder.compare(values[0], values[2])
+        else { return .null }
+        return ScalarValue(Comparison.greaterOrEqual.holds(low) && Comparison.lessOrEqual.holds(high))
+    }
+
+    /// Whether a value is among others; NULL if it is not and one of them is NULL.
+    private static func isOneOf(
+        _ value: ScalarValue, _ others: [ScalarValue]
+    ) throws(EvaluationError) -> ScalarValue {
+        var hasNull = false
+        for other in others {
+            guard let order = try ScalarOrder.compare(value, other) else {
+                hasNull = true
+                continue
+            }
+            if order == .same { return ScalarValue(true) }
+        }
+        return hasNull ? .null : ScalarValue(false)
+    }
+}

@@ -1,0 +1,64 @@
+import PowerSyncWire
+
+extension Expression {
+    /// Whether it is a constant.
+    var isLiteral: Bool {
+        if case .literal = self { true } else { false }
+    }
+
+    /// The same with others in the places of its children, as many and in the same order.
+    func with(_ children: [Expression]) -> Expression {
+        switch self {
+        case .literal, .column, .element, .parameter, .request, .table: self
+        case .call(let function, _): .call(function, children)
+        case .cast(let type, _): .cast(type, children[0])
+        case .arithmetic(let arithmetic, _, _): .arithmetic(arithmetic, children[0], children[1])
+        case .concat: .concat(children[0], children[1])
+        case .member(_, _, let form): .member(children[0], children[1], form)
+        case .comparison(let comparison, _, _): .comparison(comparison, children[0], children[1])
+        case .isSame: .isSame(children[0], children[1])
+        case .isTrue(_, let truth): .isTrue(children[0], truth)
+        case .and: .and(children)
+        case .or: .or(children)
+        case .not: .not(children[0])
+        case .isNull: .isNull(children[0])
+        case .between: .between(children[0], children[1], children[2])
+        case .choice(let base, let branches, let otherwise):
+            Self.chosen(children, base != nil, branches.count, otherwise != nil)
+        case .oneOf: .oneOf(children[0], Array(children.dropFirst()))
+        case .contains: .contains(list: children[0], children[1])
+        case .overlaps: .overlaps(children[0], children[1])
+        }
+    }
+
+    private static func chosen(
+        _ children: [Expression], _ hasBase: Bool, _ branches: Int, _ hasOtherwise: Bool
+    ) -> Expression {
+        let first = hasBase ? 1 : 0
+        return .choice(
+            base: hasBase ? children[0] : nil,
+            (0..<branches).map { Branch(when: children[first + 2 * $0], then: children[first + 2 * $0 + 1]) },
+            otherwise: hasOtherwise ? children[first + 2 * branches] : nil)
+    }
+}
+
+extension ExpressionRun {
+    /// The expression with all computed that neither a subscription nor a tuple changes.
+    ///
+    /// - Parameters:
+    ///   - expression: The expression.
+    ///   - request: The request without a subscription.
+    /// - Returns: The expression; a part without a value stays, for it has none for each subscription.
+    func folding(_ expression: Expression, _ request: RequestSlots) -> Expression {
+        switch expression {
+        case .literal, .column, .element, .table, .request(.subscription): return expression
+        case .parameter(let parameter) where parameter.source == .subscription: return expression
+        default: break
+        }
+        let result = expression.with(expression.children.map { folding($0, request) })
+        guard result.children.allSatisfy(\.isLiteral) else { return result }
+        // What has no value is told to each subscription.
+        let known = try? value(of: result, in: TupleInputs(slots: request, tuple: []))
+        return known.map { Expression.literal($0) } ?? result
+    }
+}

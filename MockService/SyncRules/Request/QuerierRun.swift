@@ -1,0 +1,304 @@
+import PowerSyncWire
+
+/// One querier for one subscription: its tuples so far, and what they need next.
+struct QuerierRun: Sendable {
+    /// How far it is.
+    enum State: Sendable {
+        /// It can go on.
+        case ready
+        /// It needs rows: those of its `reads`.
+        case waiting
+        /// It is at its end, with the names of the buckets, one for each tuple.
+        case done([ExactText])
+        /// It has no result.
+        case failed(String)
+        /// It is over a limit.
+        case refused(String)
+    }
+
+    /// Index of the stream in the plan.
+    let stream: Int
+    /// What it is run for.
+    let reason: Resolution.Reason
+    /// The priority that it gives its buckets.
+    let priority: Int
+    /// How far it is.
+    private(set) var state: State
+    /// The rows that it needs, each once, in the order of its tuples.
+    private(set) var reads: [LookupRead] = []
+    /// All that it has read since it began, keys without rows included.
+    private(set) var used: Set<LookupRead> = []
+    /// Elements and rows that it has found.
+    private(set) var results: Int
+    /// Bytes of its names, keys and failure.
+    private(set) var bytes = 0
+    private let querier: SharedQuerier
+    private let request: RequestSlots
+    /// For each stage its elements; none for one of a lookup.
+    private let elements: [[JSONElements.Element]]
+    private var tuples: [[TuplePart]] = [[]]
+    private var step = 0
+    /// For each tuple the index of its read; nil if it has no key.
+    private var keys: [Int?] = []
+
+    /// Begins a run; nil if a gate does not hold.
+    ///
+    /// Gates and elements, which no lookup changes, are computed at once.
+    ///
+    /// - Parameters:
+    ///   - querier: The querier.
+    ///   - stream: Index of its stream in the plan.
+    ///   - reason: What it is run for.
+    ///   - priority: The priority that it gives its buckets.
+    ///   - request: The request with the parameters of the subscription.
+    ///   - evaluator: What evaluates expressions.
+    init?(
+        _ querier: SharedQuerier, stream: Int, reason: Resolution.Reason, priority: Int,
+        _ request: RequestSlots, _ evaluator: ExpressionRun
+    ) {
+        guard !querier.isClosed else { return nil }
+        var elements: [[JSONElements.Element]] = []
+        var failure: EvaluationError?
+        do throws(EvaluationError) {
+            let inputs = TupleInputs(slots: request, tuple: [])
+            for gate in querier.gates where try !evaluator.holds(gate, in: inputs) { return nil }
+            for step in querier.steps {
+                elements.append(try Self.elements(of: step, in: querier, inputs, evaluator))
+            }
+        } catch {
+            failure = error
+        }
+        self.querier = querier
+        self.stream = stream
+        self.reason = reason
+        self.priority = priority
+        self.request = request
+        self.elements = elements
+        results = elements.reduce(0) { $0 + $1.count }
+        state = querier.isNameless ? .done([]) : .ready
+        if let failure { fail(failure) }
+    }
+
+    private static func elements(
+        of step: SharedQuerier.Step, in querier: SharedQuerier, _ inputs: TupleInputs,
+        _ evaluator: ExpressionRun
+    ) throws(EvaluationError) -> [JSONElements.Element] {
+        switch step {
+        case .elements(.shared(let elements), _): return try elements.get()
+        case .elements(.own(let list), _):
+            let value = try evaluator.value(of: list, in: inputs)
+            return try JSONElements(options: querier.options).elements(of: value)
+        case .lookup: return []
+        }
+    }
+
+    /// Whether the request alone decides.
+    var isStatic: Bool { querier.isStatic }
+
+    /// Index of its buckets' source in the plan.
+    var source: Int { querier.source }
+
+    /// Goes back to its beginning, if it has read something, or may.
+    mutating func restart() {
+        guard !isStatic, !querier.isNameless, elements.count == querier.steps.count else { return }
+        state = .ready
+        reads = []
+        used = []
+        results = elements.reduce(0) { $0 + $1.count }
+        bytes = 0
+        tuples = [[]]
+        step = 0
+        keys = []
+    }
+
+    /// Goes on until it needs rows or is at its end.
+    mutating func advance(_ evaluator: ExpressionRun, _ limits: RequestLimits) {
+        do throws(EvaluationError) {
+            while case .ready = state {
+                guard step < querier.steps.count else {
+                    let names = try names(evaluator, limits)
+                    state = names.map { State.done($0) } ?? .refused(limits.tooManyBytes)
+                    return
+                }
+                switch querier.steps[step] {
+                case .elements(_, let filters):
+                    let parts = elements[step].map { TuplePart.element($0) }
+                    try multiply(filters, tuples.map { _ in 0 }, [parts], evaluator, limits)
+                case .lookup(let lookup, let alternatives, _):
+                    if try !collect(lookup, alternatives, evaluator, limits) {
+                        state = .refused(limits.tooManyBytes)
+                    } else if reads.isEmpty {
+                        state = .done([])
+                    } else if reads.count > limits.results {
+                        state = .refused(limits.tooManyKeys(reads.count))
+                    } else {
+                        used.formUnion(reads)
+                        state = .waiting
+                    }
+                }
+            }
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// How many rows it gets of these; nothing unless it waits.
+    func found(_ rows: [LookupRead: [[ScalarValue]]]) -> Int {
+        guard case .waiting = state else { return 0 }
+        return reads.reduce(0) { $0 + (rows[$1]?.count ?? 0) }
+    }
+
+    /// Takes the rows that it waits for; a read that is not there has none.
+    mutating func take(
+        _ rows: [LookupRead: [[ScalarValue]]], _ evaluator: ExpressionRun, _ limits: RequestLimits
+    ) {
+        guard case .waiting = state, case .lookup(_, _, let filters) = querier.steps[step] else { return }
+        results += found(rows)
+        state = .ready
+        let parts = reads.map { read in (rows[read] ?? []).map { TuplePart.row($0) } }
+        reads = []
+        do throws(EvaluationError) {
+            try multiply(filters, keys, parts, evaluator, limits)
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Makes of each tuple one for each of its parts for which the filters hold, and goes to the next stage.
+    ///
+    /// - Parameters:
+    ///   - filters: What must hold.
+    ///   - choice: For each tuple which of the parts are its own; nil for none.
+    ///   - parts: The parts.
+    ///   - evaluator: What evaluates expressions.
+    ///   - limits: How many combinations there may be; over them nothing is made.
+    /// - Throws: `EvaluationError` if a filter cannot be computed.
+    private mutating func multiply(
+        _ filters: [Expression], _ choice: [Int?], _ parts: [[TuplePart]], _ evaluator: ExpressionRun,
+        _ limits: RequestLimits
+    ) throws(EvaluationError) {
+        let count = choice.reduce(0) { count, index in count + (index.map { parts[$0].count } ?? 0) }
+        guard count <= limits.tuples else {
+            state = .refused(limits.tooManyResults)
+            return
+        }
+        var next: [[TuplePart]] = []
+        for (tuple, index) in zip(tuples, choice) {
+            guard let index else { continue }
+            for part in parts[index] {
+                let longer = tuple + [part]
+                let inputs = TupleInputs(slots: request, tuple: longer)
+                var holds = true
+                for filter in filters where holds { holds = try evaluator.holds(filter, in: inputs) }
+                if holds { next.append(longer) }
+            }
+        }
+        tuples = next
+        step += 1
+    }
+
+    /// Finds the key of each tuple in a lookup; false if all of them are too long.
+    private mutating func collect(
+        _ lookup: Int, _ alternatives: [[Expression]], _ evaluator: ExpressionRun, _ limits: RequestLimits
+    ) throws(EvaluationError) -> Bool {
+        var places: [LookupRead: Int] = [:]
+        reads = []
+        keys = []
+        for tuple in tuples {
+            let inputs = TupleInputs(slots: request, tuple: tuple)
+            guard let key = try Self.key(alternatives, inputs, evaluator) else {
+                keys.append(nil)
+                continue
+            }
+            // Counted before it is hashed, also a key that is there already: each costs its length.
+            bytes += key.reduce(0) { $0 + $1.keyBytes }
+            guard bytes <= limits.nameBytes else {
+                reads = []
+                return false
+            }
+            let read = LookupRead(lookup: lookup, key: key)
+            if let place = places[read] {
+                keys.append(place)
+                continue
+            }
+            places[read] = reads.count
+            keys.append(reads.count)
+            reads.append(read)
+        }
+        return true
+    }
+
+    /// The values of a key; nil if one is missing, or several of one value differ.
+    private static func key(
+        _ alternatives: [[Expression]], _ inputs: TupleInputs, _ evaluator: ExpressionRun
+    ) throws(EvaluationError) -> [ScalarValue]? {
+        var key: [ScalarValue] = []
+        for expressions in alternatives {
+            var agreed: ScalarValue?
+            for expression in expressions {
+                guard let value = try evaluator.value(of: expression, in: inputs).keyValue,
+                    agreed == nil || agreed == value
+                else { return nil }
+                agreed = value
+            }
+            guard let agreed else { return nil }
+            key.append(agreed)
+        }
+        return key
+    }
+
+    /// The names of the buckets, one for each tuple that has one; nil if all of them are too long.
+    private mutating func names(
+        _ evaluator: ExpressionRun, _ limits: RequestLimits
+    ) throws(EvaluationError) -> [ExactText]? {
+        var names: [ExactText] = []
+        for tuple in tuples {
+            let inputs = TupleInputs(slots: request, tuple: tuple)
+            guard let values = try values(inputs, evaluator) else { continue }
+            let name = BucketSpelling.name(source: querier.name, values: values)
+            bytes += name.text.utf8.count
+            guard bytes <= limits.nameBytes else { return nil }
+            names.append(name)
+        }
+        return names
+    }
+
+    private func values(
+        _ inputs: TupleInputs, _ evaluator: ExpressionRun
+    ) throws(EvaluationError) -> [String]? {
+        var values: [String] = []
+        for key in querier.keys {
+            var text = key.shared
+            for expression in key.own {
+                let value = try evaluator.value(of: expression, in: inputs)
+                guard let spelled = BucketSpelling.text(value, listsNull: querier.listsNull),
+                    SharedQuerier.agree(text, spelled)
+                else { return nil }
+                text = spelled
+            }
+            guard let text else { return nil }
+            values.append(text)
+        }
+        return values
+    }
+
+    private mutating func fail(_ error: EvaluationError) {
+        let message = "Error evaluating bucket ids: \(error.message)"
+        bytes += message.utf8.count
+        reads = []
+        state = .failed(message)
+    }
+}
+
+extension ScalarValue {
+    /// How long it is as a part of a key.
+    fileprivate var keyBytes: Int {
+        switch self {
+        case .null: 0
+        case .integer, .real: 8
+        case .text(let text): text.text.utf8.count
+        case .wide(let integer): integer.digits.text.utf8.count
+        case .blob(let bytes): bytes.count
+        }
+    }
+}

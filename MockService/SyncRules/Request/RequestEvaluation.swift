@@ -1,0 +1,204 @@
+import PowerSyncWire
+
+/// Finds the buckets of a request (service 3.6, 3.7), asking for rows of lookups as it goes; a value, without I/O.
+///
+/// The way is `begin`, then `next` until it has the resolution, with a `take` for each time that it asks for rows. All rows
+/// between `begin` and the resolution must be of one checkpoint. After a `RequestError` it is of no more use.
+package struct RequestEvaluation: Sendable {
+    private let plan: SyncPlan
+    private let limits: RequestLimits
+    private let evaluator: ExpressionRun
+    /// In the order of the reasons: streams, in a stream subscriptions, then default, queriers.
+    private var runs: [QuerierRun] = []
+    /// Elements and rows of all runs.
+    private var results = 0
+    /// Bytes of all runs.
+    private var bytes = 0
+    /// Why the request cannot be answered at all.
+    private var refusal: RequestError?
+
+    /// Takes a request; what no lookup changes is computed here, once.
+    ///
+    /// - Parameters:
+    ///   - plan: The plan.
+    ///   - request: The body of the request.
+    ///   - token: The payload of its token.
+    ///   - limits: How much it may ask for.
+    package init(
+        _ plan: SyncPlan, _ request: SyncStreamRequest, token: JSON, limits: RequestLimits = RequestLimits()
+    ) {
+        self.plan = plan
+        self.limits = limits
+        evaluator = ExpressionRun(options: plan.options)
+        let shared = RequestSlots(token: token, connection: request.parameters)
+        let includesDefaults = request.streams?.includeDefaults ?? true
+        let subscriptions = request.streams?.subscriptions ?? []
+        let byStream = Dictionary(grouping: subscriptions.indices) { ExactText(subscriptions[$0].stream) }
+        for (index, stream) in plan.streams.enumerated() {
+            let own = byStream[stream.name] ?? []
+            let isDefault = stream.isDefault && includesDefaults
+            guard isDefault || !own.isEmpty else { continue }
+            let queriers = stream.queriers.map { querier in
+                (SharedQuerier(querier, of: plan, evaluator, shared), querier.priority ?? stream.priority)
+            }
+            for number in own {
+                let slots = shared.with(subscription: subscriptions[number].parameters)
+                for (querier, priority) in queriers {
+                    add(
+                        QuerierRun(
+                            querier, stream: index, reason: .subscription(number),
+                            priority: subscriptions[number].overridePriority ?? priority, slots, evaluator))
+                }
+            }
+            guard isDefault else { continue }
+            for (querier, priority) in queriers {
+                add(
+                    QuerierRun(
+                        querier, stream: index, reason: .isDefault, priority: priority, shared, evaluator))
+            }
+        }
+    }
+
+    /// Adds a run, at its end if no lookup is in it; none is added behind a refusal, or without a result.
+    private mutating func add(_ run: QuerierRun?) {
+        guard refusal == nil, var run else { return }
+        if run.isStatic { run.advance(evaluator, limits) }
+        if run.isStatic, run.results == 0, case .done(let names) = run.state, names.isEmpty { return }
+        results += run.results
+        bytes += run.bytes
+        runs.append(run)
+        refusal = objection(to: run)
+    }
+
+    /// What is wrong with a request that has come to this run.
+    private func objection(to run: QuerierRun) -> RequestError? {
+        if case .refused(let message) = run.state {
+            return RequestError(message: message, details: details())
+        }
+        if results > limits.results {
+            return RequestError(message: limits.tooManyResults, details: details())
+        }
+        if bytes > limits.nameBytes { return RequestError(message: limits.tooManyBytes) }
+        return nil
+    }
+
+    /// All rows that were asked for since the beginning, keys without rows included.
+    package var used: Set<LookupRead> {
+        runs.reduce(into: []) { used, run in used.formUnion(run.used) }
+    }
+
+    /// Begins an evaluation, for another checkpoint.
+    ///
+    /// - Parameter changed: What has changed since the last one; nil for all. Queriers that used none of it keep their
+    ///   buckets.
+    package mutating func begin(changed: Set<LookupRead>?) {
+        for index in runs.indices {
+            if let changed, runs[index].used.isDisjoint(with: changed) { continue }
+            change(index) { $0.restart() }
+        }
+    }
+
+    /// Goes on as far as it can.
+    ///
+    /// - Returns: What it needs: rows of one stage of all queriers, each read once; or nothing more.
+    /// - Throws: `RequestError` if the request is over a limit.
+    package mutating func next() throws(RequestError) -> RequestNeed {
+        if let refusal { throw refusal }
+        let (evaluator, limits) = (evaluator, limits)
+        var reads: [LookupRead] = []
+        var seen: Set<LookupRead> = []
+        for index in runs.indices {
+            if case .ready = runs[index].state { change(index) { $0.advance(evaluator, limits) } }
+            if let objection = objection(to: runs[index]) { throw objection }
+            for read in runs[index].reads where seen.insert(read).inserted { reads.append(read) }
+        }
+        guard reads.isEmpty else { return .rows(reads) }
+        return .done(try resolution())
+    }
+
+    /// Takes the rows that were asked for; a read that is not there has none.
+    ///
+    /// - Parameter rows: For each read its rows, the outputs of the lookup.
+    /// - Throws: `RequestError` if there are too many.
+    package mutating func take(_ rows: [LookupRead: [[ScalarValue]]]) throws(RequestError) {
+        guard runs.reduce(results, { $0 + $1.found(rows) }) <= limits.results else {
+            throw RequestError(message: limits.tooManyResults, details: details(rows))
+        }
+        let (evaluator, limits) = (evaluator, limits)
+        for index in runs.indices {
+            guard case .waiting = runs[index].state else { continue }
+            change(index) { $0.take(rows, evaluator, limits) }
+            if let objection = objection(to: runs[index]) { throw objection }
+        }
+    }
+
+    /// Changes a run, and keeps count of all.
+    private mutating func change(_ index: Int, _ body: (inout QuerierRun) -> Void) {
+        results -= runs[index].results
+        bytes -= runs[index].bytes
+        body(&runs[index])
+        results += runs[index].results
+        bytes += runs[index].bytes
+    }
+
+    /// The buckets of runs that are all at their end.
+    private func resolution() throws(RequestError) -> Resolution {
+        var lookedUp: Set<ExactText> = []
+        for run in runs where !run.isStatic { lookedUp.formUnion(Self.names(run)) }
+        var places: [ExactText: Int] = [:]
+        var buckets: [(name: ExactText, source: Int, priority: Int, reasons: [Resolution.Reason])] = []
+        var failures: [Resolution.Failure] = []
+        for run in runs {
+            if case .failed(let message) = run.state {
+                failures.append(
+                    Resolution.Failure(stream: run.stream, reason: run.reason, message: message))
+            }
+            for name in Self.names(run) {
+                let place = places[name] ?? buckets.count
+                if place == buckets.count {
+                    places[name] = place
+                    buckets.append((name: name, source: run.source, priority: Int.max, reasons: []))
+                }
+                // What a lookup finds has the reasons and the priority of lookups alone (3.6).
+                if run.isStatic, lookedUp.contains(name) { continue }
+                buckets[place].priority = min(buckets[place].priority, run.priority)
+                buckets[place].reasons.append(run.reason)
+            }
+        }
+        guard buckets.count <= limits.buckets else {
+            throw RequestError(message: limits.tooManyBuckets(buckets.count), details: bucketDetails())
+        }
+        return Resolution(
+            buckets: buckets.map {
+                Resolution.Bucket(
+                    name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons)
+            }, failures: failures)
+    }
+
+    private static func names(_ run: QuerierRun) -> [ExactText] {
+        if case .done(let names) = run.state { names } else { [] }
+    }
+
+    /// How many buckets each stream has.
+    private func bucketDetails() -> [String] {
+        var names: [Int: Set<ExactText>] = [:]
+        for run in runs { names[run.stream, default: []].formUnion(Self.names(run)) }
+        return details("Buckets", names.mapValues(\.count))
+    }
+
+    /// How many elements and rows each stream has, with those that were just found.
+    private func details(_ rows: [LookupRead: [[ScalarValue]]] = [:]) -> [String] {
+        var counts: [Int: Int] = [:]
+        for run in runs { counts[run.stream, default: 0] += run.results + run.found(rows) }
+        return details("Parameter query results", counts)
+    }
+
+    /// The lines behind the first one: a title, and the hundred largest streams.
+    private func details(_ what: String, _ counts: [Int: Int]) -> [String] {
+        let kind = plan.streams.allSatisfy(\.isLegacy) ? "bucket definition" : "sync stream"
+        let largest = counts.filter { $0.value > 0 }
+            .sorted { $0.value == $1.value ? $0.key < $1.key : $0.value > $1.value }.prefix(100)
+        return ["\(what) by \(kind):"]
+            + largest.map { "  \(plan.streams[$0.key].name.text): \($0.value)" }
+    }
+}

@@ -1,0 +1,92 @@
+import PowerSyncWire
+
+/// What a request says of itself: token, parameters of the connection and of one subscription (service 2.4).
+///
+/// A parameter is found at once however many there are: each subscription of a request may ask for it.
+package struct RequestSlots: Sendable {
+    /// One of the objects.
+    private struct Source: Sendable {
+        let json: JSON
+        let members: [ExactText: JSON]
+
+        /// Takes an object; nil and `null` count as an empty one.
+        init(_ given: JSON?) {
+            let object = given.flatMap { $0.isNull ? nil : JSONReader.ordered($0) } ?? .object([])
+            json = object
+            members = Dictionary(
+                (object.objectMembers ?? []).map { (ExactText($0.name), $0.value) }, uniquingKeysWith: { $1 })
+        }
+    }
+
+    private let auth: Source
+    private let connection: Source
+    private var subscription: Source
+
+    /// Takes what all subscriptions of a request share.
+    ///
+    /// - Parameters:
+    ///   - token: The payload of the token.
+    ///   - connection: The parameters of the connection.
+    package init(token: JSON, connection: JSON?) {
+        auth = Source(token)
+        self.connection = Source(connection)
+        subscription = Source(nil)
+    }
+
+    /// The same with the parameters of a subscription.
+    package func with(subscription: JSON?) -> RequestSlots {
+        var slots = self
+        slots.subscription = Source(subscription)
+        return slots
+    }
+
+    /// A value of the request; NULL if it brings none.
+    package func value(of parameter: RequestParameter) -> ScalarValue {
+        guard let first = parameter.path.first else { return text(of: parameter.source) }
+        guard var value = source(parameter.source).members[first] else { return .null }
+        for key in parameter.path.dropFirst() {
+            guard let member = Self.member(key, of: value) else { return .null }
+            value = member
+        }
+        return ScalarValue(parameter.source == .auth ? Self.withReals(value) : value)
+    }
+
+    /// All of a source as JSON text; numbers of a token as doubles, which the real service reads them as.
+    package func text(of source: RequestParameter.Source) -> ScalarValue {
+        let json = self.source(source).json
+        return ScalarValue(text: (source == .auth ? Self.withReals(json) : json).text)
+    }
+
+    private func source(_ source: RequestParameter.Source) -> Source {
+        switch source {
+        case .auth: auth
+        case .connection: connection
+        case .subscription: subscription
+        }
+    }
+
+    /// A member; digits lead to elements of arrays and to the UTF-16 units of texts, as in JavaScript.
+    private static func member(_ key: ExactText, of json: JSON) -> JSON? {
+        switch json {
+        case .object: return json[key.text]
+        case .array(let elements):
+            guard let index = JSONReader.arrayIndex(key.text), index < elements.count else { return nil }
+            return elements[Int(index)]
+        case .string(let text):
+            guard let index = JSONReader.arrayIndex(key.text),
+                let unit = text.utf16.dropFirst(Int(index)).first
+            else { return nil }
+            return .string(String(decoding: [unit], as: UTF16.self))
+        case .null, .bool, .number: return nil
+        }
+    }
+
+    private static func withReals(_ value: JSON) -> JSON {
+        switch value {
+        case .number(let lexeme): .number(Double(lexeme).map(NumberText.real) ?? lexeme)
+        case .array(let elements): .array(elements.map(withReals))
+        case .object(let members): .object(members.map { JSONMember($0.name, withReals($0.value)) })
+        case .null, .bool, .string: value
+        }
+    }
+}

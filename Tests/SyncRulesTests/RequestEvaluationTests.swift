@@ -1,0 +1,251 @@
+import PowerSyncSyncRules
+import PowerSyncWire
+import Testing
+
+/// Requests over plans written by hand (service 3.6, 3.7).
+struct RequestEvaluationTests {
+    private func subscription(
+        _ stream: String, _ parameters: String? = nil, priority: Int? = nil
+    ) throws -> StreamSubscription {
+        StreamSubscription(
+            stream: stream, parameters: try parameters.map { try JSON.parse($0) }, overridePriority: priority)
+    }
+
+    private func rows(_ values: [String]...) -> [[ScalarValue]] {
+        values.map { $0.map { ScalarValue(text: $0) } }
+    }
+
+    private static let failure = "Error evaluating bucket ids: Expected JSON string"
+
+    /// The table of service 2.4.
+    @Test(arguments: [
+        ("1", "s0|0[1]"), ("1.0", "s0|0[1]"), ("1.5", "s0|0[1.5]"), (#""1""#, #"s0|0["1"]"#),
+        ("true", "s0|0[1]"), ("false", "s0|0[0]"), (#""true""#, #"s0|0["true"]"#),
+        ("[1]", #"s0|0["[1.0]"]"#), (#"{"a":1}"#, #"s0|0["{\"a\":1.0}"]"#),
+    ])
+    func aClaimNamesABucket(_ claim: String, _ name: String) throws {
+        let plan = SyncPlan.of([[Querier(source: 0, keys: [[.auth("c")]])]])
+        var rig = try RequestRig(plan, token: #"{"c":\#(claim)}"#)
+        #expect(try rig.resolve().lines == ["\(name) 3 default"])
+        #expect(rig.asked.isEmpty)
+    }
+
+    @Test(arguments: [#"{"c":null}"#, "{}"])
+    func whatIsNotThereNamesNoneAndIsNoError(_ token: String) throws {
+        let plan = SyncPlan.of([[Querier(source: 0, keys: [[.text("a")], [.auth("c")]])]])
+        var rig = try RequestRig(plan, token: token)
+        #expect(try rig.resolve() == Resolution(buckets: []))
+        var legacy = try RequestRig(
+            .of([[Querier(source: 0, keys: [[.text("a")], [.auth("c")]])]], edition: 1), token: token)
+        #expect(try legacy.resolve().lines == [#"s0|0["a",null] 3 default"#])
+    }
+
+    @Test func reasonsAreInOrderAndTheLeastPriorityCounts() throws {
+        let querier = Querier(source: 0, keys: [[.subscription("p")]])
+        let plan = SyncPlan.of([[querier, Querier(source: 1)], [Querier(source: 1)]], priority: 2)
+        let subscriptions = try [
+            subscription("s0", #"{"p":"a"}"#), subscription("s0", #"{"p":"a"}"#, priority: 1),
+            subscription("nowhere"), subscription("s1", priority: 3),
+        ]
+        var rig = try RequestRig(plan, subscriptions: subscriptions)
+        #expect(
+            try rig.resolve().lines == [
+                #"s0|0["a"] 1 0,1"#, "s0|1[] 1 0,1,default,3,default",
+            ])
+        var explicit = try RequestRig(plan, subscriptions: subscriptions, defaults: false)
+        #expect(try explicit.resolve().lines == [#"s0|0["a"] 1 0,1"#, "s0|1[] 1 0,1,3"])
+        var none = try RequestRig(plan, defaults: false)
+        #expect(try none.resolve() == Resolution(buckets: []))
+        var own = try RequestRig(.of([[Querier(source: 0, priority: 1)]], edition: 1))
+        #expect(try own.resolve().lines == ["s0|0[] 1 default"])
+    }
+
+    @Test func aGateThatDoesNotHoldEndsAQuerierWithoutAnError() throws {
+        let gates: [Expression] = [.auth("admin"), .comparison(.equal, .subscription("p"), .text("a"))]
+        let elements = Stage.elements(.auth("list"), filters: [])
+        let plan = SyncPlan.of([[Querier(source: 0, gates: gates, stages: [elements], keys: [[.value(0)]])]])
+        let subscriptions = try [subscription("s0", #"{"p":"a"}"#), subscription("s0", #"{"p":"b"}"#)]
+        var closed = try RequestRig(
+            plan, token: #"{"admin":false,"list":"t1"}"#, subscriptions: subscriptions)
+        #expect(try closed.resolve() == Resolution(buckets: []))
+        var open = try RequestRig(plan, token: #"{"admin":true,"list":["x"]}"#, subscriptions: subscriptions)
+        #expect(try open.resolve().lines == [#"s0|0["x"] 3 0"#])
+        var failing = try RequestRig(
+            plan, token: #"{"admin":true,"list":"t1"}"#, subscriptions: subscriptions)
+        let failures = try failing.resolve().failures
+        #expect(failures.map(\.reason) == [.subscription(0)])
+    }
+
+    /// As recorded (job 374): an error for each querier and subscription, whose others keep their buckets.
+    @Test(arguments: [#""t1""#, "5", "true"])
+    func whatFailsIsOneQuerierForOneSubscription(_ list: String) throws {
+        let failing = Querier(source: 0, stages: [.elements(.auth("list"), filters: [])], keys: [[.value(0)]])
+        // Elements are read although no lookup is asked for.
+        let other = Querier(
+            source: 1,
+            stages: [
+                .lookup(0, keys: [[.connection("missing")]], filters: []),
+                .elements(.auth("list"), filters: []),
+            ], keys: [[.output(0)]])
+        let plan = SyncPlan.of([[failing, other, Querier(source: 2)]])
+        var rig = try RequestRig(
+            plan, token: #"{"list":\#(list)}"#, subscriptions: [try subscription("s0")])
+        let resolution = try rig.resolve()
+        #expect(resolution.lines == ["s0|2[] 3 0,default"])
+        #expect(resolution.failures.map(\.message) == Array(repeating: Self.failure, count: 4))
+        #expect(
+            resolution.failures.map(\.reason) == [.subscription(0), .subscription(0), .isDefault, .isDefault])
+        #expect(resolution.failures.map(\.stream) == [0, 0, 0, 0] && rig.asked.isEmpty)
+    }
+
+    @Test func elementsAreCombinedAndFiltered() throws {
+        let stages: [Stage] = [
+            .elements(.connection("a"), filters: []),
+            .elements(.subscription("b"), filters: [.not(.comparison(.equal, .value(0), .value(1)))]),
+        ]
+        let plan = SyncPlan.of([
+            [Querier(source: 0, stages: stages, keys: [[.element(.element(1), .key)], [.value(0)]])]
+        ])
+        var rig = try RequestRig(
+            plan, connection: #"{"a":["x","y"]}"#,
+            subscriptions: [try subscription("s0", #"{"b":{"k":"x","l":"z"}}"#)])
+        #expect(
+            try rig.resolve().lines == [
+                #"s0|0["l","x"] 3 0"#, #"s0|0["k","y"] 3 0"#, #"s0|0["l","y"] 3 0"#,
+            ])
+    }
+
+    @Test func lookupsGoOnFromRowToRow() throws {
+        let stages: [Stage] = [
+            .lookup(0, keys: [[.auth("sub")]], filters: []),
+            .lookup(1, keys: [[.output(0, 1)], [.text("k")]], filters: []),
+        ]
+        let plan = SyncPlan.of([[Querier(source: 0, stages: stages, keys: [[.output(1)], [.output(0)]])]])
+        var rig = try RequestRig(plan)
+        rig.rows = [
+            .of(0, "u1"): rows(["a", "t1"], ["b", "t2"], ["c", "t1"], ["d", "t9"]),
+            .of(1, "t1", "k"): rows(["o1"], ["o2"]), .of(1, "t2", "k"): rows(["o1"]),
+        ]
+        #expect(
+            try rig.resolve().lines == [
+                #"s0|0["o1","a"] 3 default"#, #"s0|0["o2","a"] 3 default"#, #"s0|0["o1","b"] 3 default"#,
+                #"s0|0["o1","c"] 3 default"#, #"s0|0["o2","c"] 3 default"#,
+            ])
+        // Each key once, all of a stage together.
+        let second: [LookupRead] = [.of(1, "t1", "k"), .of(1, "t2", "k"), .of(1, "t9", "k")]
+        #expect(rig.asked == [[.of(0, "u1")], second])
+        #expect(rig.evaluation.used == Set(second + [.of(0, "u1")]))
+    }
+
+    @Test func queriersAndSubscriptionsAskTogether() throws {
+        func querier(_ source: Int, _ stages: Int) -> Querier {
+            Querier(
+                source: source,
+                stages: (0..<stages).map { stage -> Stage in
+                    let key: Expression = stage == 0 ? .subscription("p") : .output(stage - 1)
+                    return .lookup(stage, keys: [[key]], filters: [])
+                }, keys: [[.output(stages - 1)]])
+        }
+        let plan = SyncPlan.of([[querier(0, 1), querier(1, 2)]])
+        let subscriptions = try ["a", "b", "a"].map { try subscription("s0", #"{"p":"\#($0)"}"#) }
+        var rig = try RequestRig(plan, subscriptions: subscriptions)
+        rig.rows = [.of(0, "a"): rows(["x"]), .of(0, "b"): rows(["y"]), .of(1, "y"): rows(["z"], ["z"])]
+        #expect(
+            try rig.resolve().lines == [
+                #"s0|0["x"] 3 0,2"#, #"s0|0["y"] 3 1"#, #"s0|1["z"] 3 1,1"#,
+            ])
+        #expect(rig.asked == [[.of(0, "a"), .of(0, "b")], [.of(1, "x"), .of(1, "y")]])
+    }
+
+    @Test func valuesOfOneKeyMustAgree() throws {
+        let stages: [Stage] = [.lookup(0, keys: [[.auth("n"), .connection("n")]], filters: [])]
+        let plan = SyncPlan.of([
+            [Querier(source: 0, stages: stages, keys: [[.output(0), .output(0, 1), .connection("t")]])]
+        ])
+        var rig = try RequestRig(plan, token: #"{"n":1}"#, connection: #"{"n":1,"t":"a"}"#)
+        // 1.0 of the token and 1 of the connection are one key.
+        let read = LookupRead(lookup: 0, key: [.integer(1)])
+        rig.rows = [read: rows(["a", "a"], ["a", "b"], ["b", "b"])]
+        #expect(try rig.resolve().lines == [#"s0|0["a"] 3 default"#])
+        #expect(rig.asked == [[read]])
+        var other = try RequestRig(plan, token: #"{"n":1}"#, connection: #"{"n":2,"t":"a"}"#)
+        #expect(try other.resolve() == Resolution(buckets: []))
+        #expect(other.asked.isEmpty && other.evaluation.used.isEmpty)
+    }
+
+    @Test func aLookupWithoutKeysFindsAllAndOneThatNothingNeedsMustFindARow() throws {
+        let stages: [Stage] = [
+            .lookup(0, keys: [], filters: []), .lookup(1, keys: [[.auth("sub")]], filters: []),
+        ]
+        let plan = SyncPlan.of([[Querier(source: 0, stages: stages, keys: [[.output(0)]])]])
+        var rig = try RequestRig(plan)
+        rig.rows = [LookupRead(lookup: 0, key: []): rows(["a"], ["b"])]
+        #expect(try rig.resolve() == Resolution(buckets: []))
+        rig.rows[.of(1, "u1")] = [[]]
+        #expect(try rig.resolve().lines == [#"s0|0["a"] 3 default"#, #"s0|0["b"] 3 default"#])
+    }
+
+    @Test func aFilterThatFailsBehindALookupFailsUntilItsRowsChange() throws {
+        let filter = Expression.contains(list: .output(0, 1), .text("a"))
+        let plan = SyncPlan.of([
+            [
+                Querier(
+                    source: 0, stages: [.lookup(0, keys: [[.auth("sub")]], filters: [filter])],
+                    keys: [[.output(0)]])
+            ]
+        ])
+        var rig = try RequestRig(plan)
+        rig.rows = [.of(0, "u1"): rows(["x", #"["a"]"#], ["y", "no array"])]
+        let failed = try rig.resolve()
+        #expect(failed.buckets.isEmpty && failed.failures.count == 1)
+        rig.rows = [.of(0, "u1"): rows(["x", #"["a"]"#], ["y", "[]"])]
+        #expect(try rig.resolve(changed: [.of(0, "u1")]).lines == [#"s0|0["x"] 3 default"#])
+    }
+
+    @Test func whatALookupFindsHasItsReasonsAndPriorityAlone() throws {
+        let lookup = Querier(
+            source: 0, priority: 2, stages: [.lookup(0, keys: [[.auth("sub")]], filters: [])],
+            keys: [[.output(0)]])
+        let fixed = Querier(source: 0, priority: 0, keys: [[.text("a")]])
+        let plan = SyncPlan.of([[fixed], [lookup]])
+        var rig = try RequestRig(plan, subscriptions: [try subscription("s0")])
+        #expect(try rig.resolve().lines == [#"s0|0["a"] 0 0,default"#])
+        rig.rows = [.of(0, "u1"): rows(["a"], ["b"])]
+        #expect(
+            try rig.resolve().lines == [#"s0|0["a"] 2 default"#, #"s0|0["b"] 2 default"#])
+    }
+
+    /// Only what used a changed key is asked for again; keys without rows were used, too.
+    @Test func aChangeAsksThoseAgainThatUsedIt() throws {
+        func querier(_ source: Int, _ key: Expression) -> Querier {
+            Querier(source: source, stages: [.lookup(0, keys: [[key]], filters: [])], keys: [[.output(0)]])
+        }
+        let plan = SyncPlan.of([[querier(0, .auth("sub")), querier(1, .text("other")), Querier(source: 2)]])
+        var rig = try RequestRig(plan)
+        rig.rows = [.of(0, "u1"): rows(["a"])]
+        #expect(try rig.resolve().lines == [#"s0|0["a"] 3 default"#, "s0|2[] 3 default"])
+        rig.rows = [.of(0, "u1"): rows(["b"]), .of(0, "other"): rows(["c"])]
+        let unchanged = try rig.resolve(changed: [.of(0, "nobody")])
+        #expect(unchanged.lines == [#"s0|0["a"] 3 default"#, "s0|2[] 3 default"])
+        #expect(rig.asked.isEmpty)
+        #expect(
+            try rig.resolve(changed: [.of(0, "other")]).lines == [
+                #"s0|0["a"] 3 default"#, #"s0|1["c"] 3 default"#, "s0|2[] 3 default",
+            ])
+        #expect(rig.asked == [[.of(0, "other")]])
+        #expect(
+            try rig.resolve().lines == [
+                #"s0|0["b"] 3 default"#, #"s0|1["c"] 3 default"#, "s0|2[] 3 default",
+            ])
+        rig.rows = [:]
+        #expect(try rig.resolve().lines == ["s0|2[] 3 default"])
+    }
+
+    @Test func askingAgainAsksForTheSame() throws {
+        let lookup = Stage.lookup(0, keys: [[.auth("sub")]], filters: [])
+        let plan = SyncPlan.of([[Querier(source: 0, stages: [lookup], keys: [[.output(0)]])]])
+        var rig = try RequestRig(plan)
+        #expect(try rig.next() == .rows([.of(0, "u1")]))
+        #expect(try rig.next() == .rows([.of(0, "u1")]))
+    }
+}
