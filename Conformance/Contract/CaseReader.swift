@@ -86,8 +86,8 @@ struct CaseReader {
     /// A plain scalar that JSON would spell so is null, a truth value or a number, any other one a text.
     func json(_ node: YAMLNode) throws(ContractError) -> JSON {
         switch node.kind {
-        case .scalar(let text, let isPlain):
-            guard isPlain else { return .string(text) }
+        case .scalar(let text, let style):
+            guard style == .plain else { return .string(text) }
             if node.isNull { return .null }
             if let value = node.bool { return .bool(value) }
             // Not an error: what is no number is a text.
