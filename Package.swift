@@ -86,7 +86,10 @@ let targets: [Target] = [
     library(
         "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "Crypto", "System", "Wire"],
         exclude: ["Attachments/SPEC.md", "Database/LIFECYCLE.md", "Sync/SPEC.md"]),
-    library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
+    library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"], exclude: ["Contract"]),
+    library(
+        "ContractCases", "Conformance/Contract",
+        ["HTTP", "HTTPClient", "YAML", "Wire", "Crypto", "Postgres", "System"]),
     library(
         "Backend", "Backend",
         [
@@ -176,8 +179,9 @@ let targets: [Target] = [
     tests(
         "Backend",
         [
-            "Backend", "BackendCommand", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML", "CommandLine", "System", "Wire",
+            "Backend", "BackendCommand", "ContractCases", "HTTP", "HTTPServer", "HTTPClient",
+            "HTTPTestSupport", "Postgres", "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML",
+            "CommandLine", "System", "Wire",
         ]),
     tests("SyncRules", ["SyncRules", "YAML", "Wire"]),
     tests(
