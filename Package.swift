@@ -103,7 +103,7 @@ let targets: [Target] = [
             "HTTP", "HTTPServer", "HTTPClient", "Postgres", "Crypto", "SQLite", "YAML", "Compression",
             "CommandLine", "System", "Wire",
         ],
-        exclude: ["DESIGN.md", "Executable"]),
+        exclude: ["DESIGN.md", "Executable", "LANGUAGE.md"]),
     library(
         "Stack", "Stack",
         [

@@ -70,6 +70,7 @@ done
 if [ -n "$(leftovers)" ]; then
     echo "Tests have left these behind, which is a mistake of theirs:" >&2
     leftovers | while read -r path; do find "$path" -maxdepth 1; done >&2
+    status=1
 fi
 if [ "$status" -ne 0 ]; then
     echo "Tests failed; everything they said is in $log." >&2

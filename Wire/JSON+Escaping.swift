@@ -13,29 +13,30 @@ extension JSON {
         while place < utf8.count {
             let part = UnsafeRawBufferPointer(rebasing: utf8[place..<min(place + mostAtOnce, utf8.count)])
             let start = bytes.count
-            // Twice the length, and what a word is longer than the bytes that are kept of it.
-            bytes.append(contentsOf: repeatElement(0, count: 2 * part.count + 8))
+            bytes.append(contentsOf: zeros.prefix(usualRoom(part.count) + min(4 * part.count, mostLong)))
             let (read, written) = bytes.withUnsafeMutableBytes { bytes in
                 escape(part, into: UnsafeMutableRawBufferPointer(rebasing: bytes[start...]))
             }
             bytes.removeLast(bytes.count - start - written)
             place += read
-            guard read < part.count else { continue }
-            let hex = String(part[read], radix: 16)
-            bytes.append(contentsOf: (hex.utf8.count < 2 ? "\\u000" : "\\u00").utf8)
-            bytes.append(contentsOf: hex.utf8)
-            place += 1
         }
     }
 
     /// So many bytes are escaped into room that is made for them at once.
     private static let mostAtOnce = 512
+    /// The most room that is made for escapes of six bytes, of which there are few.
+    private static let mostLong = 256
+    /// Copied where room is made.
+    private static let zeros = [UInt8](repeating: 0, count: usualRoom(mostAtOnce) + mostLong)
 
-    /// Escapes up to the first byte whose escape is longer than two bytes, eight bytes at a time where nothing is special.
+    /// Twice the length, and what a word is longer than the bytes that are kept of it.
+    private static func usualRoom(_ count: Int) -> Int { 2 * count + 8 }
+
+    /// Escapes as much as there is room for, eight bytes at a time where nothing is special.
     ///
     /// - Parameters:
     ///   - text: What to escape.
-    ///   - room: Where it goes: twice as many bytes, and eight.
+    ///   - room: Where it goes: the usual room, and some for longer escapes.
     /// - Returns: How many bytes were read and written.
     private static func escape(
         _ text: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
@@ -59,7 +60,17 @@ extension JSON {
                 room[written + 1] = letter
                 written += 2
             } else if byte < 0x20 {
-                return (read, written)
+                let rest = text.count - read - 1
+                guard written + 6 + usualRoom(rest) <= room.count else { return (read, written) }
+                let digits = (byte >> 4, byte & 15)
+                let sequence = (
+                    UInt8(ascii: "\\"), UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0"),
+                    hexadecimal(digits.0), hexadecimal(digits.1)
+                )
+                withUnsafeBytes(of: sequence) {
+                    UnsafeMutableRawBufferPointer(rebasing: room[written..<written + 6]).copyMemory(from: $0)
+                }
+                written += 6
             } else {
                 room[written] = byte
                 written += 1
@@ -67,6 +78,10 @@ extension JSON {
             read += 1
         }
         return (read, written)
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 
     /// The bytes of a word that are escaped: the lowest bit that is set is the top bit of the first of them.

@@ -13,7 +13,8 @@ extension AttachmentService {
         /// What is the same of questions that are the same, byte for byte.
         var name: [ExactText?] {
             [
-                ExactText(asked.id), asked.row.map { ExactText($0.table) }, asked.row.map { ExactText($0.id) },
+                ExactText(asked.id), asked.row.map { ExactText($0.table) },
+                asked.row.map { ExactText($0.id) },
                 isInline ? ExactText("inline") : nil,
             ]
         }

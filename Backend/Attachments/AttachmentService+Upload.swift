@@ -367,7 +367,8 @@ extension AttachmentService {
     }
 
     /// Gives up an upload of which nobody knows; one that the store keeps all the same is the store's to clear up.
-    func giveUp(_ upload: String, of record: AttachmentRecord, until deadline: ContinuousClock.Instant) async {
+    func giveUp(_ upload: String, of record: AttachmentRecord, until deadline: ContinuousClock.Instant) async
+    {
         do {
             try await store.call(until: deadline) {
                 try await $0.abortMultipart(key: record.key, upload: upload)

@@ -268,16 +268,20 @@ static int start(struct forwarder *forwarder, const char *uri, const char *path)
     const char *const names[] = {"dbname", "replication", NULL};
     const char *const values[] = {uri, "database", NULL};
     forwarder->connection = PQconnectdbParams(names, values, 1);
+    /* A server has one slot of a name, and may serve several of these. */
+    int session = PQbackendPID(forwarder->connection);
+    char create[128], begin[160];
+    snprintf(
+        create, sizeof create,
+        "CREATE_REPLICATION_SLOT powersync_limit_%d TEMPORARY LOGICAL pgoutput NOEXPORT_SNAPSHOT", session);
+    snprintf(
+        begin, sizeof begin,
+        "START_REPLICATION SLOT powersync_limit_%d LOGICAL 0/0 (proto_version '1', publication_names 'powersync')",
+        session);
     bool is_started =
         PQstatus(forwarder->connection) == CONNECTION_OK
-        && replicate(
-            forwarder->connection,
-            "CREATE_REPLICATION_SLOT powersync_limit TEMPORARY LOGICAL pgoutput NOEXPORT_SNAPSHOT",
-            PGRES_TUPLES_OK)
-        && replicate(
-            forwarder->connection,
-            "START_REPLICATION SLOT powersync_limit LOGICAL 0/0 (proto_version '1', publication_names 'powersync')",
-            PGRES_COPY_BOTH);
+        && replicate(forwarder->connection, create, PGRES_TUPLES_OK)
+        && replicate(forwarder->connection, begin, PGRES_COPY_BOTH);
     if (!is_started) return fail_here(forwarder, "replication", PQerrorMessage(forwarder->connection));
     if (!store_open(&forwarder->store, path)) {
         return fail_here(forwarder, "SQLite", store_error(&forwarder->store));

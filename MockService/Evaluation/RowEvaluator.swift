@@ -63,19 +63,44 @@ package struct RowEvaluator: Sendable {
     /// - Returns: One element for each bucket; a row that a query cannot be computed for matches nothing of
     ///   that query.
     package func evaluate(_ row: SourceRow, schema: String, table: String) -> [EvaluatedRow] {
+        evaluate(row, without: [], schema: schema, table: table) ?? []
+    }
+
+    /// Evaluates one row of which values may not be known.
+    ///
+    /// - Parameters:
+    ///   - row: The row, with NULL for what is not known.
+    ///   - missing: The columns whose values are not known.
+    ///   - schema: The schema of its table.
+    ///   - table: The table.
+    /// - Returns: As of a row that is known; nil if a query needs one of these columns to say whether it has the row, or
+    ///   puts one out.
+    package func evaluate(
+        _ row: SourceRow, without missing: Set<Int>, schema: String, table: String
+    ) -> [EvaluatedRow]? {
         guard let entries = entries[Self.key(schema, table)] else { return [] }
-        let evaluator = ExpressionEvaluator.row(row)
+        var needsMissing = false
+        let evaluator =
+            missing.isEmpty
+            ? ExpressionEvaluator.row(row)
+            : ExpressionEvaluator(
+                column: { name in
+                    if let index = row.shape.index(of: name), missing.contains(index) { needsMissing = true }
+                    return row[name]
+                }, parameter: { _ in .null })
         var result: [EvaluatedRow] = []
         for entry in entries {
             do throws(EvaluationError) {
-                if let evaluated = try Self.evaluate(entry, row, evaluator) { result.append(evaluated) }
+                guard let evaluated = try Self.evaluate(entry, row, evaluator) else { continue }
+                result.append(evaluated)
+                if !missing.isEmpty, entry.processor.outputs.contains(.allColumns) { needsMissing = true }
             } catch {
                 // An expression without a value matches nothing of that query (service 4.6); the others go
                 // on.
                 continue
             }
         }
-        return result
+        return needsMissing ? nil : result
     }
 
     private static func key(_ schema: String, _ table: String) -> ExactText {

@@ -55,17 +55,19 @@ package struct ChangeAssembler {
     /// Puts another record in the place of a table; what was told of its relation since is looked up all the same.
     package mutating func replace(_ table: SourceTable?, for relation: UInt32) { tables[relation] = table }
 
-    /// Takes the batch; one that ends in the middle of a transaction says how much of it was told.
+    /// Takes the batch; one that ends in the middle of a transaction says how much of it was told, and so does a truncate of
+    /// what stands in front of it.
     package mutating func takeEvents() -> [ReplicationEvent] {
         defer {
             events = []
             size = 0
         }
         guard !events.isEmpty, isInTransaction, last.changes > 0 else { return events }
-        return events + [
-            .told(
-                TransactionProgress(finalLSN: finalLSN, position: last.position, changes: last.changes))
-        ]
+        return events + [.told(progress(last))]
+    }
+
+    private func progress(_ last: (position: LSN, changes: Int)) -> TransactionProgress {
+        TransactionProgress(finalLSN: finalLSN, position: last.position, changes: last.changes)
     }
 
     /// Handles one message.
@@ -76,6 +78,7 @@ package struct ChangeAssembler {
     /// - Returns: What has to happen before the next one.
     package mutating func handle(_ message: PgOutputMessage, at position: LSN) -> Need? {
         let relations = message.relations
+        let former = last
         if !relations.isEmpty {
             let next = (position: position, changes: position == last.position ? last.changes + 1 : 1)
             let isRepeated =
@@ -105,9 +108,10 @@ package struct ChangeAssembler {
         case .update(let relation, let old, let new): add(relation, .update(old: old?.tuple, new: new), new)
         case .delete(let relation, let old): add(relation, .delete(old.tuple), old.tuple)
         case .truncate(let relations, _):
-            for relation in relations {
-                if let table = tables[relation], !wasRead(table) { events.append(.truncate(table)) }
-            }
+            let truncated = relations.compactMap { tables[$0] }.filter { !wasRead($0) }
+            // Rows are removed in pieces: should the service end between two, what stands in front is not applied again.
+            if !truncated.isEmpty, former.changes > 0 { events.append(.told(progress(former))) }
+            events += truncated.map { ReplicationEvent.truncate($0) }
         case .message, .origin, .type: break
         }
         return nil

@@ -231,7 +231,8 @@ struct ReplicationRun {
             case .gone: continue
             case .row(var table, let tuple):
                 table.toldAt = nil
-                let result = try await store.apply([.change(table, .insert(tuple))], context, isAhead: true)
+                let result = try await store.apply(
+                    [.change(table, .readAgain(tuple))], context, isAhead: true)
                 replicator.warnings.take(result.warnings)
             case .otherIdentity: try await readAnew(row.table)
             }

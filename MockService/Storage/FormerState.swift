@@ -1,9 +1,12 @@
 import PowerSyncSQLite
+import PowerSyncWire
 
 /// What of a state that is set aside the one in its place has to know.
 package struct FormerState: Sendable {
     /// The last stream number that it gave, behind which those to come begin: no client shall take a bucket for one it holds.
     var lastStream: StreamNumber = 0
+    /// The last operation id that it gave, behind which those to come begin: what a client holds is never numbered anew.
+    package var lastOperation: OperationID = 0
     /// Its slots, which keep the source's log until they are dropped.
     private var slots: [(stream: StreamNumber, name: String)] = []
     /// Where it was made from, and so where the slots are.
@@ -28,6 +31,7 @@ package struct FormerState: Sendable {
             try connection.one("SELECT max(seq) FROM sqlite_sequence WHERE name = 'replication_stream'") {
                 $0.int64(0)
             } ?? 0
+        lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
         slots = try connection.query("SELECT id, slot FROM replication_stream WHERE slot <> ''") {
             (stream: $0.int64(0), name: $0.string(1))
         }
@@ -47,6 +51,7 @@ package struct FormerState: Sendable {
     /// What a client was given an id for was committed before, so the first checkpoint of the new state has it: it tells all
     /// ids, or devices that wait for one would wait for ever.
     func write(to connection: SQLiteConnection) throws {
+        try connection.run("INSERT INTO counter VALUES (1, ?)", [.integer(lastOperation)])
         try connection.run(
             "INSERT INTO sqlite_sequence VALUES ('replication_stream', ?)", [.integer(lastStream)])
         for slot in slots {

@@ -60,6 +60,7 @@ extension ServiceStore {
         let uuid: String
         let description: TableDescription
         let storedIdentity: ExactText
+        let identityNames: [String]
         let isSnapshotDone: Bool
         let snapshotKey: String?
         let membership: String?
@@ -80,6 +81,8 @@ extension ServiceStore {
             table.seen = seen
             table.readUntil = readUntil
             table.layout = layout
+            // Where no columns are known, rows are found by what their keys were made of.
+            table.identityNames = identityNames
             return table
         }
     }
@@ -88,16 +91,20 @@ extension ServiceStore {
         try await pool.write { connection in
             try connection.query(
                 "SELECT id, uuid, oid, schema_name, name, identity, snapshot_done, snapshot_key, shape, layout_since, "
-                    + "seen, membership, writers, read_until FROM source_table "
+                    + "seen, membership, writers, read_until, identity_names FROM source_table "
                     + "WHERE stream = ? AND is_replaced = 0 ORDER BY id", [.integer(stream)]
             ) { row in
-                TableRecord(
+                guard let names = try JSON.parse(row.string(14)).arrayValue else {
+                    throw StoreError.unreadableRow
+                }
+                return TableRecord(
                     id: row.int64(0), uuid: row.string(1),
                     description: TableDescription(
                         oid: UInt32(truncatingIfNeeded: row.int64(2)), schema: row.string(3),
                         name: row.string(4),
                         columns: []),
-                    storedIdentity: ExactText(row.string(5)), isSnapshotDone: row.int64(6) != 0,
+                    storedIdentity: ExactText(row.string(5)),
+                    identityNames: names.compactMap(\.stringValue), isSnapshotDone: row.int64(6) != 0,
                     snapshotKey: row.text(7),
                     membership: row.text(11), seen: row.text(10).flatMap { SeenTransactions(text: $0) },
                     readUntil: Self.lsn(row.int64(13)), writers: row.text(12),
@@ -111,14 +118,16 @@ extension ServiceStore {
         writers: String?, isIncomplete: Bool
     ) async throws -> SourceTable {
         let uuid = ReplicaID.random().text
+        let names = description.columns.filter(\.isIdentity).map { JSON.string($0.name) }
         let id = try await pool.write { connection in
             try connection.run(
-                "INSERT INTO source_table(stream, uuid, oid, schema_name, name, identity, membership, writers, "
-                    + "is_incomplete) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO source_table(stream, uuid, oid, schema_name, name, identity, identity_names, membership, "
+                    + "writers, is_incomplete) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     .integer(stream), .text(uuid), .integer(Int64(description.oid)),
                     .text(description.schema),
                     .text(description.name), .text(description.identity(types).text),
+                    .text(JSON.array(names).text),
                     SQLiteValue(membership), SQLiteValue(writers), .integer(isIncomplete ? 1 : 0),
                 ])
             return connection.lastInsertRowID
@@ -138,6 +147,12 @@ extension ServiceStore {
     }
 
     private func replace(_ record: TableRecord, _ context: EvaluationContext) async throws {
+        try await pool.write { connection in
+            // Rows go in pieces. Should the service end between two, nobody takes the rest for the table: none has this
+            // identity.
+            try connection.run(
+                "UPDATE source_table SET identity = 'replaced' WHERE id = ?", [.integer(record.id)])
+        }
         // Removing needs no columns, and so no types.
         _ = try await apply([.truncate(record.table(record.description, TypeCatalog()))], context)
         try await pool.write { connection in

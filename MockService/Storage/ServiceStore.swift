@@ -64,6 +64,7 @@ package final class ServiceStore: Sendable {
     package let pool: SQLitePool
     /// Streams that surely have no table with former writers, which is asked at each commit.
     let streamsWithoutWriters = Lock<Set<StreamNumber>>([])
+    let limits: StoreLimits
     /// What streams have to be told of with the next checkpoint.
     let unpublished = UnpublishedBuckets()
     private let path: String
@@ -74,22 +75,26 @@ package final class ServiceStore: Sendable {
     ///   - path: The file.
     ///   - readers: How many streams can read at once.
     ///   - former: What a file that is made has to know of the one whose place it takes.
+    ///   - limits: How much is written at once, and cached.
     /// - Returns: The store.
     /// - Throws: `SQLiteError`, or `StoreError` for the file of another version.
     package static func open(
-        path: String, readers: Int = 4, after former: FormerState = FormerState()
+        path: String, readers: Int = 4, after former: FormerState = FormerState(),
+        limits: StoreLimits = StoreLimits()
     ) async throws -> ServiceStore {
         StateFile.makePrivate(path)
-        let pool = try await SQLitePool.open(path: path, readers: readers) { connection, isWriter in
-            try StoreSchema.configure(connection, isWriter: isWriter)
-            if isWriter { try StoreSchema.prepare(connection, after: former) }
+        let pool = try await SQLitePool.open(path: path, readers: readers, logLimit: limits.logBytes) {
+            connection, isWriter in
+            try StoreSchema6.configure(connection, isWriter: isWriter, limits: limits)
+            if isWriter { try StoreSchema6.prepare(connection, after: former) }
         }
-        return ServiceStore(pool: pool, path: path)
+        return ServiceStore(pool: pool, path: path, limits: limits)
     }
 
-    private init(pool: SQLitePool, path: String) {
+    private init(pool: SQLitePool, path: String, limits: StoreLimits) {
         self.pool = pool
         self.path = path
+        self.limits = limits
     }
 
     /// The size of the file with its log in bytes, for which no reader is waited for.
@@ -229,23 +234,47 @@ package final class ServiceStore: Sendable {
 
     /// Deletes what stopped streams hold, a piece at a time so that writers and readers get their turn.
     package func removeStoppedData() async throws {
-        let batch = 10_000
-        let stopped = "(SELECT id FROM replication_stream WHERE state = 'stopped')"
+        let (rows, blobs) = (Int64(10_000), Int64(250))
+        while try await pool.write({ connection in
+            try connection.transaction { try Self.removeBuckets(limit: blobs, connection) }
+        }) {}
+        let tables = "(SELECT id FROM source_table WHERE stream IN \(Self.stopped))"
         let steps = [
-            "DELETE FROM operation WHERE op_id IN (SELECT op_id FROM operation WHERE bucket IN "
-                + "(SELECT id FROM bucket WHERE stream IN \(stopped)) LIMIT \(batch))",
-            "DELETE FROM source_row WHERE (source_table, replica_id) IN (SELECT source_table, replica_id "
-                + "FROM source_row WHERE source_table IN (SELECT id FROM source_table WHERE stream IN \(stopped)) "
-                + "LIMIT \(batch))",
-            "DELETE FROM bucket WHERE id IN (SELECT id FROM bucket WHERE stream IN \(stopped) LIMIT \(batch))",
-            "DELETE FROM source_table WHERE stream IN \(stopped)",
+            (
+                "DELETE FROM source_row WHERE (source_table, key) IN (SELECT source_table, key FROM source_row "
+                    + "WHERE source_table IN \(tables) LIMIT ?)", rows
+            ),
+            (
+                "DELETE FROM large_value WHERE id IN (SELECT id FROM large_value WHERE source_table IN \(tables) "
+                    + "LIMIT ?)", blobs
+            ),
+            ("DELETE FROM source_table WHERE id IN (SELECT * FROM \(tables) LIMIT ?)", rows),
         ]
-        for sql in steps {
+        for (sql, limit) in steps {
             while try await pool.write({ connection in
-                try connection.run(sql)
+                try connection.run(sql, [.integer(limit)])
                 return connection.changes
-            }) == batch {}
+            }) == limit {}
         }
+    }
+
+    private static let stopped = "(SELECT id FROM replication_stream WHERE state = 'stopped')"
+
+    /// Deletes buckets of stopped streams, each once its segments are gone; returns whether there may be more.
+    private static func removeBuckets(limit: Int64, _ connection: SQLiteConnection) throws -> Bool {
+        let buckets = try connection.query(
+            "SELECT id FROM bucket WHERE stream IN \(stopped) LIMIT ?", [.integer(limit)]
+        ) { SQLiteValue.integer($0.int64(0)) }
+        var room = limit
+        for bucket in buckets {
+            try connection.run(
+                "DELETE FROM segment WHERE id IN (SELECT id FROM segment WHERE bucket = ? LIMIT ?)",
+                [bucket, .integer(room)])
+            room -= connection.changes
+            guard room > 0 else { return true }
+            try connection.run("DELETE FROM bucket WHERE id = ?", [bucket])
+        }
+        return Int64(buckets.count) == limit
     }
 
     static let columns =

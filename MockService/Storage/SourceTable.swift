@@ -92,6 +92,10 @@ package struct SourceTable: Sendable {
     let hasFieldsInIdentity: Bool
     /// The columns whose values an update may leave out.
     let largeColumns: [Int]
+    /// The names of the columns that identify a row, in order: what row keys are made of.
+    var identityNames: [String]
+    /// Tells the names of the large columns from those of another time.
+    private let largeDigest: UInt32
 
     init(
         id: Int64, uuid: String, description: TableDescription, isSnapshotDone: Bool, snapshotKey: String?,
@@ -112,6 +116,18 @@ package struct SourceTable: Sendable {
         largeColumns = description.columns.indices.filter {
             types.isVariableLength(description.columns[$0].typeOID)
         }
+        identityNames = description.columns.filter(\.isIdentity).map(\.name)
+        largeDigest = Self.digest(largeColumns.map { description.columns[$0].name })
+    }
+
+    /// FNV-1a over names, each with a zero behind it.
+    private static func digest(_ names: [String]) -> UInt32 {
+        var digest: UInt32 = 0x811C_9DC5
+        for name in names {
+            for byte in name.utf8 { digest = (digest ^ UInt32(byte)) &* 0x0100_0193 }
+            digest = digest &* 0x0100_0193
+        }
+        return digest
     }
 
     /// The same record with the columns of now.
@@ -142,6 +158,17 @@ package struct SourceTable: Sendable {
     /// and have the fields that are known.
     var isOfLayout: Bool { toldAt.map { $0 > layout.since } ?? true }
 
+    /// What the large values are of that are known of a row; of another number they may be others by now.
+    ///
+    /// A table that is gone has the layout that it had last, whatever columns the stream tells of: so their names count, too.
+    var largeShape: Int64 { layout.shape << 32 | Int64(largeDigest) }
+
+    /// Whether large values are kept of its rows: not if the old row has them all (identity FULL), or nothing finds a row
+    /// (NOTHING).
+    var keepsLargeValues: Bool {
+        !identityNames.isEmpty && identityNames.count < description.columns.count
+    }
+
     /// Schema and name, for messages.
     var qualifiedName: String { "\(description.schema).\(description.name)" }
 
@@ -158,8 +185,10 @@ package struct SourceTable: Sendable {
     /// The subkey of one of its rows (service 4.5).
     func subkey(_ replicaID: ReplicaID) -> String { "\(uuid)/\(replicaID.text)" }
 
-    /// The id of a row from the texts of its identity columns; random for a table without identity.
-    func replicaID(_ tuple: PgOutputTuple, _ converter: ValueConverter) -> ReplicaID {
+    /// The key and the id of a row from the texts of its identity columns; random for a table without identity.
+    func identify(
+        _ tuple: PgOutputTuple, _ converter: ValueConverter
+    ) -> (key: RowKey, replicaID: ReplicaID) {
         var identity: [(name: String, value: SQLiteValue)] = []
         for (index, column) in description.columns.enumerated() where column.isIdentity && index < tuple.count
         {
@@ -171,6 +200,7 @@ package struct SourceTable: Sendable {
                 identity.append((column.name, SQLiteValue(text)))
             }
         }
-        return identity.isEmpty ? .random() : ReplicaID(columns: identity)
+        let replicaID = identity.isEmpty ? ReplicaID.random() : ReplicaID(columns: identity)
+        return (RowKey(identity.map(\.value), of: replicaID), replicaID)
     }
 }

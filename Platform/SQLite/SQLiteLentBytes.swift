@@ -45,7 +45,8 @@ package struct SQLiteLentBytes: ~Copyable {
 
     private func address(of part: Range<Int>) -> UnsafeRawPointer? {
         precondition(
-            part.lowerBound >= 0 && part.upperBound <= bytes.count, "a part outside of the bytes that are lent")
+            part.lowerBound >= 0 && part.upperBound <= bytes.count,
+            "a part outside of the bytes that are lent")
         return bytes.baseAddress?.advanced(by: part.lowerBound)
     }
 

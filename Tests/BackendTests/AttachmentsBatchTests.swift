@@ -437,7 +437,8 @@ struct AttachmentsBatchTests {
             try await fixture.backend.waitForLocked(1)
             try await holder.script("COMMIT")
             #expect(try await answers.upload == ["there", "409 not-stored", "there"])
-            let shared = "SELECT string_agg(id || owner, ' ' ORDER BY id) FROM psb.attachments WHERE is_shared"
+            let shared =
+                "SELECT string_agg(id || owner, ' ' ORDER BY id) FROM psb.attachments WHERE is_shared"
             #expect(try await fixture.backend.scalar(shared) == "aalice bbob calice")
             await holder.close()
         }

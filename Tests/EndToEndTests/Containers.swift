@@ -159,7 +159,8 @@ final class Containers: Sendable {
     /// The end of a program's log.
     private func said(by name: String) -> String {
         // A log that cannot be read says nothing, and the status of its program all the same.
-        ((try? String(contentsOfFile: folder.path + "/\(name).log", encoding: .utf8)) ?? "").suffix(4000).description
+        ((try? String(contentsOfFile: folder.path + "/\(name).log", encoding: .utf8)) ?? "").suffix(4000)
+            .description
     }
 
     private func end() async {

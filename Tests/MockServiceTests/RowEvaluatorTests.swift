@@ -4,7 +4,9 @@ import PowerSyncWire
 import Testing
 
 struct RowEvaluatorTests {
-    private static func evaluator(_ queries: String...) throws -> RowEvaluator {
+    private static func evaluator(_ queries: String...) throws -> RowEvaluator { try evaluator(queries) }
+
+    private static func evaluator(_ queries: [String]) throws -> RowEvaluator {
         let list = queries.map { "      - \"\($0)\"\n" }.joined()
         return RowEvaluator(
             try SyncConfigReader.compile("config: {edition: 3}\nstreams:\n  s:\n    queries:\n\(list)"))
@@ -36,6 +38,28 @@ struct RowEvaluatorTests {
                 EvaluatedRow(
                     bucket: "s|0[]", type: "things", id: "3", data: #"{"id":3,"who":"u1","owner":"u1"}"#)
             ])
+    }
+
+    /// As `RowProgramRun` does: what decides on a bucket is read first, and what is in none needs no output.
+    @Test func aRowIsEvaluatedWithoutTheValuesThatNoQueryReads() throws {
+        func evaluate(_ missing: Set<Int>, _ queries: String...) throws -> [String]? {
+            try Self.evaluator(queries)
+                .evaluate(Self.row, without: missing, schema: "public", table: "t")?.map(\.data)
+        }
+        // The note, which comes last, and then the rank.
+        #expect(try evaluate([5], "SELECT id FROM t") == [#"{"id":"r1"}"#])
+        #expect(try evaluate([5], "SELECT id, note FROM t") == nil)
+        #expect(try evaluate([5], "SELECT * FROM t") == nil)
+        #expect(try evaluate([5], "SELECT * FROM t WHERE rank = 4") == [])
+        #expect(try evaluate([5], "SELECT * FROM t WHERE rank = 4 AND note = 'x'") == [])
+        #expect(try evaluate([5], "SELECT * FROM t WHERE note = 'x' AND rank = 4") == nil)
+        #expect(try evaluate([2], "SELECT id FROM t WHERE owner = 'u1' OR rank = 3") == [#"{"id":"r1"}"#])
+        #expect(try evaluate([2], "SELECT id FROM t WHERE rank IS NULL") == nil)
+        #expect(try evaluate([2], "SELECT id FROM t WHERE rank = auth.user_id()") == nil)
+        // One query that needs it is enough.
+        #expect(try evaluate([5], "SELECT id FROM t", "SELECT id, note FROM t WHERE rank = 3") == nil)
+        let other = "SELECT id, note FROM t WHERE rank = 4"
+        #expect(try evaluate([5], "SELECT id FROM t", other) == [#"{"id":"r1"}"#])
     }
 
     @Test func rowsOfOtherTablesAndSchemasMatchNothing() throws {

@@ -9,68 +9,14 @@ import Testing
 
 @Suite(.patient())
 struct ServiceStoreTests {
-    private static let config = """
-        config: {edition: 3}
-        streams:
-          s: {auto_subscribe: true, query: SELECT * FROM t WHERE owner = auth.user_id()}
-        """
-
-    /// A store on a file with one stream whose snapshot is complete, and its table.
-    private struct Fixture {
-        let store: ServiceStore
-        let stream: StreamRecord
-        let context: EvaluationContext
-        let table: SourceTable
-
-        init(path: String) async throws {
-            store = try await ServiceStore.open(path: path)
-            let config = try SyncConfigReader.compile(ServiceStoreTests.config)
-            if let known = try await store.stream(configHash: "hash") {
-                stream = known
-            } else {
-                stream = try await store.addStream(config: "", configHash: "hash", publication: 1) {
-                    "slot_\($0)"
-                }
-                try await store.holdCheckpoint(stream.number, until: .zero, isSnapshotDone: true)
-            }
-            context = EvaluationContext(stream: stream.number, config: config)
-            table = try await store.resolve(
-                TableDescription(
-                    oid: 7, schema: "public", name: "t",
-                    columns: [
-                        SourceColumn(name: "id", typeOID: 25, isIdentity: true),
-                        SourceColumn(name: "owner", typeOID: 25, isIdentity: false),
-                        SourceColumn(name: "big", typeOID: 25, isIdentity: false),
-                    ]), types: TypeCatalog(), context)
-        }
-
-        func apply(_ changes: [RowChange], commit lsn: UInt64?) async throws -> ApplyResult {
-            var events = changes.map { ReplicationEvent.change(table, $0) }
-            if let lsn { events.append(.committed(LSN(rawValue: lsn))) }
-            return try await store.apply(events, context)
-        }
-
-        /// `op id data` of the operations of a bucket up to a checkpoint.
-        func operations(_ owner: String, upTo last: Int64 = .max) async throws -> [String] {
-            let name = "\(stream.number)#s|0[\"\(owner)\"]"
-            let states = try await store.states(of: [name], stream: stream.number, at: last)
-            guard let state = states[ExactText(name)], let id = state.id else { return [] }
-            let chunk = try await store.chunk(bucket: id, after: 0, upTo: last, rows: 1000, bytes: 1 << 20)
-            let sum = chunk.operations.reduce(Checksum.zero) { $0 + $1.checksum }
-            #expect(sum == state.checksum)
-            #expect(Int64(chunk.operations.count) == state.count)
-            return chunk.operations.map { "\($0.kind.rawValue) \($0.objectID ?? "") \($0.data ?? "-")" }
-        }
-    }
+    private typealias Fixture = StoreFixture
 
     private func row(_ id: String, _ owner: String, _ big: PgOutputValue = .text("x")) -> PgOutputTuple {
-        [.text(id), .text(owner), big]
+        Fixture.row(id, owner, big)
     }
 
     private func withFolder(_ body: (String) async throws -> Void) async throws {
-        let folder = try TemporaryDirectory(prefix: "store-")
-        defer { folder.remove() }
-        try await body("\(folder.path)/state.db")
+        try await Fixture.withFolder(body)
     }
 
     @Test func countersAndRowsGoOnAfterReopening() async throws {
@@ -95,46 +41,6 @@ struct ServiceStoreTests {
                 try await second.store.nextWriteCheckpoint(key: "u1/c", head: zero, published: zero).id == 2)
             await second.store.close()
             await first.store.close()
-        }
-    }
-
-    @Test(arguments: [2, 3]) func aStateOfAFormerVersionGoesOn(version: Int) async throws {
-        try await withFolder { path in
-            let first = try await Fixture(path: path)
-            _ = try await first.apply([.insert(row("a", "u1"))], commit: 100)
-            let key = "u1/c"
-            #expect(
-                try await first.store.nextWriteCheckpoint(
-                    key: key, head: LSN(rawValue: 90), published: .zero
-                ).id == 1)
-            await first.store.close()
-            let state = try SQLiteConnection(path: path)
-            try state.execute(FormerVersions.statements(to: version))
-            state.close()
-            let second = try await Fixture(path: path)
-            // What Postgres was told was not noted.
-            #expect(second.stream.number == first.stream.number && second.stream.publication == 0)
-            #expect(second.stream.reportedLSN == LSN(rawValue: UInt64(Int64.max)))
-            let next = try await second.apply([.insert(row("b", "u1"))], commit: 200)
-            #expect(next.checkpoint == StoredCheckpoint(operation: 2, lsn: LSN(rawValue: 200)))
-            #expect(try await second.operations("u1").count == 2)
-            #expect(try await second.store.writeCheckpoint(key: key)?.reached(at: LSN(rawValue: 200)) == 1)
-            await second.store.close()
-        }
-    }
-
-    /// Postgres was told that everything is stored, and it was not.
-    @Test func aPromiseOfAFormerVersionIsNotKept() async throws {
-        try await withFolder { path in
-            let first = try await Fixture(path: path)
-            await first.store.close()
-            let state = try SQLiteConnection(path: path)
-            try state.execute(FormerVersions.statements(to: 3))
-            try state.execute("UPDATE replication_stream SET promised_lsn = 7")
-            state.close()
-            let second = try await Fixture(path: path)
-            #expect(second.stream.reportedLSN == LSN(rawValue: 1))
-            await second.store.close()
         }
     }
 
@@ -198,7 +104,7 @@ struct ServiceStoreTests {
                 let mode = try #require(attributes[.posixPermissions] as? NSNumber).intValue
                 #expect(mode & 0o077 == 0, "\(suffix): \(String(mode, radix: 8))")
             }
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -212,7 +118,7 @@ struct ServiceStoreTests {
                 try await fixture.apply([.insert(row("b", "u1"))], commit: 2)
             }
             #expect(try await fixture.operations("u1").count == 1)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -243,7 +149,7 @@ struct ServiceStoreTests {
             _ = try await fixture.store.apply(
                 [.truncate(fixture.table), .committed(LSN(rawValue: 4))], fixture.context)
             #expect(try await fixture.operations("u2").last == "REMOVE n -")
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -273,7 +179,7 @@ struct ServiceStoreTests {
                     && result.warnings.counts.keys.contains {
                         $0.hasPrefix("The column big of public.t is synced as Postgres spells it: ")
                     })
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -288,17 +194,117 @@ struct ServiceStoreTests {
                     #"PUT a {"id":"a","owner":"u1","big":"new"}"#,
                     #"PUT b {"id":"b","owner":"u1","big":"x"}"#,
                 ])
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
     @Test func aLargeValueThatWasLeftOutIsTheStoredOne() async throws {
         try await withFolder { path in
             let fixture = try await Fixture(path: path)
-            _ = try await fixture.apply([.insert(row("a", "u1", .text("large")))], commit: 1)
+            let large = String(repeating: "large", count: 300)
+            _ = try await fixture.apply([.insert(row("a", "u1", .text(large)))], commit: 1)
             _ = try await fixture.apply([.update(old: nil, new: row("a", "u2", .unchangedToast))], commit: 2)
-            #expect(try await fixture.operations("u2") == [#"PUT a {"id":"a","owner":"u2","big":"large"}"#])
-            await fixture.store.close()
+            #expect(
+                try await fixture.operations("u2") == [#"PUT a {"id":"a","owner":"u2","big":"\#(large)"}"#])
+            try await fixture.close()
+        }
+    }
+
+    /// Of a short row nothing is kept, until a value of it was missing.
+    @Test func aRowThatWasReadAgainIsKnownFromThenOn() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            _ = try await fixture.apply([.insert(row("a", "u1", .text("short")))], commit: 1)
+            #expect(try await fixture.count("large_value") == 0)
+            let update = RowChange.update(old: nil, new: row("a", "u2", .unchangedToast))
+            #expect(try await fixture.apply([update], commit: nil).incomplete.count == 1)
+            _ = try await fixture.apply([.readAgain(row("a", "u2", .text("short")))], commit: nil)
+            #expect(try await fixture.count("large_value") == 1)
+            #expect(try await fixture.apply([update], commit: nil).incomplete.isEmpty)
+            let put = #"PUT a {"id":"a","owner":"u2","big":"short"}"#
+            #expect(try await fixture.operations("u2") == [put, put])
+            // As long as it is there.
+            _ = try await fixture.apply([.update(old: nil, new: row("a", "u2", .text("x")))], commit: nil)
+            #expect(try await fixture.count("large_value") == 1)
+            _ = try await fixture.apply([.delete([.text("a"), .null, .null])], commit: nil)
+            #expect(try await fixture.count("large_value") == 0)
+            try await fixture.close()
+        }
+    }
+
+    /// Nothing is read again for rows that are in no bucket, or show other columns there.
+    @Test func aValueThatNoQueryReadsMayBeMissing() async throws {
+        try await withFolder { path in
+            let config = """
+                config: {edition: 3}
+                streams:
+                  s: {auto_subscribe: true, query: "SELECT id, owner FROM t WHERE owner = auth.user_id()"}
+                  all: {query: SELECT * FROM t WHERE owner = 'nobody'}
+                """
+            let fixture = try await Fixture(path: path, config)
+            let large = PgOutputValue.text(String(repeating: "x", count: 2000))
+            let result = try await fixture.apply(
+                [
+                    .update(old: nil, new: row("short", "u1", .unchangedToast)),
+                    .insert(row("large", "u1", large)),
+                    .update(old: nil, new: row("large", "u2", .unchangedToast)),
+                ], commit: 1)
+            #expect(result.incomplete.isEmpty && result.checkpoint?.operation == 4)
+            #expect(try await fixture.operations("u1").last == "REMOVE large -")
+            // What was told with it is known, too.
+            _ = try await fixture.apply(
+                [.update(old: nil, new: [.text("large"), .unchangedToast, .unchangedToast])], commit: nil)
+            let put = #"PUT large {"id":"large","owner":"u2"}"#
+            #expect(try await fixture.operations("u2") == [put, put])
+            #expect(try await fixture.count("large_value") == 1)
+            // It goes along to another key.
+            _ = try await fixture.apply(
+                [.update(old: [.text("large"), .null, .null], new: row("moved", "u2", .unchangedToast))],
+                commit: nil)
+            #expect(try await fixture.count("large_value") == 1)
+            let needed = try await fixture.apply(
+                [.update(old: nil, new: row("short", "nobody", .unchangedToast))], commit: nil)
+            #expect(needed.incomplete.count == 1)
+            try await fixture.close()
+        }
+    }
+
+    /// With identity FULL the old row has all values.
+    @Test func ofRowsThatAreToldInFullNoValuesAreKept() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path, identity: ["id", "owner", "big"])
+            let large = PgOutputValue.text(String(repeating: "x", count: 2000))
+            let old = row("a", "u1", large)
+            _ = try await fixture.apply([.insert(old)], commit: nil)
+            let result = try await fixture.apply(
+                [.update(old: old, new: row("a", "u2", .unchangedToast))], commit: nil)
+            #expect(result.incomplete.isEmpty)
+            #expect(try await fixture.operations("u1").map { $0.prefix(3) } == ["PUT", "REM"])
+            #expect(try await fixture.operations("u2").map { $0.prefix(3) } == ["PUT"])
+            #expect(try await fixture.count("large_value") == 0)
+            try await fixture.close()
+        }
+    }
+
+    /// A row that is in no bucket leaves nothing behind.
+    @Test func nothingIsStoredOfARowThatIsNotSynced() async throws {
+        try await withFolder { path in
+            let fixture = try await Fixture(path: path)
+            let large = PgOutputValue.text(String(repeating: "x", count: 2000))
+            let unsynced: PgOutputTuple = [.text("a"), .null, large]
+            let result = try await fixture.apply([.insert(unsynced), .snapshot(unsynced)], commit: 1)
+            #expect(result.checkpoint?.operation == 0)
+            for table in ["source_row", "large_value", "segment", "bucket"] {
+                #expect(try await fixture.count(table) == 0)
+            }
+            _ = try await fixture.apply([.insert(row("a", "u1", large))], commit: 2)
+            #expect(try await fixture.count("source_row") == 1)
+            #expect(try await fixture.count("large_value") == 1)
+            _ = try await fixture.apply([.update(old: nil, new: unsynced)], commit: 3)
+            #expect(try await fixture.operations("u1").last == "REMOVE a -")
+            #expect(try await fixture.count("source_row") == 0)
+            #expect(try await fixture.count("large_value") == 0)
+            try await fixture.close()
         }
     }
 
@@ -319,12 +325,12 @@ struct ServiceStoreTests {
             try await fixture.store.holdCheckpoint(fixture.stream.number, until: LSN(rawValue: 4))
             #expect(try await fixture.store.incompleteTables(fixture.context).isEmpty)
             #expect(try await fixture.apply([], commit: 4).checkpoint?.operation == 2)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
     /// Two transactions in one batch: what is stored of the second, a row of which is missing, is not published with the
-    /// first when that comes again.
+    /// first, and not when that comes again.
     @Test func whatIsStoredOfATransactionWithAnUnknownValueIsNotPublishedWithTheOneBefore() async throws {
         try await withFolder { path in
             let fixture = try await Fixture(path: path)
@@ -337,14 +343,17 @@ struct ServiceStoreTests {
                 .committed(LSN(rawValue: 2)),
             ]
             let result = try await fixture.store.apply(first + second, fixture.context)
-            #expect(result.incomplete.count == 1 && result.checkpoint == nil)
+            // The first has all of its rows.
+            #expect(result.incomplete.count == 1)
+            #expect(result.checkpoint == StoredCheckpoint(operation: 1, lsn: LSN(rawValue: 1)))
+            #expect(try await fixture.operations("u1", upTo: 1).count == 1)
             // Reading the row again has failed, and the log comes again.
             #expect(try await fixture.store.apply(first, fixture.context).checkpoint == nil)
             try await fixture.store.holdCheckpoint(fixture.stream.number, until: LSN(rawValue: 2))
             #expect(
                 try await fixture.apply([.insert(row("a", "u1"))], commit: 2).checkpoint?.lsn
                     == LSN(rawValue: 2))
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -382,7 +391,7 @@ struct ServiceStoreTests {
             _ = try await fixture.store.apply(
                 [.change(fixture.table, .insert(row("a", "u1"))), .told(progress)], fixture.context)
             #expect(try await fixture.store.stream(fixture.stream.number).partial == progress)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -399,7 +408,7 @@ struct ServiceStoreTests {
             #expect(try await fixture.store.furthestLSN() == LSN(rawValue: 181))
             _ = try await fixture.apply([], commit: 190)
             #expect(try await fixture.store.furthestLSN() == LSN(rawValue: 190))
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -418,7 +427,7 @@ struct ServiceStoreTests {
             let end = try await fixture.apply([], commit: 2)
             #expect(end.checkpoint == StoredCheckpoint(operation: 3, lsn: LSN(rawValue: 2)))
             #expect(try await fixture.operations("u1", upTo: 3).count == 3)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -436,7 +445,7 @@ struct ServiceStoreTests {
             #expect(try await fixture.apply([.insert(row("a", "u1"))], commit: 100).checkpoint == nil)
             #expect(try await fixture.apply([], commit: 299).checkpoint == nil)
             #expect(try await fixture.apply([], commit: 300).checkpoint?.operation == 2)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -455,7 +464,7 @@ struct ServiceStoreTests {
             let last = try await fixture.store.chunk(
                 bucket: id, after: 3, upTo: 5, rows: 1000, bytes: 1 << 20)
             #expect(last.operations.map(\.id) == [4, 5] && !last.isCut)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -473,7 +482,7 @@ struct ServiceStoreTests {
             #expect(next.incomplete.count == 1)
             _ = try await fixture.apply([.update(old: nil, new: row("a", "u1"))], commit: 2)
             #expect(try await fixture.operations("u1").count == 1)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 
@@ -610,7 +619,7 @@ struct ServiceStoreTests {
             #expect(try await fixture.store.stoppedSlots().isEmpty)
             #expect(try await fixture.store.stream(configHash: "hash") == nil)
             #expect(try await fixture.store.activeStream()?.number == next.number)
-            await fixture.store.close()
+            try await fixture.close()
         }
     }
 }

@@ -37,6 +37,37 @@ struct StateFileTests {
         return try state.one("SELECT id FROM write_checkpoint WHERE key = 'k'") { $0.int64(0) }
     }
 
+    /// What clients were told, and what the source keeps for it; ids of operations go on, too.
+    @Test(arguments: 2...5) func whatAFormerVersionHasToldIsKnown(version: Int) async throws {
+        try await Self.withState { file, opener in
+            try FileManager.default.removeItem(atPath: file.path)
+            try FormerVersions.make(file.path, version: version) { connection in
+                try connection.execute(
+                    """
+                    UPDATE counter SET last_op = 77;
+                    INSERT INTO source(one, system_id, timeline, database_oid, address) VALUES (1, '7', 1, 5, 'a');
+                    INSERT INTO replication_stream(id, config_hash, config, publication, slot, state)
+                        VALUES (3, 'hash', 'text', 1, 'slot_3', 'active');
+                    INSERT INTO write_checkpoint(key, id, head) VALUES ('k', 7, 0);
+                    """)
+            }
+            let error = await #expect(throws: StoreError.self) {
+                try await ServiceStore.open(path: file.path, readers: 1)
+            }
+            #expect(error?.message == "The state has version \(version), this service writes version 6.")
+            try await opener.setAside(file, because: error?.message)
+            #expect(try Self.toldID(file) == 7)
+            let store = try await ServiceStore.open(path: file.path, readers: 1)
+            #expect(try await store.source()?.systemID == "7")
+            #expect(try await store.stoppedSlots() == ["slot_3"])
+            #expect(try await store.activeStream() == nil)
+            let next = try await store.addStream(config: "", configHash: "hash", publication: 1) { _ in "" }
+            #expect(next.number == 4)
+            await store.close()
+            #expect(try StoreCheck(path: file.path).lastOperation == 77)
+        }
+    }
+
     @Test func aStateThatCannotBeReadForAMomentIsNotForgotten() async throws {
         try await Self.withState { file, opener in
             let other = try SQLiteConnection(path: file.path)

@@ -41,7 +41,9 @@ struct JSONEscapingTests {
     @Test func randomBytesAreEscapedAsOneByOne() async throws {
         try await forEachSeed(200) { random in
             // The neighbours of what is special, which a borrow could reach.
-            let alphabet: [UInt8] = [0, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x5B, 0x5C, 0x5D, 0x7F, 0x80, 0xA2, 0xFF]
+            let alphabet: [UInt8] = [
+                0, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x5B, 0x5C, 0x5D, 0x7F, 0x80, 0xA2, 0xFF,
+            ]
             let most = random.pick([20, 600, 3000])
             let count = random.below(most)
             let isDense = random.once(in: 2)

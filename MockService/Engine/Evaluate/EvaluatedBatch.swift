@@ -20,7 +20,8 @@ package struct EvaluatedBatch: Sendable {
         package var large: Range<Int>?
         /// Whether a large value was left out.
         ///
-        /// Of a row that does not wait no program has read it, and what is kept of it stays.
+        /// Of a row that does not wait no program has read it. What is kept of the row is of before, beside values that are
+        /// told: it is filled in as for a row that waits, or it goes.
         package var hasMissingValues = false
     }
 

@@ -4,8 +4,9 @@ import PowerSyncWire
 
 /// What must hold of the file of a state, at whatever moment its service ended: for tests.
 ///
-/// The operations of every bucket are what its totals say, ids ascend and none is given twice, the counter is behind
-/// all of them; nothing that was acknowledged is missing, and nothing that was published goes back.
+/// The operations of every bucket are what its totals say, also at the checkpoint, ids ascend and none is given twice,
+/// the counter is behind all of them; the places of source rows are those of their operations; nothing that was
+/// acknowledged is missing, and nothing that was published goes back.
 package struct StoreCheck {
     /// A row that a client holds.
     package struct HeldRow: Sendable, Hashable {
@@ -39,22 +40,18 @@ package struct StoreCheck {
     /// - Parameters:
     ///   - path: The file; nobody else may have it open. One that is missing, or without tables, holds nothing.
     ///   - promises: What the service had told when it ended.
-    ///   - operations: How the file holds operations.
     /// - Throws: `SQLiteError` or `StoreError` if the file cannot be read, which is as wrong as all the rest.
-    package init(
-        path: String, keeps promises: StorePromises = StorePromises(),
-        in operations: any StoredOperations = OperationRows()
-    ) throws {
+    package init(path: String, keeps promises: StorePromises = StorePromises()) throws {
         let connection = try SQLiteConnection(path: path)
         defer { connection.close() }
         // All of one moment.
         try connection.execute("BEGIN")
         let version = try connection.one("PRAGMA user_version") { $0.int64(0) } ?? 0
-        if version == operations.version {
+        if version == StoreSchema6.version {
             try readPositions(connection)
-            try readOperations(connection, operations)
+            try readOperations(StoredOperations(connection))
         } else {
-            check(version == 0, "the file has version \(version), not \(operations.version)")
+            check(version == 0, "the file has version \(version), not \(StoreSchema6.version)")
         }
         checkAcknowledged(promises)
         for (stream, checkpoints) in promises.published { checkPublished(checkpoints, of: stream) }
@@ -93,62 +90,119 @@ package struct StoreCheck {
 
     /// What is read of the operations of one bucket.
     private struct Content {
-        var checksum = Checksum.zero
-        var count: Int64 = 0
-        var last: OperationID = 0
+        /// Over all of them, and over those that clients see.
+        var all = BucketTotals.empty
+        var covered = BucketTotals.empty
         /// Up to where clients see it.
-        var visible: OperationID
-        /// By type, id and subkey.
+        let visible: OperationID
+        var small: Int64 = 0
+        /// What clients hold, by type, id and subkey.
         var rows: [[ExactText]: HeldRow] = [:]
+        /// What they would hold behind all operations.
+        var newest: Set<[ExactText]> = []
 
-        var totals: String { StoredBucket.totals(count, last, checksum) }
+        init(id: Int64, visible: OperationID) {
+            self.visible = visible
+            all.id = id
+            covered.id = id
+        }
 
         mutating func take(_ operation: Operation) {
-            checksum += operation.checksum
-            count += 1
-            last = max(last, operation.id)
-            guard operation.id <= visible else { return }
+            Self.add(operation, to: &all)
             let (type, id) = (operation.objectType ?? "", operation.objectID ?? "")
             let key = [type, id, operation.subkey ?? ""].map { ExactText($0) }
+            let isVisible = operation.id <= visible
+            if isVisible { Self.add(operation, to: &covered) }
             switch operation.kind {
-            case .put: rows[key] = HeldRow(type: type, id: id, data: operation.data ?? "")
-            case .remove: rows[key] = nil
+            case .put:
+                newest.insert(key)
+                if isVisible { rows[key] = HeldRow(type: type, id: id, data: operation.data ?? "") }
+            case .remove:
+                newest.remove(key)
+                if isVisible { rows[key] = nil }
             case .move: break
-            case .clear: rows = [:]
+            case .clear:
+                newest = []
+                if isVisible { rows = [:] }
             }
+        }
+
+        private static func add(_ operation: Operation, to totals: inout BucketTotals) {
+            totals.checksum += operation.checksum
+            totals.count += 1
+            totals.lastOperation = operation.id
         }
     }
 
-    private mutating func readOperations(
-        _ connection: SQLiteConnection, _ operations: any StoredOperations
-    ) throws {
-        let buckets = try operations.buckets(connection)
+    private mutating func readOperations(_ operations: StoredOperations) throws {
+        let buckets = try operations.buckets()
         var contents: [Int64: Content] = [:]
-        for bucket in buckets {
-            contents[bucket.id] = Content(visible: streams[bucket.stream]?.checkpoint.operation ?? 0)
+        for (id, bucket) in buckets {
+            contents[id] = Content(id: id, visible: streams[bucket.stream]?.checkpoint.operation ?? 0)
         }
+        let limit = StoreLimits().smallSegmentBytes
         var ids: Set<OperationID> = []
-        try operations.forEach(connection) { bucket, operation in
-            let id = operation.id
-            if !ids.insert(id).inserted { problems.append("operation \(id) stands twice") }
-            if id < 1 || id > lastOperation {
-                problems.append("there is operation \(id), the counter is at \(lastOperation)")
+        try operations.forEachSegment { segment in
+            let (id, bucket) = (segment.id, segment.bucket)
+            check(segment.isRight, "segment \(id) has not the operations that its row says")
+            check(contents[bucket] != nil, "segment \(id) is of bucket \(bucket), which is not there")
+            if segment.byteCount < limit { contents[bucket]?.small += 1 }
+            for operation in segment.operations {
+                let id = operation.id
+                if !ids.insert(id).inserted { problems.append("operation \(id) stands twice") }
+                if id < 1 || id > lastOperation {
+                    problems.append("there is operation \(id), the counter is at \(lastOperation)")
+                }
+                let last = contents[bucket]?.all.lastOperation ?? 0
+                if id <= last {
+                    problems.append("operation \(id) of bucket \(bucket) stands behind \(last)")
+                }
+                contents[bucket]?.take(operation)
             }
-            guard let last = contents[bucket]?.last else {
-                problems.append("operation \(id) is of bucket \(bucket), which is not there")
-                return
-            }
-            if id < last {
-                problems.append("operation \(id) of bucket \(bucket) stands behind \(last)")
-            }
-            contents[bucket]?.take(operation)
         }
         // What stopped streams hold is deleted piece by piece.
-        for bucket in buckets where streams[bucket.stream]?.isStopped != true {
-            guard let content = contents[bucket.id] else { continue }
-            let (said, found) = (bucket.totals, content.totals)
-            check(said == found, "bucket \(bucket.id) has the totals \(said), its operations are \(found)")
+        let live = buckets.filter { streams[$0.value.stream]?.isStopped != true }
+        for (id, bucket) in live {
+            guard let content = contents[id] else { continue }
+            let whole = bucket.sums.totals(at: .max)
+            check(
+                whole == content.all,
+                "bucket \(id) has the totals \(whole), its operations are \(content.all)")
+            let seen = bucket.sums.totals(at: content.visible)
+            check(
+                seen == content.covered,
+                "bucket \(id) has at its checkpoint \(seen), its operations are \(content.covered)")
+            check(
+                bucket.small == content.small,
+                "bucket \(id) has \(content.small) small segments, and says \(bucket.small)")
             if !content.rows.isEmpty { rows[ExactText(bucket.name)] = Set(content.rows.values) }
+        }
+        try checkRows(operations, of: live.keys, contents)
+    }
+
+    /// Holds the places of source rows beside the rows that the operations of their buckets make.
+    private mutating func checkRows(
+        _ operations: StoredOperations, of buckets: some Sequence<Int64>, _ contents: [Int64: Content]
+    ) throws {
+        let types = try operations.outputTypes()
+        let large = try operations.largeRows()
+        var held: [Int64: Set<[ExactText]>] = [:]
+        for row in try operations.rows() {
+            for place in row.places.places {
+                let key = [types[place.outputType] ?? "", place.objectID.text, row.subkey]
+                held[place.bucket, default: []].insert(key.map { ExactText($0) })
+            }
+            let isLarge = large.contains([.integer(row.table), .blob(row.key.bytes)])
+            check(
+                isLarge == row.places.hasLargeValues,
+                "the row \(row.subkey) \(isLarge ? "has large values unsaid" : "lacks its large values")")
+        }
+        for id in buckets {
+            let (places, rows) = (held[id] ?? [], contents[id]?.newest ?? [])
+            let differing = places.symmetricDifference(rows).map { $0.map(\.text).joined(separator: " ") }
+            check(
+                differing.isEmpty,
+                "bucket \(id) has not the places of the source rows: \(differing.sorted())")
         }
     }
 

@@ -25,11 +25,6 @@ package enum StoreReading {
     package static func view(
         of names: [String], stream: StreamNumber, _ connection: SQLiteConnection
     ) throws -> StoredView {
-        let prefix = "\(stream)#"
-        // A name with another prefix is the name of no bucket of the stream.
-        let own = names.filter { $0.utf8.starts(with: prefix.utf8) }.map { name -> JSON in
-            .string(String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
-        }
         // One reading transaction: what a bucket has behind the checkpoint is told by the checkpoint of the same
         // moment.
         try connection.execute("BEGIN")
@@ -42,17 +37,96 @@ package enum StoreReading {
         }
         guard let checkpoint else { throw StoreError.noStream }
         var buckets: [ExactText: BucketTotals] = [:]
-        try connection.forEach(viewSQL, [.integer(stream), .text(JSON.array(own).text)]) { row in
-            buckets[ExactText(prefix + row.string(0))] = try sums(row, from: 1).totals(
-                at: checkpoint.operation)
+        try forEachBucket(named: names, of: stream, connection) { name, sums in
+            buckets[name] = sums.totals(at: checkpoint.operation)
         }
         return StoredView(checkpoint: checkpoint, buckets: buckets)
+    }
+
+    /// Reads the totals of buckets at an operation, which need not be that of the newest checkpoint.
+    ///
+    /// At the newest checkpoint it looks each bucket up and nothing else. At another one, which was the newest a moment
+    /// ago, it takes off what lies behind, of those buckets that have been written to since.
+    ///
+    /// - Parameters:
+    ///   - names: The buckets, by whole name.
+    ///   - stream: Whose they are.
+    ///   - operation: The last operation that counts.
+    ///   - connection: One that reads, without a transaction.
+    /// - Returns: The totals of the buckets that exist, by whole name.
+    /// - Throws: `SQLiteError`; `StoreError` if a row cannot be read.
+    package static func totals(
+        of names: [String], stream: StreamNumber, at operation: OperationID, _ connection: SQLiteConnection
+    ) throws -> [ExactText: BucketTotals] {
+        // One reading transaction: sums, checkpoint and segments must be of the same moment.
+        try connection.execute("BEGIN")
+        defer { connection.rollBack() }
+        let newest = try connection.one(
+            "SELECT checkpoint_op FROM replication_stream WHERE id = ?", [.integer(stream)]
+        ) { $0.int64(0) }
+        var totals: [ExactText: BucketTotals] = [:]
+        try forEachBucket(named: names, of: stream, connection) { name, sums in
+            let isWhole = max(sums.covered.lastOperation, sums.tail.lastOperation) <= operation
+            totals[name] =
+                try isWhole || operation == newest
+                ? sums.totals(at: operation) : Self.totals(of: sums, at: operation, connection)
+        }
+        return totals
+    }
+
+    /// Takes off what lies behind an operation that is not the newest checkpoint's.
+    private static func totals(
+        of sums: BucketSums, at operation: OperationID, _ connection: SQLiteConnection
+    ) throws -> BucketTotals {
+        var totals = sums.totals(at: .max)
+        let bucket = SQLiteValue.integer(sums.id)
+        totals.lastOperation =
+            try connection.one(
+                "SELECT coalesce(max(last_op), 0) FROM segment WHERE bucket = ? AND last_op <= ?",
+                [bucket, .integer(operation)]
+            ) { $0.int64(0) } ?? 0
+        try connection.forEach(
+            "SELECT first_op, count, checksum, body FROM segment WHERE bucket = ? AND last_op > ? ORDER BY last_op",
+            [bucket, .integer(operation)]
+        ) { row in
+            guard row.int64(0) <= operation else {
+                totals.count -= row.int64(1)
+                totals.checksum -= Checksum(truncating: row.int64(2))
+                return
+            }
+            try row.withBlob(3) { bytes in
+                var segment = try SegmentBody(bytes)
+                while let entry = try segment.next() {
+                    if entry.id <= operation {
+                        totals.lastOperation = entry.id
+                    } else {
+                        totals.count -= 1
+                        totals.checksum -= entry.record.checksum
+                    }
+                }
+            }
+        }
+        return totals
+    }
+
+    /// Looks buckets up by their whole names; one with the prefix of another stream is none of this one.
+    private static func forEachBucket(
+        named names: [String], of stream: StreamNumber, _ connection: SQLiteConnection,
+        _ body: (ExactText, BucketSums) throws -> Void
+    ) throws {
+        let prefix = "\(stream)#"
+        let own = names.filter { $0.utf8.starts(with: prefix.utf8) }.map { name -> JSON in
+            .string(String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+        }
+        try connection.forEach(bucketSQL, [.integer(stream), .text(JSON.array(own).text)]) { row in
+            try body(ExactText(prefix + row.string(0)), try sums(row, from: 1))
+        }
     }
 
     /// The columns of a bucket that `sums(_:from:)` reads.
     package static let sumColumns = "id, checksum, count, last_op, tail_checksum, tail_count, tail_op"
 
-    private static let viewSQL =
+    private static let bucketSQL =
         "SELECT name, \(sumColumns) FROM bucket WHERE stream = ? AND name IN (SELECT value FROM json_each(?))"
 
     /// Reads the sums of a bucket.
@@ -144,10 +218,11 @@ package enum StoreReading {
 }
 
 /// The names that operations have by number, each read once.
-private struct OperationNames {
+struct OperationNames {
     private var tables: [Int64: String] = [:]
     private var types: [Int64: String] = [:]
 
+    /// Spells an operation as clients get it.
     mutating func operation(
         _ entry: SegmentBody.Entry, _ segment: SegmentBody, _ connection: SQLiteConnection
     ) throws -> Operation {

@@ -12,11 +12,8 @@ package enum StoreSchema6 {
     /// - Parameters:
     ///   - connection: The one that writes, after `configure`.
     ///   - former: What a new file has to know of the one whose place it takes.
-    ///   - lastOperation: The last operation id that was given there, behind which those of the new file begin.
     /// - Throws: `SQLiteError`; `StoreError` for the file of another version.
-    package static func prepare(
-        _ connection: SQLiteConnection, after former: FormerState, lastOperation: Int64 = 0
-    ) throws {
+    package static func prepare(_ connection: SQLiteConnection, after former: FormerState) throws {
         let found = try connection.one("PRAGMA user_version") { $0.int64(0) } ?? 0
         if found == version { return }
         guard found == 0 else {
@@ -26,7 +23,6 @@ package enum StoreSchema6 {
         }
         try connection.transaction {
             try connection.execute(script)
-            try connection.run("INSERT INTO counter VALUES (1, ?)", [.integer(lastOperation)])
             try former.write(to: connection)
             try connection.execute("PRAGMA user_version = \(version)")
         }
@@ -181,7 +177,8 @@ package enum StoreSchema6 {
             PRIMARY KEY (source_table, key)
         ) STRICT, WITHOUT ROWID;
 
-        -- The values of a row that an update may leave out (`LargeCells`), with the shape of the table they are of.
+        -- The values of a row that an update may leave out (`LargeCells`), with the shape of the table they are of and a
+        -- digest of its columns (`SourceTable.largeShape`).
         CREATE TABLE large_value(
             id INTEGER PRIMARY KEY,
             source_table INTEGER NOT NULL,

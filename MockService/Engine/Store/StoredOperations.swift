@@ -1,103 +1,115 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// A bucket with its totals over all operations that are stored of it, behind the newest checkpoint, too.
-package struct StoredBucket: Sendable {
-    /// Its id in the file.
-    package let id: Int64
+/// A bucket as the file says it is.
+struct StoredBucket {
     /// Whose it is.
-    package let stream: StreamNumber
+    let stream: StreamNumber
     /// The whole name, with the stream's number before it.
-    package let name: String
-    /// The sum of its operations' checksums.
-    package let checksum: Checksum
-    /// How many operations it holds.
-    package let count: Int64
-    /// Its last operation; 0 if there is none.
-    package let lastOperation: OperationID
-
-    /// Makes a bucket of its fields.
-    package init(
-        id: Int64, stream: StreamNumber, name: String, checksum: Checksum, count: Int64,
-        lastOperation: OperationID
-    ) {
-        self.id = id
-        self.stream = stream
-        self.name = name
-        self.checksum = checksum
-        self.count = count
-        self.lastOperation = lastOperation
-    }
-
-    /// What it says of its operations, for comparison and messages.
-    var totals: String { Self.totals(count, lastOperation, checksum) }
-
-    /// Totals in words.
-    static func totals(_ count: Int64, _ last: OperationID, _ checksum: Checksum) -> String {
-        "\(count) up to \(last), \(checksum)"
-    }
+    let name: String
+    /// The sums over its operations.
+    let sums: BucketSums
+    /// How many of its segments are small.
+    let small: Int64
 }
 
-/// How the file of a state holds buckets and operations: what `StoreCheck` has to know of a version.
-package protocol StoredOperations: Sendable {
-    /// The version of the files that it reads.
-    var version: Int64 { get }
-
-    /// Reads all buckets, of all streams.
-    ///
-    /// - Parameter connection: The open file.
-    /// - Returns: The buckets.
-    /// - Throws: `SQLiteError`, `StoreError`.
-    func buckets(_ connection: SQLiteConnection) throws -> [StoredBucket]
-
-    /// Reads all operations, those of one bucket in the order in which they are stored.
-    ///
-    /// - Parameters:
-    ///   - connection: The open file.
-    ///   - body: Gets the id of the bucket, which may be none that there is, and the operation.
-    /// - Throws: `SQLiteError`, `StoreError`, and what `body` throws.
-    func forEach(
-        _ connection: SQLiteConnection, _ body: (_ bucket: Int64, _ operation: Operation) throws -> Void
-    ) throws
+/// A segment as the file says it is, and what its body says.
+struct StoredSegment {
+    /// Its id in the file.
+    let id: Int64
+    /// Whose operations these are; perhaps a bucket that is not there.
+    let bucket: Int64
+    /// Whether its row says of the body what that says.
+    let isRight: Bool
+    /// How many bytes the body has.
+    let byteCount: Int
+    /// The operations in the order of the body.
+    let operations: [Operation]
 }
 
-/// Operations that are a row each.
-package struct OperationRows: StoredOperations {
-    /// The version whose files are so.
-    package let version: Int64 = 5
+/// A source row as the file says it is.
+struct StoredRow {
+    /// The record of its table.
+    let table: Int64
+    /// What it is found by.
+    let key: RowKey
+    /// What the subkeys of its operations are.
+    let subkey: String
+    /// Where it is.
+    let places: RowPlaces
+}
 
-    /// Makes a reader.
-    package init() {}
+/// Reads all of a file of version 6, for tests.
+struct StoredOperations {
+    private let connection: SQLiteConnection
 
-    /// Reads all buckets.
-    package func buckets(_ connection: SQLiteConnection) throws -> [StoredBucket] {
-        try connection.query("SELECT id, stream, name, checksum, count, last_op FROM bucket") { row in
-            StoredBucket(
-                id: row.int64(0), stream: row.int64(1), name: row.string(2),
-                checksum: Checksum(truncating: row.int64(3)), count: row.int64(4),
-                lastOperation: row.int64(5))
+    /// Reads through a connection, all in its transaction.
+    init(_ connection: SQLiteConnection) { self.connection = connection }
+
+    /// The buckets of all streams, by id.
+    func buckets() throws -> [Int64: StoredBucket] {
+        var buckets: [Int64: StoredBucket] = [:]
+        try connection.forEach("SELECT \(StoreReading.sumColumns), small, stream, name FROM bucket") { row in
+            let sums = try StoreReading.sums(row, from: 0)
+            buckets[sums.id] = StoredBucket(
+                stream: row.int64(8), name: "\(row.int64(8))#\(row.string(9))", sums: sums,
+                small: row.int64(7))
         }
+        return buckets
     }
 
-    /// Reads all operations in the order of the table.
-    package func forEach(
-        _ connection: SQLiteConnection, _ body: (_ bucket: Int64, _ operation: Operation) throws -> Void
-    ) throws {
-        // Not by the index, which has an order of its own.
-        let sql = """
-            SELECT o.bucket, o.op_id, o.kind, o.object_type, o.object_id, t.uuid, o.replica_id, o.checksum, o.data
-            FROM operation o NOT INDEXED LEFT JOIN source_table t ON t.id = o.source_table
-            """
-        try connection.forEach(sql) { row in
-            guard let kind = OperationKind(rawValue: row.int64(2)) else { throw StoreError.unreadableRow }
-            var subkey: String?
-            if let uuid = row.text(5), let id = row.blob(6) {
-                subkey = "\(uuid)/\(try ReplicaID(stored: id).text)"
+    /// Reads the segments, those of one bucket in the order in which streams read them.
+    func forEachSegment(_ body: (StoredSegment) throws -> Void) throws {
+        var names = OperationNames()
+        try connection.forEach(
+            "SELECT id, bucket, first_op, last_op, count, checksum, max_target, body FROM segment "
+                + "ORDER BY bucket, last_op"
+        ) { row in
+            let numbers = (2...6).map { row.int64($0) }
+            let segment = try row.withBlob(7) { bytes in
+                let found = try SegmentBody.summary(of: bytes)
+                var walk = try SegmentBody(bytes)
+                var operations: [Operation] = []
+                while let entry = try walk.next() {
+                    operations.append(try names.operation(entry, walk, connection))
+                }
+                return StoredSegment(
+                    id: row.int64(0), bucket: row.int64(1),
+                    isRight: numbers == [
+                        found.firstOperation, found.lastOperation, found.count, Int64(found.checksum.value),
+                        found.maxTarget,
+                    ], byteCount: bytes.count, operations: operations)
             }
-            let operation = Operation(
-                id: row.int64(1), kind: kind.wire, objectType: row.text(3), objectID: row.text(4),
-                subkey: subkey, checksum: Checksum(truncating: row.int64(7)), data: row.text(8))
-            try body(row.int64(0), operation)
+            try body(segment)
         }
+    }
+
+    /// The source rows of all streams.
+    func rows() throws -> [StoredRow] {
+        var identities: [Int64: (uuid: String, names: [String])] = [:]
+        try connection.forEach("SELECT id, uuid, identity_names FROM source_table") { row in
+            let names = try JSON.parse(row.string(2)).arrayValue ?? []
+            identities[row.int64(0)] = (row.string(1), names.compactMap(\.stringValue))
+        }
+        return try connection.query("SELECT source_table, key, places FROM source_row") { row in
+            let key = try RowKey(stored: row.blob(1))
+            guard let table = identities[row.int64(0)] else { throw StoreError.unreadableRow }
+            return StoredRow(
+                table: row.int64(0), key: key,
+                subkey: "\(table.uuid)/\(try key.replicaID(names: table.names).text)",
+                places: try RowPlaces(stored: row.blob(2) ?? [], of: key))
+        }
+    }
+
+    /// The names of the clients' tables, by id.
+    func outputTypes() throws -> [Int64: String] {
+        var types: [Int64: String] = [:]
+        try connection.forEach("SELECT id, name FROM output_type") { types[$0.int64(0)] = $0.string(1) }
+        return types
+    }
+
+    /// The rows of which large values are kept, as a table's record and a key.
+    func largeRows() throws -> Set<[SQLiteValue]> {
+        Set(try connection.query("SELECT source_table, key FROM large_value") { [$0[0], $0[1]] })
     }
 }

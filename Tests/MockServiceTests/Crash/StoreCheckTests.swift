@@ -80,14 +80,21 @@ struct StoreCheckTests {
         "UPDATE replication_stream SET checkpoint_op = checkpoint_op - 1",
         "DELETE FROM replication_stream",
         "UPDATE write_checkpoint SET id = id - 1",
-        "UPDATE operation SET checksum = checksum + 1 WHERE op_id = 1",
-        "UPDATE operation SET bucket = 99 WHERE op_id = 1",
-        "UPDATE operation SET op_id = 0 WHERE op_id = 1",
-        "DELETE FROM operation WHERE op_id = 1",
+        "UPDATE segment SET checksum = checksum + 1 WHERE id = 1",
+        "UPDATE segment SET first_op = first_op - 1 WHERE id = 1",
+        "UPDATE segment SET max_target = 1 WHERE id = 1",
+        "UPDATE segment SET bucket = 99 WHERE id = 1",
+        "UPDATE segment SET body = (SELECT body FROM segment WHERE id = 2) WHERE id = 1",
+        "DELETE FROM segment WHERE id = 1",
         "UPDATE bucket SET count = count + 1",
-        "UPDATE bucket SET last_op = last_op - 1",
+        "UPDATE bucket SET checksum = (checksum + 1) & 4294967295",
+        "UPDATE bucket SET tail_count = tail_count + 1",
+        "UPDATE bucket SET tail_op = tail_op + 1",
+        "UPDATE bucket SET small = small + 1",
         "DELETE FROM bucket WHERE id = 1",
-        "PRAGMA user_version = 4",
+        "DELETE FROM source_row WHERE key = (SELECT min(key) FROM source_row)",
+        "DELETE FROM large_value",
+        "PRAGMA user_version = 5",
     ])
     func aStateThatWasTamperedWithIsNot(statement: String) async throws {
         try await withState { path, promises in
@@ -101,7 +108,10 @@ struct StoreCheckTests {
     @Test func rowsOfAnotherCommitAreADifference() async throws {
         try await withState { path, promises in
             let connection = try SQLiteConnection(path: path)
-            try connection.execute("UPDATE operation SET data = '{}' WHERE kind = 0")
+            // In each row another column has the value.
+            try connection.execute(
+                "UPDATE segment SET body = CAST(replace(CAST(body AS TEXT), '\"owner\"', '\"other\"') AS BLOB)"
+            )
             connection.close()
             #expect(try !StoreCheck(path: path, keeps: promises).differences(from: Self.script).isEmpty)
         }

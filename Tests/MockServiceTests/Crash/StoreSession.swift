@@ -25,7 +25,11 @@ struct StoreSession {
     /// Opens the file, or makes it with a stream whose snapshot is complete.
     init(path: String, script: StoreScript) async throws {
         let hash = "script"
-        let store = try await ServiceStore.open(path: path)
+        // Tables have few rows here; they go in pieces, and operations are packed into several segments, all the same.
+        var limits = StoreLimits()
+        limits.truncatedRows = 7
+        limits.segmentBytes = 16 << 10
+        let store = try await ServiceStore.open(path: path, limits: limits)
         var known = try await store.stream(configHash: hash)
         if known == nil {
             known = try await store.addStream(

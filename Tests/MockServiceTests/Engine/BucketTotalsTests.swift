@@ -22,7 +22,8 @@ struct BucketTotalsTests {
         // The checkpoint has come, and nothing was written.
         #expect(sums.covered == BucketSums.Sum())
         #expect(sums.totals(at: 5) == BucketTotals(id: 7, checksum: Checksum(30), count: 2, lastOperation: 5))
-        #expect(sums.totals(at: 99) == BucketTotals(id: 7, checksum: Checksum(30), count: 2, lastOperation: 5))
+        #expect(
+            sums.totals(at: 99) == BucketTotals(id: 7, checksum: Checksum(30), count: 2, lastOperation: 5))
     }
 
     @Test func whoWritesFirstMakesOneSumOfBoth() {
@@ -87,7 +88,8 @@ struct BucketTotalsTests {
             var operations: [(bucket: String, operation: SampleOperation)] = []
             for _ in 0..<10 {
                 let writes = (0..<random.below(8)).map { _ in
-                    StoreFile.Write(bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
+                    StoreFile.Write(
+                        bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
                 }
                 let visible = random.once(in: 3) ? nil : random.below(writes.count + 1)
                 let stored = try file.store(writes, visible: visible, limit: 100 + random.below(2000))
@@ -107,6 +109,79 @@ struct BucketTotalsTests {
                     #expect(found == Self.totals(covered.map(\.operation), of: id), "\(name)")
                 }
             }
+        }
+    }
+
+    /// A stream that is late asks for a checkpoint that is not the newest any more.
+    @Test func totalsAtAnyOperationAreThoseOfTheOperationsUpToIt() async throws {
+        try await forEachSeed(30) { random in
+            let file = try StoreFile()
+            defer { file.close() }
+            let names = ["s|0[]", "s|0[\"a\"]"]
+            var operations: [(bucket: String, operation: SampleOperation)] = []
+            for _ in 0..<8 {
+                let writes = (0..<random.below(10)).map { _ in
+                    StoreFile.Write(
+                        bucket: random.pick(names), operation: SampleOperation(behind: 0, &random))
+                }
+                let visible = random.once(in: 3) ? nil : random.below(writes.count + 1)
+                let stored = try file.store(writes, visible: visible, limit: 100 + random.below(2000))
+                operations += zip(writes, stored).map { (bucket: $0.bucket, operation: $1) }
+            }
+            for last in 0...file.last + 1 {
+                let found = try StoreReading.totals(
+                    of: names.map { "1#\($0)" } + ["2#s|0[]"], stream: StoreFile.stream, at: last,
+                    file.reader)
+                for name in names {
+                    let own = operations.filter { $0.bucket == name }.map(\.operation)
+                    let totals = found[ExactText("1#\(name)")]
+                    #expect((totals == nil) == own.isEmpty)
+                    guard let totals else { continue }
+                    let id = try #require(totals.id)
+                    #expect(totals == Self.totals(own.filter { $0.id <= last }, of: id), "\(name) at \(last)")
+                }
+                #expect(!file.reader.isInTransaction)
+            }
+        }
+    }
+
+    /// B28, as streams ask: nothing but the buckets is read while a snapshot writes behind the checkpoint.
+    @Test func statesCostTheSameDuringASnapshot() async throws {
+        try await StoreFixture.withFolder { path in
+            let fixture = try await StoreFixture(path: path, readers: 1)
+            let names = (0..<20).map { fixture.bucket("u\($0)") }
+            func rows(_ range: Range<Int>) -> [RowChange] {
+                range.map { .snapshot(StoreFixture.row("r\($0)", "u\($0 % 20)")) }
+            }
+            // How many times ten thousand steps SQLite takes for a hundred readings, and what they find.
+            func cost() async throws -> (questions: Int, counts: Set<Int64>) {
+                try await fixture.store.pool.read { connection in
+                    var questions = 0
+                    var counts: Set<Int64> = []
+                    let asks = {
+                        questions += 1
+                        return false
+                    }
+                    try connection.interrupting(when: asks) {
+                        for _ in 0..<100 {
+                            let found = try StoreReading.totals(of: names, stream: 1, at: 100, connection)
+                            counts.formUnion(found.values.map(\.count))
+                        }
+                    }
+                    return (questions: questions, counts: counts)
+                }
+            }
+            #expect(try await fixture.apply(rows(0..<100), commit: 1).checkpoint?.operation == 100)
+            // The first reading prepares what the others use.
+            _ = try await cost()
+            let atRest = try await cost()
+            #expect(atRest.questions > 0 && atRest.counts == [5])
+            let events = rows(100..<10_000).map { ReplicationEvent.change(fixture.table, $0) }
+            _ = try await fixture.store.apply(events, fixture.context, isAhead: true)
+            let meanwhile = try await cost()
+            #expect(meanwhile.counts == [5])
+            #expect(abs(meanwhile.questions - atRest.questions) <= 1, "\(atRest), then \(meanwhile)")
+            try await fixture.close()
         }
     }
 

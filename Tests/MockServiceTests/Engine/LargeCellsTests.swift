@@ -8,7 +8,11 @@ struct LargeCellsTests {
     private static func packed(_ texts: [String?]) -> [UInt8] {
         var bytes: [UInt8] = []
         for text in texts {
-            if let text { LargeCells.append(text.utf8, to: &bytes) } else { LargeCells.appendNull(to: &bytes) }
+            if let text {
+                LargeCells.append(text.utf8, to: &bytes)
+            } else {
+                LargeCells.appendNull(to: &bytes)
+            }
         }
         return bytes
     }
@@ -49,10 +53,12 @@ struct LargeCellsTests {
 
     @Test func areKeptOnlyWhereAnUpdateMayNeedThem() {
         func areKept(
-            _ byteCount: Int, inFull: Bool = false, synced: Bool = true, kept: Bool = false, again: Bool = false
+            _ byteCount: Int, inFull: Bool = false, synced: Bool = true, kept: Bool = false,
+            again: Bool = false
         ) -> Bool {
             LargeCells.areKept(
-                byteCount: byteCount, isKnownInFull: inFull, isSynced: synced, isKept: kept, isReadAgain: again)
+                byteCount: byteCount, isKnownInFull: inFull, isSynced: synced, isKept: kept,
+                isReadAgain: again)
         }
         #expect(!areKept(1024))
         #expect(areKept(1025))

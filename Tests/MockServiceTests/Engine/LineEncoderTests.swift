@@ -38,11 +38,12 @@ struct LineEncoderTests {
     /// Keys of arrays become longer at ten and at a hundred, and ids at each power of ten.
     @Test(arguments: LineForm.Format.allCases)
     func aThousandOperationsAreAsSyncLineWritesThem(format: LineForm.Format) throws {
-        let operations = (0..<1000).map { number in
-            SampleOperation(
-                id: OperationID(number * number + 1), kind: number % 3 == 0 ? .remove : .put,
-                checksum: Checksum(UInt32(number) &* 4_294_967), objectID: "\(number)",
-                data: number % 3 == 0 ? "" : "{\"id\":\"\(number)\",\"text\":\"\\n\"}")
+        let operations = (0..<1000).map { (number: Int) -> SampleOperation in
+            let isRemoval = number % 3 == 0
+            let data = isRemoval ? "" : #"{"id":"\#(number)","text":"\n"}"#
+            return SampleOperation(
+                id: OperationID(number * number + 1), kind: isRemoval ? .remove : .put,
+                checksum: Checksum(UInt32(number) &* 4_294_967), objectID: "\(number)", data: data)
         }
         let fixture = FrameFixture(operations)
         let line = try LineEncoder(format, BlockCompressors()).encode(

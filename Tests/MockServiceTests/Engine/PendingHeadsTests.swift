@@ -6,7 +6,8 @@ import Testing
 
 /// Write checkpoints that wait for the log (service 1.8).
 struct PendingHeadsTests {
-    private let (a, b) = (ExactText("a"), ExactText("b"))
+    private let a = ExactText("a")
+    private let b = ExactText("b")
 
     private func at(_ position: UInt64) -> LSN { LSN(rawValue: position) }
 

@@ -33,7 +33,8 @@ struct RowKeyTests {
 
     private static let others: [[SQLiteValue]] = [
         // No identity; kinds that have no order here; a text that would end too early.
-        [], [.real(1)], [.real(1.5)], [.blob([1])], [1, .real(2)], ["a", .blob([])], ["a\u{0}"], ["a\u{0}", 1],
+        [], [.real(1)], [.real(1.5)], [.blob([1])], [1, .real(2)], ["a", .blob([])], ["a\u{0}"],
+        ["a\u{0}", 1],
         // 65 bytes.
         [.text(String(repeating: "x", count: 64))],
         [.text(String(repeating: "x", count: 61)), 1, nil],

@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire

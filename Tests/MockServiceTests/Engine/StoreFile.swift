@@ -60,6 +60,7 @@ final class StoreFile {
     ///   - visible: How many of them a commit covers that becomes visible; nil if none does.
     ///   - limit: How long segments are.
     /// - Returns: The operations with their ids.
+    /// - Throws: `SQLiteError`.
     @discardableResult
     func store(
         _ writes: [Write], visible: Int? = nil, limit: Int = StoreLimits().segmentBytes

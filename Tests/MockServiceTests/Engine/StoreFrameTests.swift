@@ -1,4 +1,5 @@
 import PowerSyncMockService
+import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

@@ -31,14 +31,18 @@ struct StoreSchema6Tests {
             let last = try connection.one("SELECT last_op FROM counter") { $0.int64(0) }
             #expect(last == 0)
             // Once more, it is as it was.
-            try StoreSchema6.prepare(connection, after: FormerState(), lastOperation: 5)
+            var former = FormerState()
+            former.lastOperation = 5
+            try StoreSchema6.prepare(connection, after: former)
             #expect(try connection.one("SELECT last_op FROM counter") { $0.int64(0) } == 0)
         }
     }
 
     @Test func operationIdsGoOnBehindThoseOfTheFormerFile() throws {
         try withFile { connection in
-            try StoreSchema6.prepare(connection, after: FormerState(), lastOperation: 12_345)
+            var former = FormerState()
+            former.lastOperation = 12_345
+            try StoreSchema6.prepare(connection, after: former)
             #expect(try connection.one("SELECT last_op FROM counter") { $0.int64(0) } == 12_345)
         }
     }
@@ -69,13 +73,10 @@ struct StoreSchema6Tests {
     }
 
     /// What version 5 has and version 6 keeps, column by column.
-    @Test func sourceStreamsAndWriteCheckpointsAreThoseOfVersion5() async throws {
-        let folder = try TemporaryDirectory(prefix: "schema-")
-        defer { folder.remove() }
-        let path = "\(folder.path)/former.db"
-        try await ServiceStore.open(path: path).close()
-        let former = try SQLiteConnection(path: path)
+    @Test func sourceStreamsAndWriteCheckpointsAreThoseOfVersion5() throws {
+        let former = try SQLiteConnection(path: ":memory:")
         defer { former.close() }
+        try former.execute(FormerVersions.fifth)
         func columns(_ table: String, _ connection: SQLiteConnection) throws -> [String] {
             try connection.query(
                 "SELECT name, type, \"notnull\", dflt_value, pk FROM pragma_table_info(?)", [.text(table)]

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire

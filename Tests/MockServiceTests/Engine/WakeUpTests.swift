@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncTestSupport
 import PowerSyncWire

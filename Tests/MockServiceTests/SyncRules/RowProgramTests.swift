@@ -192,7 +192,8 @@ struct RowProgramTests {
 
     @Test(arguments: [
         ("", false), ("0", false), ("00x", false), ("-0", false), ("1", true), (" \t\n-3", true),
-        ("+x", false), ("x1", false), ("\r1", false), ("99999999999999999999", true), ("00000000000000000000", false),
+        ("+x", false), ("x1", false), ("\r1", false), ("99999999999999999999", true),
+        ("00000000000000000000", false),
         // A digit counts whatever is put over it.
         ("1\u{301}", true),
     ])
@@ -206,7 +207,9 @@ struct RowProgramTests {
 
     @Test func slotsKeepTheirValues() {
         var arena: [UInt8] = []
-        let values: [SQLiteValue] = [nil, .integer(.min), 5, .real(-0.5), "é", "", .blob([0, 255]), .blob([])]
+        let values: [SQLiteValue] = [
+            nil, .integer(.min), 5, .real(-0.5), "é", "", .blob([0, 255]), .blob([]),
+        ]
         let slots = values.map { Slot($0, in: &arena) }
         #expect(slots.map { $0.value(in: arena) } == values)
         let later = Array("later".utf8) + arena

@@ -1,0 +1,448 @@
+import PowerSyncSQLite
+import PowerSyncWire
+
+/// Writes rows as operations, inside one SQLite transaction (DESIGN.md, 1; service 4.6).
+///
+/// A row becomes a PUT for each place where it is, then a REMOVE for each that it has left. The state keeps its places,
+/// if it has any, and those of its values that an update may leave out. Operations are collected into segments, bucket by
+/// bucket: what does not fill one is stored by `finish`.
+package final class RowWriter {
+    /// What becomes of the values that an update may leave out.
+    package enum LargeValues: Sendable, Hashable {
+        /// None are kept.
+        case nothing
+        /// What is kept stays: it is what the row has.
+        case unchanged
+        /// These are kept: where the bytes of `LargeCells` lie among those of the row.
+        case cells(Range<Int>)
+    }
+
+    /// A row as it is now.
+    package struct Row: Sendable {
+        /// Its table.
+        package let table: SourceTable
+        /// What it is found by.
+        package let key: RowKey
+        /// Its PUTs in order; several in one place are one place.
+        package let operations: ArraySlice<EvaluatedBatch.Operation>
+        /// The buckets that the operations name by index, as `bucket(named:)` gives them.
+        package let buckets: [Int64]
+        /// What becomes of its large values; nothing is kept of a row that is in no bucket.
+        package let large: LargeValues
+        /// The bytes that all ranges are of.
+        package let bytes: [UInt8]
+
+        /// Makes a row of its parts.
+        package init(
+            table: SourceTable, key: RowKey, operations: ArraySlice<EvaluatedBatch.Operation>,
+            buckets: [Int64], large: LargeValues, bytes: [UInt8]
+        ) {
+            self.table = table
+            self.key = key
+            self.operations = operations
+            self.buckets = buckets
+            self.large = large
+            self.bytes = bytes
+        }
+    }
+
+    /// A bucket that the transaction has to do with.
+    private struct Bucket {
+        let name: String
+        var sums: BucketSums
+        /// How many of its segments are small.
+        var small: Int64
+        var segment: SegmentBuilder
+        var isChanged = false
+
+        mutating func append(
+            _ kind: Operation.Kind, _ id: OperationID, _ record: ArraySlice<UInt8>, _ checksum: Checksum,
+            checkpoint: OperationID
+        ) -> PackedSegment? {
+            isChanged = true
+            sums.add(checksum, id: id, checkpoint: checkpoint)
+            return segment.append(kind, id: id, record: record, checksum: checksum)
+        }
+    }
+
+    private let connection: SQLiteConnection
+    private let stream: StreamNumber
+    private let limits: StoreLimits
+    private var hasher = OperationHasher()
+    private var bucketIDs: [ExactText: Int64] = [:]
+    private var buckets: [Int64: Bucket] = [:]
+    private var outputTypes: [ExactText: Int64] = [:]
+    /// The last operation that is published, or will be with this transaction.
+    private var checkpoint: OperationID
+    /// The last operation id before this writer.
+    private let firstOperation: OperationID
+    /// The last operation id that was used.
+    package private(set) var lastOperation: OperationID
+
+    /// Begins where the counter of the file stands.
+    ///
+    /// - Parameters:
+    ///   - connection: The one that writes, in a transaction that the writer does not outlive.
+    ///   - stream: Whose buckets these are.
+    ///   - checkpoint: The last operation of its newest checkpoint.
+    ///   - limits: How large segments are.
+    /// - Throws: `SQLiteError`.
+    package init(
+        _ connection: SQLiteConnection, stream: StreamNumber, checkpoint: OperationID,
+        limits: StoreLimits = StoreLimits()
+    ) throws {
+        self.connection = connection
+        self.stream = stream
+        self.checkpoint = checkpoint
+        self.limits = limits
+        lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
+        firstOperation = lastOperation
+    }
+
+    /// Whether there are operations.
+    package var hasWritten: Bool { lastOperation > firstOperation }
+
+    /// The buckets that were written to, by whole name.
+    package var changed: [ExactText: BucketSums] {
+        var changed: [ExactText: BucketSums] = [:]
+        for bucket in buckets.values where bucket.isChanged {
+            changed[ExactText("\(stream)#\(bucket.name)")] = bucket.sums
+        }
+        return changed
+    }
+
+    /// The names of these: of buckets with operations that become visible with this transaction, and of those with others.
+    package var written: WrittenBuckets {
+        var written = WrittenBuckets()
+        for bucket in buckets.values where bucket.isChanged {
+            let name = ExactText("\(stream)#\(bucket.name)")
+            let (covered, tail) = (bucket.sums.covered.lastOperation, bucket.sums.tail.lastOperation)
+            if covered > firstOperation || (tail > firstOperation && tail <= checkpoint) {
+                written.upToCommit.insert(name)
+            }
+            if tail > checkpoint { written.behind.insert(name) }
+        }
+        return written
+    }
+
+    /// Takes note of a commit that becomes visible with this transaction: what is written from now on lies behind it.
+    ///
+    /// - Parameter operation: The last operation of its checkpoint.
+    package func cover(through operation: OperationID) { checkpoint = operation }
+}
+
+@available(*, unavailable)
+extension RowWriter: Sendable {}
+
+// MARK: Names
+
+extension RowWriter {
+    private static let bucketColumns = "\(StoreReading.sumColumns), small, name"
+    private static let bucketByName = "SELECT \(bucketColumns) FROM bucket WHERE stream = ? AND name = ?"
+    private static let bucketByID = "SELECT \(bucketColumns) FROM bucket WHERE id = ?"
+
+    /// Returns the id of a bucket, which is made if there is none.
+    ///
+    /// - Parameter name: Its name without the prefix of the stream.
+    /// - Returns: The id.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func bucket(named name: String) throws -> Int64 {
+        let exact = ExactText(name)
+        if let known = bucketIDs[exact] { return known }
+        let parameters: [SQLiteValue] = [.integer(stream), .text(name)]
+        let id: Int64
+        if let found = try connection.one(Self.bucketByName, parameters, { try bucket($0) }) {
+            id = found.sums.id
+            // A REMOVE may have come before, of which the file knows nothing yet.
+            if buckets[id] == nil { buckets[id] = found }
+        } else {
+            try connection.run("INSERT INTO bucket(stream, name) VALUES (?, ?)", parameters)
+            id = connection.lastInsertRowID
+            buckets[id] = Bucket(
+                name: name, sums: BucketSums(id: id), small: 0,
+                segment: SegmentBuilder(limit: limits.segmentBytes))
+        }
+        bucketIDs[exact] = id
+        return id
+    }
+
+    private func bucket(_ row: SQLiteRow) throws -> Bucket {
+        Bucket(
+            name: row.string(8), sums: try StoreReading.sums(row, from: 0), small: row.int64(7),
+            segment: SegmentBuilder(limit: limits.segmentBytes))
+    }
+
+    /// Returns the id of what rows are called on the client, which is given if there is none.
+    ///
+    /// - Parameter name: The client's table.
+    /// - Returns: The id.
+    /// - Throws: `SQLiteError`.
+    package func outputType(named name: String) throws -> Int64 {
+        let exact = ExactText(name)
+        if let known = outputTypes[exact] { return known }
+        let select = "SELECT id FROM output_type WHERE name = ?"
+        let found = try connection.one(select, [.text(name)]) { $0.int64(0) }
+        if found == nil { try connection.run("INSERT INTO output_type(name) VALUES (?)", [.text(name)]) }
+        let id = found ?? connection.lastInsertRowID
+        outputTypes[exact] = id
+        return id
+    }
+}
+
+// MARK: Rows
+
+extension RowWriter {
+    /// Returns where a row is.
+    ///
+    /// - Parameters:
+    ///   - key: What it is found by.
+    ///   - table: Its table.
+    /// - Returns: Its places; nil if it is in no bucket, which includes that it is not there.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func places(of key: RowKey, in table: SourceTable) throws -> RowPlaces? {
+        try connection.one(
+            "SELECT places FROM source_row WHERE source_table = ? AND key = ?",
+            [.integer(table.id), .blob(key.bytes)]
+        ) { try RowPlaces(stored: $0.blob(0) ?? [], of: key) }
+    }
+
+    /// Returns the values of a row that an update may leave out.
+    ///
+    /// - Parameters:
+    ///   - key: What it is found by.
+    ///   - table: Its table as it is now.
+    /// - Returns: A cell for each of the table's large columns; nil if none are kept, or those of a layout that is over.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func largeCells(of key: RowKey, in table: SourceTable) throws -> LargeCells? {
+        try connection.one(
+            "SELECT shape, cells FROM large_value WHERE source_table = ? AND key = ?",
+            [.integer(table.id), .blob(key.bytes)]
+        ) { row -> LargeCells? in
+            guard row.int64(0) == table.largeShape else { return nil }
+            return try LargeCells(stored: row.blob(1) ?? [], count: table.largeColumns.count)
+        } ?? nil
+    }
+
+    /// Writes a row that is in a bucket, if its key is not there yet: what snapshots and inserts bring as a rule.
+    ///
+    /// - Parameter row: The row.
+    /// - Returns: Whether it was written; false also for a row that is in no bucket, whose key may be there.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func insert(_ row: Row) throws -> Bool {
+        guard !row.operations.isEmpty else { return false }
+        let places = places(of: row, replacing: nil)
+        try connection.run(
+            "INSERT INTO source_row(source_table, key, places) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            [.integer(row.table.id), .blob(row.key.bytes), .blob(try places.bytes(of: row.key))])
+        guard connection.changes == 1 else { return false }
+        try put(row)
+        try keepLargeValues(row, places, replacing: nil)
+        return true
+    }
+
+    /// Writes a row as it is now.
+    ///
+    /// - Parameters:
+    ///   - row: The row.
+    ///   - previous: Where it was, as `places(of:in:)` says.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func write(_ row: Row, replacing previous: RowPlaces?) throws {
+        let (table, key) = (row.table, row.key)
+        let places = places(of: row, replacing: previous)
+        try put(row)
+        if let previous, previous.places != places.places {
+            let current = Set(places.places)
+            try remove(key, from: previous.places.filter { !current.contains($0) }, of: table)
+        }
+        try keepLargeValues(row, places, replacing: previous)
+        let found: [SQLiteValue] = [.integer(table.id), .blob(key.bytes)]
+        if places.places.isEmpty {
+            guard previous != nil else { return }
+            try connection.run("DELETE FROM source_row WHERE source_table = ? AND key = ?", found)
+        } else if previous == nil {
+            try connection.run(
+                "INSERT INTO source_row(source_table, key, places) VALUES (?, ?, ?)",
+                found + [.blob(try places.bytes(of: key))])
+        } else if previous != places {
+            try connection.run(
+                "UPDATE source_row SET places = ?3 WHERE source_table = ?1 AND key = ?2",
+                found + [.blob(try places.bytes(of: key))])
+        }
+    }
+
+    /// Removes a row from all of its places; does nothing if it is in none.
+    ///
+    /// - Parameters:
+    ///   - key: What it is found by.
+    ///   - table: Its table.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func remove(_ key: RowKey, from table: SourceTable) throws {
+        let parameters: [SQLiteValue] = [.integer(table.id), .blob(key.bytes)]
+        let previous = try connection.one(
+            "DELETE FROM source_row WHERE source_table = ? AND key = ? RETURNING places", parameters
+        ) { try RowPlaces(stored: $0.blob(0) ?? [], of: key) }
+        guard let previous else { return }
+        try remove(key, from: previous.places, of: table)
+        guard previous.hasLargeValues else { return }
+        try connection.run(Self.forgetLargeValues, parameters)
+    }
+
+    /// Removes rows of a table, those with the lowest keys, in the order of their replica ids (service 4.6).
+    ///
+    /// - Parameters:
+    ///   - table: The table, of whose columns the names of the identity alone count.
+    ///   - limit: How many at most.
+    /// - Returns: How many there were; fewer than `limit` if none is left.
+    /// - Throws: `SQLiteError`, `StoreError`.
+    package func removeRows(of table: SourceTable, limit: Int) throws -> Int {
+        let found = try connection.query(
+            "SELECT key, places FROM source_row WHERE source_table = ? ORDER BY key LIMIT ?",
+            [.integer(table.id), .integer(Int64(limit))]
+        ) { row in
+            let key = try RowKey(stored: row.blob(0))
+            return (
+                key: key, id: try key.replicaID(names: table.identityNames),
+                places: try RowPlaces(stored: row.blob(1) ?? [], of: key)
+            )
+        }
+        guard let last = found.last else { return 0 }
+        let ordered = found.sorted { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }
+        for row in ordered { try remove(row.id, from: row.places.places, of: table) }
+        for kept in ["source_row", "large_value"] {
+            try connection.run(
+                "DELETE FROM \(kept) WHERE source_table = ? AND key <= ?",
+                [.integer(table.id), .blob(last.key.bytes)])
+        }
+        return found.count
+    }
+
+    /// Where a row is now, each place once.
+    private func places(of row: Row, replacing previous: RowPlaces?) -> RowPlaces {
+        var places = RowPlaces()
+        var seen: Set<RowPlaces.Place> = []
+        for operation in row.operations {
+            let place = RowPlaces.Place(
+                bucket: row.buckets[operation.bucket], outputType: operation.type,
+                objectID: String(decoding: row.bytes[operation.id], as: UTF8.self))
+            if row.operations.count == 1 || seen.insert(place).inserted { places.places.append(place) }
+        }
+        guard !places.places.isEmpty else { return places }
+        switch row.large {
+        case .nothing: break
+        case .unchanged: places.hasLargeValues = previous?.hasLargeValues ?? false
+        case .cells: places.hasLargeValues = true
+        }
+        return places
+    }
+
+    private static let forgetLargeValues = "DELETE FROM large_value WHERE source_table = ? AND key = ?"
+
+    private func keepLargeValues(_ row: Row, _ places: RowPlaces, replacing previous: RowPlaces?) throws {
+        guard places.hasLargeValues else {
+            guard previous?.hasLargeValues == true else { return }
+            return try connection.run(
+                Self.forgetLargeValues, [.integer(row.table.id), .blob(row.key.bytes)])
+        }
+        guard case .cells(let range) = row.large else { return }
+        let sql = """
+            INSERT INTO large_value(source_table, key, shape, cells) VALUES (?, ?, ?, ?)
+            ON CONFLICT(source_table, key) DO UPDATE SET shape = excluded.shape, cells = excluded.cells
+            """
+        try connection.withStatement(sql) { statement in
+            try statement.lending(row.bytes) { lent in
+                try statement.bind(row.table.id, at: 1)
+                try statement.bind(.blob(row.key.bytes), at: 2)
+                try statement.bind(row.table.largeShape, at: 3)
+                try lent.bind(blob: range, at: 4)
+                try statement.runBound()
+            }
+        }
+    }
+}
+
+// MARK: Operations
+
+extension RowWriter {
+    private func put(_ row: Row) throws {
+        for operation in row.operations {
+            try append(
+                .put, row.bytes[operation.record], operation.checksum, to: row.buckets[operation.bucket])
+        }
+    }
+
+    /// Appends the REMOVEs of a row whose id is of no use if it has left nothing.
+    private func remove(_ key: RowKey, from places: [RowPlaces.Place], of table: SourceTable) throws {
+        guard !places.isEmpty else { return }
+        try remove(try key.replicaID(names: table.identityNames), from: places, of: table)
+    }
+
+    private func remove(_ id: ReplicaID, from places: [RowPlaces.Place], of table: SourceTable) throws {
+        let checksum = hasher.remove(subkey: Array(table.subkey(id).utf8))
+        for place in places {
+            var record: [UInt8] = []
+            OperationRecord.appendRemove(
+                checksum, sourceTable: table.id, outputType: place.outputType, replicaID: id,
+                objectID: place.objectID.text.utf8, to: &record)
+            if buckets[place.bucket] == nil {
+                let found = try connection.one(Self.bucketByID, [.integer(place.bucket)]) { try bucket($0) }
+                guard let found else { throw StoreError.unreadableRow }
+                buckets[place.bucket] = found
+            }
+            try append(.remove, record[...], checksum, to: place.bucket)
+        }
+    }
+
+    private func append(
+        _ kind: Operation.Kind, _ record: ArraySlice<UInt8>, _ checksum: Checksum, to bucket: Int64
+    ) throws {
+        precondition(buckets[bucket] != nil, "a bucket is looked up before it is written to")
+        lastOperation += 1
+        // In place: a copy would take the bytes of the segment along.
+        let full = buckets[bucket]?.append(kind, lastOperation, record, checksum, checkpoint: checkpoint)
+        if let full { try store(full, in: bucket) }
+    }
+
+    private func store(_ segment: PackedSegment, in bucket: Int64) throws {
+        let summary = segment.summary
+        let sql = """
+            INSERT INTO segment(bucket, first_op, last_op, count, checksum, max_target, body)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """
+        try connection.withStatement(sql) { statement in
+            try statement.lending(segment.body) { lent in
+                let numbers = [
+                    bucket, summary.firstOperation, summary.lastOperation, summary.count,
+                    Int64(summary.checksum.value), summary.maxTarget,
+                ]
+                for (index, number) in numbers.enumerated() { try statement.bind(number, at: index + 1) }
+                try lent.bind(blob: segment.body.indices, at: numbers.count + 1)
+                try statement.runBound()
+            }
+        }
+        if segment.body.count < limits.smallSegmentBytes { buckets[bucket]?.small += 1 }
+    }
+
+    /// Stores what is left of segments, sums and counters; the last call before the commit.
+    ///
+    /// - Throws: `SQLiteError`.
+    package func finish() throws {
+        guard hasWritten else { return }
+        for id in buckets.keys.sorted() where buckets[id]?.isChanged == true {
+            if let rest = buckets[id]?.segment.finish() { try store(rest, in: id) }
+            guard let bucket = buckets[id] else { continue }
+            let (covered, tail) = (bucket.sums.covered, bucket.sums.tail)
+            try connection.run(
+                "UPDATE bucket SET checksum = ?, count = ?, last_op = ?, tail_checksum = ?, tail_count = ?, "
+                    + "tail_op = ?, small = ? WHERE id = ?",
+                [
+                    .integer(Int64(covered.checksum.value)), .integer(covered.count),
+                    .integer(covered.lastOperation), .integer(Int64(tail.checksum.value)),
+                    .integer(tail.count), .integer(tail.lastOperation), .integer(bucket.small), .integer(id),
+                ])
+        }
+        try connection.run("UPDATE counter SET last_op = ?", [.integer(lastOperation)])
+        try connection.run(
+            "UPDATE replication_stream SET last_op = ? WHERE id = ?",
+            [.integer(lastOperation), .integer(stream)])
+    }
+}
