@@ -41,6 +41,8 @@ struct PipelineScript: Sendable {
                 case "{\(number)}": words.append("ARRAY[:n::bigint]")
                 case rowID: words.append(":id")
                 case user: words.append(":client_id")
+                // Of which pgbench makes no variable.
+                case "": words.append("''")
                 case let constant:
                     let name = "c\(constants.count)"
                     constants[name] = constant
