@@ -164,7 +164,8 @@ struct SingleFigures {
                     goal: "≥ 0.5 ×"),
                 medians.row("the same: median"),
                 tails.row(
-                    "the same: p99, beside the larger of 5 × median and 2 × that of pgbench", goal: "≤ 1.0 ×"),
+                    "the same: p99, beside the larger of 5 × median and 2 × that of pgbench",
+                    goal: "≤ 1.0 ×"),
                 tailsOfLimit.row("the same: p99, beside that of pgbench"),
             ], processor: times.cells(title))
     }
