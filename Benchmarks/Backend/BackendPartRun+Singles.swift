@@ -7,7 +7,8 @@ extension BackendPartRun {
     /// Lets many users upload one operation after the other, in turn with pgbench, which sends what the backend itself sends.
     func singles() async throws -> BackendPart.Figures {
         let tables = UploadTables.uniform
-        let pgbench = try await PgbenchRun(program: world.postgresProgram("pgbench"))
+        let pgbench = try await PgbenchRun(
+            program: world.postgresProgram("pgbench"), folder: world.folder)
         var figures = SingleFigures(title: title, users: sizes.users)
         try await world.with(tables) { source in
             try await world.with(tables) { other in

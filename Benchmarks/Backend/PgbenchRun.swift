@@ -14,6 +14,8 @@ struct PgbenchRun: Sendable {
 
     /// Its path.
     let program: String
+    /// Has a folder of each run, with its script and its times; somebody else removes it.
+    let folder: String
 
     /// Runs a script.
     ///
@@ -21,30 +23,31 @@ struct PgbenchRun: Sendable {
     ///   - script: the script.
     ///   - clients: how many clients repeat it at once, on one thread.
     ///   - transactions: how often each of them does.
-    ///   - first: the number before that of each client's first operation.
+    ///   - first: the number before that of each client's first operation; no other run has it.
     ///   - uri: the database.
     /// - Returns: what came of it.
     /// - Throws: `BenchmarkError` if a transaction has failed, `SystemError`, `StackError`.
     func run(
         _ script: PipelineScript, clients: Int, transactions: Int, first: Int, in uri: String
     ) async throws -> BackendPartRun.Outcome {
-        let folder = try TemporaryDirectory(prefix: "powersync-bench-")
-        defer { folder.remove() }
-        try PrivateFile.write(script.text, to: folder.path + "/script.sql")
-        let constants = script.constants.sorted { $0.key < $1.key }.flatMap { ["-D", "\($0.key)=\($0.value)"] }
+        let place = "\(folder)/pgbench_\(first)"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try PrivateFile.write(script.text, to: place + "/script.sql")
+        let constants = script.constants.sorted { $0.key < $1.key }
+            .flatMap { ["-D", "\($0.key)=\($0.value)"] }
         let result = try await ChildProcess.run(
             program,
             [
                 "--no-vacuum", "--protocol=prepared", "--client=\(clients)", "--jobs=1",
-                "--transactions=\(transactions)", "--file=\(folder.path)/script.sql", "--log",
-                "--log-prefix=\(folder.path)/times", "-D", "n=\(first)",
+                "--transactions=\(transactions)", "--file=\(place)/script.sql", "--log",
+                "--log-prefix=\(place)/times", "-D", "n=\(first)",
             ] + constants + [uri], timeout: Self.patience)
         guard result.status == .exited(0), let rate = Self.rate(result.output) else {
             throw BenchmarkError("pgbench failed: \(Self.reason(result.error))")
         }
-        let times = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter {
+        let times = try FileManager.default.contentsOfDirectory(atPath: place).filter {
             $0.hasPrefix("times")
-        }.flatMap { try Self.times(String(contentsOfFile: "\(folder.path)/\($0)", encoding: .utf8)) }
+        }.flatMap { try Self.times(String(contentsOfFile: "\(place)/\($0)", encoding: .utf8)) }
         guard times.count == clients * transactions else {
             throw BenchmarkError("pgbench has done \(times.count) of \(clients * transactions) transactions")
         }
