@@ -4,7 +4,7 @@ extension BackendPartRun {
     /// The number of the operation by which the backend's statements are told from others.
     private static let toldNumber = 7_000_001
 
-    /// Lets many users upload one operation after the other, in turn with pgbench, which sends what the backend itself sends.
+    /// Lets many users upload one operation after the other, in turn with pgbench, which sends the backend's statements.
     func singles() async throws -> BackendPart.Figures {
         let tables = UploadTables.uniform
         let pgbench = try await PgbenchRun(
@@ -93,7 +93,8 @@ extension BackendPartRun {
     ) async throws -> (Outcome, ProcessorTimes.Round) {
         let before = (world.processorTime, ProcessorTime.ofEndedChildren())
         let outcome = try await pgbench.run(
-            script, clients: sizes.users, transactions: sizes.singles, first: pair * 1_000_000, in: source.uri)
+            script, clients: sizes.users, transactions: sizes.singles, first: pair * 1_000_000,
+            in: source.uri)
         let all = sizes.users * sizes.singles
         let round = ProcessorTimes.Round(
             postgresOfLimit: each(before.0, world.processorTime, of: all),

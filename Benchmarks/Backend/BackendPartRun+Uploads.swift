@@ -28,8 +28,8 @@ extension BackendPartRun {
 
     // MARK: Three tables
 
-    /// Uploads large transactions for tables in turn, in turn with programs in C that write the same: one row after the other
-    /// in one pipeline, and with an upsert for each table, which keeps no order.
+    /// Uploads large transactions for several tables, in turn with programs in C that write the same: one row after the
+    /// other in one pipeline, and with an upsert for each table, which keeps no order.
     ///
     /// - Parameters:
     ///   - tables: the tables.

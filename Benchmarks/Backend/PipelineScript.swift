@@ -1,7 +1,7 @@
 /// What pgbench sends again and again: the statements of one upload, in one pipeline, as a backend has sent them.
 ///
-/// What named the upload, its numbers, its row and its user, is another with each transaction and client; all other parameters
-/// have the values that they had.
+/// What named the upload, its numbers, its row and its user, is another with each transaction and client; all other
+/// parameters have the values that they had.
 struct PipelineScript: Sendable {
     /// The script, as pgbench takes it.
     let text: String
@@ -69,8 +69,8 @@ struct PipelineScript: Sendable {
         return whole
     }
 
-    /// Whether pgbench reads a text as Postgres does: it ends statements at semicolons, has commands behind backslashes, and
-    /// takes a colon in front of a name for a variable.
+    /// Whether pgbench reads a text as Postgres does: it ends statements at semicolons, has commands behind backslashes,
+    /// and takes a colon in front of a name for a variable.
     private static func isPlain(_ text: String) -> Bool {
         var former: Character = " "
         for (index, character) in zip(text.indices, text) {

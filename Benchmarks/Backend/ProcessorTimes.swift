@@ -1,8 +1,9 @@
-/// The processor time that an operation takes by our way and by its limit: the median of rounds that are taken in turns.
+/// The processor time that an operation takes by our way and by its limit: the median of rounds, taken in turns.
 struct ProcessorTimes {
     /// The head of the table whose lines `cells` makes.
     static let head = [
-        "processor time an operation", "backend", "Postgres", "generator", "limit: Postgres", "limit: program",
+        "processor time an operation", "backend", "Postgres", "generator", "limit: Postgres",
+        "limit: program",
     ]
 
     /// Times of a round, in seconds; nil where the system does not tell.

@@ -53,7 +53,8 @@ enum ServerLog {
 
     /// The text of a statement, by the extended protocol or the simple one; nil for another line.
     private static func statement(_ text: String) -> String? {
-        guard text.hasPrefix("execute ") || text.hasPrefix("statement: "), let colon = text.firstRange(of: ": ")
+        guard text.hasPrefix("execute ") || text.hasPrefix("statement: "),
+            let colon = text.firstRange(of: ": ")
         else { return nil }
         return String(text[colon.upperBound...])
     }

@@ -73,8 +73,8 @@ enum LimitThread {
 
     /// Runs a function of C that blocks until it is done, or until the task is cancelled.
     ///
-    /// - Parameter body: gets the reading end of a pipe, which hangs up when all shall end, and the buffer for its error;
-    ///   returns the status of the function.
+    /// - Parameter body: gets the reading end of a pipe, which hangs up when all shall end, and the buffer for its
+    ///   error; returns the status of the function.
     /// - Throws: `BenchmarkError` of the function, also where it was ended; `SystemError` without a pipe or a thread.
     static func stoppable(
         _ body: @escaping @Sendable (_ stop: Int32, _ error: UnsafeMutableBufferPointer<CChar>) -> Int32
