@@ -1,14 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncStack
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// The command line of the measures of the service.
 enum ServiceBenchmarkCommand {
     private static let only = Option(
@@ -73,7 +65,7 @@ enum ServiceBenchmarkCommand {
         let benchmark = ServiceBenchmark(
             parts: try parts(arguments.all(only.name)),
             pairs: try arguments.number(pairs.name, in: 1...99) ?? ServiceBenchmark.standardPairs,
-            program: try arguments.value(program.name).map(executable))
+            program: try arguments.value(program.name).map { try NamedProgram.path($0, of: program) })
         PartEnvironment.forgetPostgresVariables()
         return try await benchmark.run()
     }
@@ -87,14 +79,5 @@ enum ServiceBenchmarkCommand {
                 "\(only.name) does not take \"\(error.word)\"; there are \(known)",
                 exitStatus: CommandError.usageStatus)
         }
-    }
-
-    /// Returns the path from the root of a program that is named; the service runs in another folder.
-    private static func executable(_ path: String) throws(CommandError) -> String {
-        guard access(path, X_OK) == 0, let resolved = realpath(path, nil) else {
-            throw CommandError("\(program.name): \(path) is no program", exitStatus: CommandError.usageStatus)
-        }
-        defer { free(resolved) }
-        return String(cString: resolved)
     }
 }
