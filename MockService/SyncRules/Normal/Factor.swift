@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// An equality of two values, each of one thing, that are of different things: a row is found by it.
 struct Match {
     /// What stands on one side.
@@ -28,6 +30,8 @@ enum Factor {
     case gate(Condition)
     /// That two things have the same value.
     case match(Match)
+    /// Something of two things, which is told already; the first that is not the request is the one it counts for.
+    case broken(of: Input)
 }
 
 /// Finds out what factors are, and tells what is none (service 6.9.2, 6.11).
@@ -46,8 +50,7 @@ struct FactorReader {
     /// - Parameters:
     ///   - condition: The factor.
     ///   - diagnostics: Gets what is wrong with it.
-    /// - Returns: What it is. Of one that reads two things the first thing's filter, so that what is told of the term
-    ///   is told as recorded; nil if that is nothing.
+    /// - Returns: What it is; nil if it is nothing of one thing.
     func factor(_ condition: Condition, _ diagnostics: inout DiagnosticList) -> Factor? {
         if case .equal(let left, let right, let site) = condition,
             case .one(let leftReach) = owners.reading(left.references),
@@ -60,7 +63,7 @@ struct FactorReader {
         case .mixture(let first, let second):
             tellMixture(of: first, and: second, &diagnostics)
             let holder = [first, second.input].compactMap { owners.owner(of: $0) }.first { $0 != .request }
-            return holder.map { Factor.filter(of: $0, .value(Located(.literal(.null), at: second.site))) }
+            return holder.map { Factor.broken(of: $0) }
         }
     }
 

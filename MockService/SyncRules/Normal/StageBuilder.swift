@@ -16,10 +16,12 @@ struct StageBuilder {
 
     private var drafts: [Draft] = []
     private var numbers: [Input: Int] = [:]
+    /// What broken factors count for.
+    private var broken: [Input] = []
     /// What the request brings for the keys of the row to sync.
     private var reads: [RequestRead] = []
-    /// Whether a row must be there whose values nobody needs.
-    private var hasRowGate = false
+    /// Whether a broken factor counts for something that no key leads to.
+    private var isBroken = false
 
     /// A step that is being made.
     private struct Draft {
@@ -57,6 +59,7 @@ struct StageBuilder {
             case .filter(let owner, let condition): filters.append((owner, condition))
             case .gate(let condition): gates.append(condition)
             case .match(let match): matches.append(match)
+            case .broken(let owner): broken.append(owner)
             }
         }
         isUsed = Array(repeating: false, count: matches.count)
@@ -79,6 +82,7 @@ struct StageBuilder {
     /// - Returns: The variant.
     mutating func variant(_ diagnostics: inout DiagnosticList) -> Variant {
         let keys = self.keys(of: query.primary, &diagnostics)
+        isBroken = broken.contains { $0 != query.primary && numbers[$0] == nil }
         makeGates(&diagnostics)
         for (index, match) in matches.enumerated() where !isUsed[index] {
             diagnostics.add(match.site.diagnostic(.unassociatedFilter, in: query.site.query))
@@ -91,9 +95,10 @@ struct StageBuilder {
 
     /// The call that lets clients choose what they get, if no value of the token has a say in it (service 6.11).
     ///
-    /// Gates do not count beside keys, as recorded; a row that must be there does.
+    /// Gates, and rows that must be there, do not count beside keys, as recorded; without keys gates do, and without
+    /// these arrays. It is the first in the order of keys.
     var unauthenticated: Site? {
-        guard !hasRowGate else { return nil }
+        guard !isBroken else { return nil }
         let asked = [reads, readsOfGates, readsOfArrays].first { !$0.isEmpty } ?? []
         return asked.contains { $0.isAuthenticated } ? nil : asked.first?.site
     }
@@ -117,8 +122,8 @@ struct StageBuilder {
             guard let side = match.side(of: row), let other = match.side(besides: row) else { continue }
             isUsed[index] = true
             let identity = local(owners.representative(side.value.expression), of: row)
-            if let index = found.firstIndex(where: { $0.identity == identity }) {
-                found[index].key.sides.append(other)
+            if let known = found.firstIndex(where: { $0.identity == identity }) {
+                found[known].key.sides.append(other)
             } else {
                 found.append((identity, Key(value: local(side.value.expression, of: row), sides: [other])))
             }
@@ -190,7 +195,7 @@ struct StageBuilder {
         }
         let argument = requested(owners.array(of: array)?.expression ?? .literal(.null), &diagnostics)
         let asked = filters.filter { $0.owner == array }.map { $0.condition.expression }
-        for input in owners.inOrder(Set(asked.flatMap(\.inputs.members)).subtracting([array]))
+        for input in owners.inOrder(Set(asked.flatMap { $0.inputs.members }).subtracting([array]))
         where owners.array(of: input) != nil {
             _ = stage(ofArray: input, &diagnostics)
         }
@@ -231,7 +236,6 @@ struct StageBuilder {
     private mutating func makeGate(_ owner: Input, _ diagnostics: inout DiagnosticList) {
         guard numbers[owner] == nil else { return }
         if case .row = owner {
-            hasRowGate = true
             _ = stage(ofRow: owner, &diagnostics)
         } else {
             _ = stage(ofArray: owner, &diagnostics)

@@ -29,7 +29,6 @@ struct TermList {
         switch condition {
         case .and(let all): return all.reduce(1) { min($0 * count($1), most) }
         case .or(let all):
-            guard reach(condition) == nil else { return 1 }
             return branches(all).reduce(0) { sum, branch in
                 min(sum + (reach(branch) == nil ? count(branch) : 1), most)
             }
@@ -47,7 +46,6 @@ struct TermList {
                 return terms.flatMap { term in further.map { term + $0 } }
             }
         case .or(let all):
-            guard reach(condition) == nil else { return [[condition]] }
             return branches(all).flatMap { reach($0) == nil ? distributed($0) : conjunction($0) }
         case .not, .equal, .value: return [[condition]]
         }
@@ -60,7 +58,7 @@ struct TermList {
     }
 
     /// The branches of an OR, those of ORs in it included; those on one and the same thing are one, at the place of the
-    /// first.
+    /// first. Constants are a thing of their own, as recorded.
     private func branches(_ all: [Condition]) -> [Condition] {
         var groups: [(reach: Reach?, all: [Condition])] = []
         for branch in flattened(all) {

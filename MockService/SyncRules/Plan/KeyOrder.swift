@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// The order of the values in the names of buckets, and of the keys of lookups (service 5; LANGUAGE.md 5).
 ///
 /// Rows and requests come to the same order, for both go by what is read of the row. The real service's order is by a

@@ -39,9 +39,11 @@ package struct PlanLinker {
             diagnostics.add(Diagnostic(.tooManyBucketsDefined, counts, at: stream.nameRange))
             return
         }
-        let queriers = groups.map { group in
+        var queriers: [Querier] = []
+        for group in groups {
             let name = ExactText("\(stream.name.text)|\(group.first)")
-            return querier(group.variants[0].request, source: source(of: group.variants, name: name))
+            let source = self.source(of: group.variants, name: name)
+            queriers.append(querier(group.variants[0].request, source: source))
         }
         streams.append(
             StreamPlan(
@@ -138,7 +140,7 @@ private struct RequestIdentity: Hashable {
 
     init(_ request: RequestSide) {
         gates = Set(request.gates)
-        steps = request.steps.map { step in
+        steps = request.steps.map { step -> Step in
             switch step {
             case .elements(let array, let filters): .elements(array, filters: Set(filters))
             case .lookup(let definition, let keys):
