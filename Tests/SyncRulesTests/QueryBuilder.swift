@@ -12,7 +12,7 @@ final class QueryBuilder {
 
     /// Begins a query that syncs all columns of a table.
     init(_ table: String, at start: Int = 1000) {
-        text = QueryText(plain: String(repeating: "x", count: 600), at: start)
+        text = QueryText(plain: String(repeating: "x", count: 5000), at: start)
         _ = row(table)
     }
 

@@ -98,6 +98,13 @@ struct TermOrderTests {
         #expect(both.processor.filters.count == 2 && both.processor.expansions == [PlanParts.column("tags")])
     }
 
+    @Test func constantsAreAThingOfTheirOwn() {
+        // expressions, 1469 and 412: they are asked of requests, so rows are in the buckets whatever they are.
+        let constant = Condition.value(query.text("0"))
+        #expect(shapes(.or([constant, filter("a")])) == [":0", ":1"])
+        #expect(query.variants(constant).variants.map(\.request.gates) == [[.literal(ScalarValue(text: "0"))]])
+    }
+
     @Test func negationsGoInwards() throws {
         let a = PlanParts.isText("a", "x")
         let b = PlanParts.isText("b", "x")
