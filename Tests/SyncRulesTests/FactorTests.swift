@@ -77,6 +77,9 @@ struct FactorTests {
         #expect(told(link, query.equal(query.column("doc"), element)).isEmpty)
         let users = query.row("users")
         expect(told(link, query.equal(query.column(users, "id"), element)), .requestTablePartitioned, at: list)
+        // mistakes, 835: in FROM also one that reads nothing
+        let constant = query.element(query.text("[1]"), isInFrom: true)
+        #expect(told(query.equal(constant, query.user)).map(\.name) == [.requestTablePartitioned])
     }
 
     @Test func aMatchThatNothingLeadsToIsTold() {

@@ -31,12 +31,13 @@ final class QueryBuilder {
         return input
     }
 
-    /// The value of the elements of an array: `json_each(array).value`.
-    func element(_ array: Located, name: String = "json_each") -> Located {
+    /// The value of the elements of an array: behind IN, or of a `json_each` in FROM.
+    func element(_ array: Located, isInFrom: Bool = false) -> Located {
         let input = Input.element(sources.count)
+        let site = isInFrom ? place() : array.site
         sources.append(
             ResolvedSource(
-                input: input, content: .elements(array), name: ExactText(name), site: array.site))
+                input: input, content: .elements(array), name: ExactText("json_each"), site: site))
         return Located(
             .element(input, .value), at: array.site, references: [Reference(input, at: array.site)])
     }

@@ -181,6 +181,11 @@ struct StageBuilderTests {
         let isUser = Expression.comparison(.equal, PlanParts.user, PlanParts.element(0))
         #expect(asked.request == RequestSide(steps: [.elements(list, filters: [isUser])]))
         #expect(asked.processor.expansions.isEmpty && asked.processor.filters.isEmpty)
+        // In FROM it is a source of its own.
+        let source = query.element(query.text("[1]"), isInFrom: true)
+        let found = try self.variant(query.equal(query.column("flag"), source))
+        #expect(
+            found.request == RequestSide(steps: [.elements(list, filters: [])], keys: [[PlanParts.element(0)]]))
     }
 
     @Test func whatNoValueNeedsMustBeThere() throws {

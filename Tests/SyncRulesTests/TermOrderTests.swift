@@ -132,7 +132,7 @@ struct TermOrderTests {
         let pairs = (0..<60).map { Condition.or([match("a\($0)"), match("b\($0)")]) }
         let (variants, diagnostics) = query.variants(.and(pairs))
         #expect(variants.isEmpty && diagnostics.all.map(\.name) == [.tooManyTerms])
-        #expect(diagnostics.all.first?.range == query.text.whole)
+        #expect(diagnostics.all.first?.range == query.text.content)
         let hundred = Condition.and([
             .or((0..<10).map { match("a\($0)") }), .or((0..<10).map { match("b\($0)") }),
         ])

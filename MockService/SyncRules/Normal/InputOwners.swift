@@ -16,8 +16,9 @@ enum Reading {
 
 /// What the inputs of a query belong to (LANGUAGE.md 4, step 7).
 ///
-/// The elements of an array of a row belong to the row, those of an array of the request are an input of their own,
-/// those of a constant belong to whatever reads them.
+/// The elements of an array of a row belong to the row, those of an array of the request are an input of their own, and
+/// so are those of a constant in FROM. Those of a constant behind IN or `&&` belong to whatever reads them: `rank IN
+/// '[1, 2]'` is a filter of the row, as recorded (random-17).
 struct InputOwners {
     private let query: ResolvedQuery
     private var numbers: [Input: Int] = [:]
@@ -41,21 +42,23 @@ struct InputOwners {
                 needed.formUnion(needs[input] ?? [])
             }
             needs[source.input] = needed
-            owners[source.input] = owner(ofArrayThatNeeds: needed, itself: source.input)
+            // Where a source of IN or && stands, the array itself stands.
+            let isInFrom = source.site != array.site
+            owners[source.input] = owner(needs: needed, itself: source.input, isInFrom: isInFrom)
             let argument = representative(array.expression)
             twins[source.input] = arrays[argument] ?? source.input
             if arrays[argument] == nil { arrays[argument] = source.input }
         }
     }
 
-    private func owner(ofArrayThatNeeds needed: Set<Input>, itself: Input) -> Input? {
+    private func owner(needs needed: Set<Input>, itself: Input, isInFrom: Bool) -> Input? {
         let rows = needed.filter { input in
             if case .row = input { true } else { false }
         }
-        return inOrder(rows).first ?? (needed.contains(.request) ? itself : nil)
+        return inOrder(rows).first ?? (isInFrom || needed.contains(.request) ? itself : nil)
     }
 
-    /// The row, the request, or the array of the request that an input belongs to; nil for elements of a constant.
+    /// The row, the request, or the array that an input belongs to; nil for elements of a constant behind IN or `&&`.
     func owner(of input: Input) -> Input? { owners[input] }
 
     /// The array that an input has the elements of; nil for rows and the request.

@@ -10,7 +10,7 @@ package enum QueryNormalizer {
     package static func variants(
         of query: ResolvedQuery, acceptsDangerousQueries: Bool = false, _ diagnostics: inout DiagnosticList
     ) -> [Variant] {
-        let whole = query.site.query.whole
+        let whole = query.site.query.content
         let owners = InputOwners(query)
         guard let terms = TermList(owners).terms(of: query.condition) else {
             diagnostics.add(Diagnostic(.tooManyTerms, at: whole))
