@@ -17,6 +17,7 @@ struct KeyOrderTests {
     }
 
     @Test func theOrderIsThatOfTheExpressionsAlone() {
+        let none = Expression.literal(.null)
         let keys: [Expression] = [
             PlanParts.column("a"), PlanParts.element(0), PlanParts.element(1), .element(.element(0), .key),
             .call(.lower, [PlanParts.column("a")]), .call(.upper, [PlanParts.column("a")]),
@@ -32,11 +33,9 @@ struct KeyOrderTests {
             .not(PlanParts.column("a")), .isNull(PlanParts.column("a")), .isTrue(PlanParts.column("a"), true),
             .isTrue(PlanParts.column("a"), false), PlanParts.isText("a", "b"),
             .choice(
-                base: PlanParts.column("a"), [Expression.Branch(when: .literal(.null), then: .literal(.null))],
-                otherwise: nil),
+                base: PlanParts.column("a"), [Expression.Branch(when: none, then: none)], otherwise: nil),
             .choice(
-                base: nil, [Expression.Branch(when: PlanParts.column("a"), then: .literal(.null))],
-                otherwise: .literal(.null)),
+                base: nil, [Expression.Branch(when: PlanParts.column("a"), then: none)], otherwise: none),
             .and([PlanParts.column("a"), PlanParts.column("b")]),
             .or([PlanParts.column("a"), PlanParts.column("b")]), PlanParts.user,
             PlanParts.call(.connection, "sub"), PlanParts.call(.auth, "$.sub.x"), .request(.auth),

@@ -74,7 +74,8 @@ struct PlanMeaningTests {
                 return random.once(in: 2) ? filter : .not(filter)
             case 1:
                 let column = scalar(&random)
-                let isNull = Located(.isNull(column.expression), at: column.site, references: column.references)
+                let isNull = Located(
+                    .isNull(column.expression), at: column.site, references: column.references)
                 return random.once(in: 2) ? .value(isNull) : .not(.value(isNull))
             case 2: return query.equal(scalar(&random), asked(&random))
             case 3, 4: return query.equal(scalar(&random), scalar(&random))
@@ -206,8 +207,10 @@ struct PlanMeaningTests {
         for stage in querier.stages {
             switch stage {
             case .elements(let array, let filters):
-                tuples = tuples.flatMap { tuple in elements(value(array, leaf(tuple))).map { tuple + [[$0]] } }
-                    .filter { tuple in filters.allSatisfy { holds($0, leaf(tuple)) } }
+                tuples = tuples.flatMap { tuple in
+                    elements(value(array, leaf(tuple))).map { tuple + [[$0]] }
+                }
+                .filter { tuple in filters.allSatisfy { holds($0, leaf(tuple)) } }
             case .lookup(let number, let asked, _):
                 let lookup = plan.lookups[number]
                 let rows = found(lookup, world)

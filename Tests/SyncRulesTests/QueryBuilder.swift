@@ -25,9 +25,9 @@ final class QueryBuilder {
     /// A row of a further table.
     func row(_ table: String) -> Input {
         let input = Input.row(sources.count)
+        let content = ResolvedSource.Content.table(QueryBuilder.table(table))
         sources.append(
-            ResolvedSource(
-                input: input, content: .table(QueryBuilder.table(table)), name: ExactText(table), site: place()))
+            ResolvedSource(input: input, content: content, name: ExactText(table), site: place()))
         return input
     }
 

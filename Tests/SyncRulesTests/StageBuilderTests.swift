@@ -78,8 +78,8 @@ struct StageBuilderTests {
         let c = query.row("c")
         let variant = try self.variant(
             query.equal(query.column("x"), query.column(b, "x")),
-            query.equal(query.column("y"), query.column(c, "y")), query.equal(query.column(b, "u"), query.user),
-            query.equal(query.column(c, "u"), query.user))
+            query.equal(query.column("y"), query.column(c, "y")),
+            query.equal(query.column(b, "u"), query.user), query.equal(query.column(c, "u"), query.user))
         #expect(variant.request.steps.count == 2)
         #expect(variant.request.keys == [[PlanParts.output(0, 0)], [PlanParts.output(1, 0)]])
         #expect(variant.processor.keys == [PlanParts.column("y"), PlanParts.column("x")])
@@ -93,7 +93,7 @@ struct StageBuilderTests {
             query.equal(query.column(b, "y"), query.column(c, "y")),
             query.equal(query.column(c, "z"), query.column(b, "z")),
             query.equal(query.column(c, "w"), query.column("w")))
-        // The row to sync takes both of its matches; b takes both of those with c, so c is found without a key.
+        // The row to sync takes both of its matches; b takes both of those with c: c is found without a key.
         let steps = variant.request.steps
         #expect(steps.count == 2 && variant.request.keys.count == 2)
         guard case .lookup(let first, let none) = try #require(steps.first),
@@ -152,7 +152,8 @@ struct StageBuilderTests {
         #expect(variant.processor.expansions.isEmpty)
         #expect(
             variant.request
-                == RequestSide(steps: [.elements(list.expression, filters: [])], keys: [[PlanParts.element(0)]]))
+                == RequestSide(
+                    steps: [.elements(list.expression, filters: [])], keys: [[PlanParts.element(0)]]))
         // T18: one must be 'posts'; T30: with a filter of its own
         let posts = try self.variant(query.equal(query.text("posts"), query.element(list)))
         let isPosts = Expression.comparison(
@@ -173,7 +174,8 @@ struct StageBuilderTests {
         let list = Expression.literal(ScalarValue(text: "[1]"))
         let row = try self.variant(query.equal(query.column("flag"), query.element(query.text("[1]"))))
         #expect(row.processor.expansions == [list] && row.request == RequestSide())
-        #expect(row.processor.filters == [.comparison(.equal, PlanParts.column("flag"), PlanParts.element(0))])
+        let isFlag = Expression.comparison(.equal, PlanParts.column("flag"), PlanParts.element(0))
+        #expect(row.processor.filters == [isFlag])
         let both = try self.variant(
             query.equal(query.element(query.column("j")), query.element(query.text("[1]"))))
         #expect(both.processor.expansions == [PlanParts.column("j"), list] && both.processor.keys.isEmpty)
@@ -185,7 +187,8 @@ struct StageBuilderTests {
         let source = query.element(query.text("[1]"), isInFrom: true)
         let found = try self.variant(query.equal(query.column("flag"), source))
         #expect(
-            found.request == RequestSide(steps: [.elements(list, filters: [])], keys: [[PlanParts.element(0)]]))
+            found.request
+                == RequestSide(steps: [.elements(list, filters: [])], keys: [[PlanParts.element(0)]]))
     }
 
     @Test func whatNoValueNeedsMustBeThere() throws {

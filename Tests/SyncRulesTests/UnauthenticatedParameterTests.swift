@@ -72,8 +72,8 @@ struct UnauthenticatedParameterTests {
     }
 
     @Test func aTermThatCannotBeUsedIsToldOnlyForItsKeys() {
-        // configurations, 115 and 193: a mistake in the row keeps quiet about nothing, one in a row that no key leads to
-        // about the term
+        // configurations, 115 and 193: of a mistake in the row that is synced, or in one that a key leads to, all is
+        // told; one in another row ends its term
         let (condition, place) = client("id")
         #expect(places(.and([condition, query.opaque(query.column("a"), query.user)])) == [place])
         let users = query.row("users")

@@ -68,8 +68,8 @@ struct FactorReader {
     }
 
     private func equality(
-        _ condition: Condition, _ left: (value: Located, reach: Reach), _ right: (value: Located, reach: Reach),
-        at site: Site, _ diagnostics: inout DiagnosticList
+        _ condition: Condition, _ left: (value: Located, reach: Reach),
+        _ right: (value: Located, reach: Reach), at site: Site, _ diagnostics: inout DiagnosticList
     ) -> Factor? {
         guard let leftOwner = left.reach.owner, let rightOwner = right.reach.owner else {
             return filter(of: left.reach.owner ?? right.reach.owner, condition)

@@ -1,4 +1,5 @@
-/// The inputs of one row of a term, numbered as programs of rows number them: the row is `row(0)`, elements count from 0.
+/// The inputs of one row of a term, numbered as programs of rows number them: the row is `row(0)`, and elements count
+/// from 0.
 ///
 /// So rows of two queries that are asked the same are equal by structure.
 struct RowScope {

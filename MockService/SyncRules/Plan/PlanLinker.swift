@@ -47,7 +47,8 @@ package struct PlanLinker {
         }
         streams.append(
             StreamPlan(
-                name: stream.name, isDefault: stream.isDefault, priority: stream.priority, queriers: queriers))
+                name: stream.name, isDefault: stream.isDefault, priority: stream.priority,
+                queriers: queriers))
     }
 
     /// Makes the plan of what was added.
@@ -126,8 +127,8 @@ private struct LookupIdentity: Hashable {
     }
 }
 
-/// What tells the request's side of one variant from that of another: the order of gates, of filters, and of values that
-/// must agree does not.
+/// What tells the request's side of one variant from that of another: the order of gates, of filters, and of values
+/// that must agree does not.
 private struct RequestIdentity: Hashable {
     private enum Step: Hashable {
         case elements(Expression, filters: Set<Expression>)
