@@ -51,7 +51,7 @@ struct FactorTests {
         // expressions, 206 and 183: of the row and of a constant, too
         let second = query.element(query.column("b"))
         expect(told(query.opaque(query.element(query.column("a")), second)), .mixesRowRow, at: second)
-        let constant = query.element(query.text("[1]"))
+        let constant = query.element(query.constant("[1]"))
         let own = query.element(query.column("a"))
         expect(told(query.opaque(own, constant)), .mixesRowRow, at: constant)
         // expressions, 840: an array and the row are one, whichever comes first
@@ -80,7 +80,7 @@ struct FactorTests {
         let further = query.equal(query.column(users, "id"), element)
         expect(told(link, further), .requestTablePartitioned, at: list)
         // mistakes, 835: in FROM also one that reads nothing
-        let constant = query.element(query.text("[1]"), isInFrom: true)
+        let constant = query.element(query.constant("[1]"), isInFrom: true)
         #expect(told(query.equal(constant, query.user)).map(\.name) == [.requestTablePartitioned])
     }
 

@@ -70,7 +70,7 @@ struct PlanMeaningTests {
         private mutating func atom(_ random: inout SeededRandom) -> Condition {
             switch random.below(9) {
             case 0:
-                let filter = query.equal(scalar(&random), query.text("u"))
+                let filter = query.equal(scalar(&random), query.constant("u"))
                 return random.once(in: 2) ? filter : .not(filter)
             case 1:
                 let column = scalar(&random)
@@ -79,9 +79,9 @@ struct PlanMeaningTests {
                 return random.once(in: 2) ? .value(isNull) : .not(.value(isNull))
             case 2: return query.equal(scalar(&random), asked(&random))
             case 3, 4: return query.equal(scalar(&random), scalar(&random))
-            case 5: return query.equal(asked(&random), query.text("u"))
+            case 5: return query.equal(asked(&random), query.constant("u"))
             case 6:
-                let value = random.once(in: 2) ? query.text("u") : asked(&random)
+                let value = random.once(in: 2) ? query.constant("u") : asked(&random)
                 return query.equal(value, array(&random, isOfRow: true))
             case 7: return query.equal(scalar(&random), array(&random, isOfRow: false))
             default:

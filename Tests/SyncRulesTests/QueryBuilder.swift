@@ -62,17 +62,15 @@ final class QueryBuilder {
     /// `auth.user_id()`.
     var user: Located { call(.auth, "sub") }
 
-    /// A text.
-    func text(_ text: String) -> Located { Located(.literal(ScalarValue(text: text)), at: place()) }
+    /// A text that stands in the query.
+    func constant(_ text: String) -> Located { Located(.literal(ScalarValue(text: text)), at: place()) }
 
     /// `a = b`.
-    func equal(_ left: Located, _ right: Located) -> Condition {
-        .equal(left, right, Site(text, left.site.range.lowerBound..<right.site.range.upperBound))
-    }
+    func equal(_ left: Located, _ right: Located) -> Condition { .equal(left, right, place()) }
 
     /// `row.name = 'text'`.
     func isText(_ row: Input, _ name: String, _ value: String) -> Condition {
-        equal(column(row, name), text(value))
+        equal(column(row, name), constant(value))
     }
 
     /// A condition that is made of values and reads what they read, such as `a < b`.

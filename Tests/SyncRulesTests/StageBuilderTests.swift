@@ -155,7 +155,7 @@ struct StageBuilderTests {
                 == RequestSide(
                     steps: [.elements(list.expression, filters: [])], keys: [[PlanParts.element(0)]]))
         // T18: one must be 'posts'; T30: with a filter of its own
-        let posts = try self.variant(query.equal(query.text("posts"), query.element(list)))
+        let posts = try self.variant(query.equal(query.constant("posts"), query.element(list)))
         let isPosts = Expression.comparison(
             .equal, .literal(ScalarValue(text: "posts")), PlanParts.element(0))
         #expect(posts.request == RequestSide(steps: [.elements(list.expression, filters: [isPosts])]))
@@ -172,19 +172,19 @@ struct StageBuilderTests {
     @Test func elementsOfConstantsAreThoseOfWhateverReadsThem() throws {
         // T20; expressions, 1451
         let list = Expression.literal(ScalarValue(text: "[1]"))
-        let row = try self.variant(query.equal(query.column("flag"), query.element(query.text("[1]"))))
+        let row = try self.variant(query.equal(query.column("flag"), query.element(query.constant("[1]"))))
         #expect(row.processor.expansions == [list] && row.request == RequestSide())
         let isFlag = Expression.comparison(.equal, PlanParts.column("flag"), PlanParts.element(0))
         #expect(row.processor.filters == [isFlag])
         let both = try self.variant(
-            query.equal(query.element(query.column("j")), query.element(query.text("[1]"))))
+            query.equal(query.element(query.column("j")), query.element(query.constant("[1]"))))
         #expect(both.processor.expansions == [PlanParts.column("j"), list] && both.processor.keys.isEmpty)
-        let asked = try self.variant(query.equal(query.user, query.element(query.text("[1]"))))
+        let asked = try self.variant(query.equal(query.user, query.element(query.constant("[1]"))))
         let isUser = Expression.comparison(.equal, PlanParts.user, PlanParts.element(0))
         #expect(asked.request == RequestSide(steps: [.elements(list, filters: [isUser])]))
         #expect(asked.processor.expansions.isEmpty && asked.processor.filters.isEmpty)
         // In FROM it is a source of its own.
-        let source = query.element(query.text("[1]"), isInFrom: true)
+        let source = query.element(query.constant("[1]"), isInFrom: true)
         let found = try self.variant(query.equal(query.column("flag"), source))
         #expect(
             found.request
@@ -195,7 +195,7 @@ struct StageBuilderTests {
         // T11, T17
         let table = query.row("synced_table")
         let variant = try self.variant(
-            query.equal(query.text("posts"), query.column(table, "table_name")),
+            query.equal(query.constant("posts"), query.column(table, "table_name")),
             query.equal(query.column(table, "user"), query.user), .value(query.call(.auth, "is_admin")))
         let lookup = PlanParts.lookup(
             "synced_table",

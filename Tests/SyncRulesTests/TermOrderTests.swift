@@ -22,7 +22,7 @@ struct TermOrderTests {
 
     private func filter(_ column: String) -> Condition { query.isText(query.primary, column, "x") }
 
-    private var gate: Condition { query.equal(query.user, query.text("u1")) }
+    private var gate: Condition { query.equal(query.user, query.constant("u1")) }
 
     /// `column IN (SELECT c FROM table WHERE u = user)`.
     private func selected(_ column: String, where isAsked: Bool = true) -> Condition {
@@ -92,7 +92,7 @@ struct TermOrderTests {
     }
 
     @Test func elementsOfAnArrayAreNotTheRow() throws {
-        let named = query.equal(query.text("x"), query.element(query.column("tags")))
+        let named = query.equal(query.constant("x"), query.element(query.column("tags")))
         let either = query.variants(.or([named, filter("a")])).variants
         #expect(either.map(\.processor.expansions.count) == [1, 0])
         let both = try #require(query.variants(.and([named, filter("a")])).variants.first)
@@ -101,7 +101,7 @@ struct TermOrderTests {
 
     @Test func constantsAreAThingOfTheirOwn() {
         // expressions, 1469 and 412: they are asked of requests, so rows are in the buckets whatever they are.
-        let constant = Condition.value(query.text("0"))
+        let constant = Condition.value(query.constant("0"))
         #expect(shapes(.or([constant, filter("a")])) == [":0", ":1"])
         let literal = Expression.literal(ScalarValue(text: "0"))
         #expect(query.variants(constant).variants.map(\.request.gates) == [[literal]])

@@ -20,7 +20,7 @@ struct UnauthenticatedParameterTests {
         // W30; a token's gate does not help, W20
         let (condition, place) = client("id")
         #expect(places(condition) == [place])
-        let gate = query.equal(query.call(.auth, "role"), query.text("authenticated"))
+        let gate = query.equal(query.call(.auth, "role"), query.constant("authenticated"))
         #expect(places(.and([condition, gate])) == [place])
         #expect(query.variants(condition, acceptsDangerousQueries: true).diagnostics.all.isEmpty)
     }
@@ -57,7 +57,7 @@ struct UnauthenticatedParameterTests {
         #expect(places(.value(call)) == [call.site.place])
         #expect(places(.and([.value(call), .value(query.user)])).isEmpty)
         let list = query.call(.connection, "docs")
-        #expect(places(query.equal(query.text("x"), query.element(list))) == [list.site.place])
+        #expect(places(query.equal(query.constant("x"), query.element(list))) == [list.site.place])
     }
 
     @Test func rowsThatMustBeThereDoNotCount() {
