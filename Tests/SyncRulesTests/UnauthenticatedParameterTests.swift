@@ -56,6 +56,9 @@ struct UnauthenticatedParameterTests {
         let call = query.call(.subscription, "doc")
         #expect(places(.value(call)) == [call.site.place])
         #expect(places(.and([.value(call), .value(query.user)])).isEmpty)
+        // configurations, 938: one gate that holds for either is none of the token
+        let either = Condition.or([.value(query.user), .value(call)])
+        #expect(places(.and([either, query.isText(query.primary, "a", "x")])) == [call.site.place])
         let list = query.call(.connection, "docs")
         #expect(places(query.equal(query.constant("x"), query.element(list))) == [list.site.place])
     }

@@ -99,18 +99,21 @@ struct StageBuilder {
     /// these arrays. It is the first in the order of keys.
     var unauthenticated: Site? {
         guard !isBroken else { return nil }
-        let asked = [reads, readsOfGates, readsOfArrays].first { !$0.isEmpty } ?? []
-        return asked.contains { $0.isAuthenticated } ? nil : asked.first?.site
+        if !reads.isEmpty { return reads.contains { $0.isAuthenticated } ? nil : reads[0].site }
+        let asked = gates.map { RequestRead.reads(in: $0.expression, at: $0.references) }
+        return unauthenticated(asked.contains { !$0.isEmpty } ? asked : readsOfArrays)
     }
 
-    private var readsOfGates: [RequestRead] {
-        gates.flatMap { RequestRead.reads(in: $0.expression, at: $0.references) }
+    /// The first call of several gates that clients choose the value of, unless one gate has calls of the token alone.
+    private func unauthenticated(_ gates: [[RequestRead]]) -> Site? {
+        guard !gates.contains(where: { !$0.isEmpty && $0.allSatisfy(\.isAuthenticated) }) else { return nil }
+        return gates.flatMap { $0 }.first { !$0.isAuthenticated }?.site
     }
 
     /// The arrays of the request that must have an element.
-    private var readsOfArrays: [RequestRead] {
+    private var readsOfArrays: [[RequestRead]] {
         filters.compactMap { owners.array(of: $0.owner) }
-            .flatMap { RequestRead.reads(in: $0.expression, at: $0.references) }
+            .map { RequestRead.reads(in: $0.expression, at: $0.references) }
     }
 
     // MARK: - Keys and values
