@@ -4,6 +4,7 @@ extension Condition {
     /// NOT of a comparison stays: it holds for NULL, which the opposite comparison does not (service 6.12).
     ///
     /// - Parameter isNegated: Whether the opposite of the condition is wanted.
+    /// - Returns: A condition that holds exactly if this one does, or does not.
     func withNegationsInside(_ isNegated: Bool = false) -> Condition {
         switch self {
         case .not(let inner): return inner.withNegationsInside(!isNegated)

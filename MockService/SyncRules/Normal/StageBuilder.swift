@@ -189,8 +189,9 @@ struct StageBuilder {
         return drafts.count - 1
     }
 
-    /// The step of an array of the request or of constants. Such an array has no keys: what is matched to it must be
-    /// made of its elements.
+    /// The step of an array of the request or of constants.
+    ///
+    /// Such an array has no keys: nothing that is matched to it may be left.
     private mutating func stage(ofArray array: Input, _ diagnostics: inout DiagnosticList) -> Int {
         if let number = numbers[array] { return number }
         if let source = query.source(array), takeMatches(of: array) {
@@ -245,8 +246,9 @@ struct StageBuilder {
         }
     }
 
-    /// What is asked of the request alone. What reads elements of a constant is asked of these, in the last of their
-    /// steps.
+    /// What is asked of the request alone.
+    ///
+    /// What reads elements of constants is asked of these, in the last of their steps.
     private mutating func requestGates(_ diagnostics: inout DiagnosticList) -> [Expression] {
         var asked: [Expression] = []
         for gate in gates {

@@ -57,8 +57,10 @@ struct TermList {
         return [all.flatMap { conjunction($0).flatMap { $0 } }]
     }
 
-    /// The branches of an OR, those of ORs in it included; those on one and the same thing are one, at the place of the
-    /// first. Constants are a thing of their own, as recorded.
+    /// The branches of an OR, those of ORs in it included.
+    ///
+    /// Those on one and the same thing are one, at the place of the first. Constants are a thing of their own, as
+    /// recorded.
     private func branches(_ all: [Condition]) -> [Condition] {
         var groups: [(reach: Reach?, all: [Condition])] = []
         for branch in flattened(all) {

@@ -69,8 +69,10 @@ extension QueryResolver {
         }
     }
 
-    /// A value is that of a row of a sub-select. Of a sub-select that is wrong nothing is asked, but the value stands for
-    /// a condition on what it reads, as recorded (mistakes, 1214).
+    /// A value is that of a row of a sub-select.
+    ///
+    /// Of a sub-select that is wrong nothing is asked, but it stands for a condition on what the value reads, as recorded
+    /// (mistakes, 1214).
     private func matched(
         _ value: Located, _ inner: (column: Located, conditions: [Condition])?, at range: Range<Int>
     ) -> Condition {
