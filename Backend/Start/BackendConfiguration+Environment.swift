@@ -49,11 +49,16 @@ extension BackendConfiguration {
         } else {
             problems.add("POWERSYNC_URL", "is missing: where clients find the sync service")
         }
-        self.init(databaseURI: databaseURI, powersyncURL: powersyncURL ?? "")
-        let isProduction = problems.read { try reader.text("ENV") } == "production"
-        host = problems.read { try reader.text("HOST") } ?? host
+        var switches = DevelopmentSwitches()
+        let keys = Self.keys(reader, &switches, &problems)
+        let tables = Self.tables(reader, &switches, &problems)
+        self.init(databaseURI: databaseURI, powersyncURL: powersyncURL ?? "", keys: keys, tables: tables)
+        // What is neither of the two is refused, and taken for the stricter one until then.
+        let isProduction = problems.read { try reader.isProduction() } ?? true
+        host = problems.read { try reader.text("HOST") } ?? (isProduction ? "0.0.0.0" : host)
         port = problems.read { try reader.number("PORT", 0...65_535) } ?? port
-        readTokens(reader, &problems)
+        readTokens(reader, isProduction: isProduction, &problems)
+        switches.isPublic = problems.read { try reader.flag("DEV_PUBLIC") } ?? false
         continuesAfterFatalError =
             problems.read { try reader.choice("BATCH_ON_FATAL_ERROR", ["stop", "skip"]) } == "skip"
         isolatesLegacyBatches =
@@ -71,19 +76,19 @@ extension BackendConfiguration {
         drainDelay =
             problems.read { try reader.duration("DRAIN_DELAY", 0...10) }
             ?? (isProduction ? .seconds(5) : .zero)
-        let isEphemeral = readKeys(reader, &problems)
-        let isOpen = readTables(reader, &problems)
         do throws(BackendError) {
             try readAttachments(reader)
         } catch {
             problems.add(error)
         }
         readProduction(reader, isProduction: isProduction, &problems)
-        check(isProduction: isProduction, isEphemeral: isEphemeral, isOpen: isOpen, &problems)
+        refuse(switches, isProduction: isProduction, &problems)
     }
 
     /// Reads whom tokens are for, and who gets them.
-    private mutating func readTokens(_ reader: EnvironmentReader, _ problems: inout SettingProblems) {
+    private mutating func readTokens(
+        _ reader: EnvironmentReader, isProduction: Bool, _ problems: inout SettingProblems
+    ) {
         audiences = problems.read { try reader.list("JWT_AUDIENCE") } ?? []
         tokenIssuer = problems.read { try reader.text("JWT_ISSUER") }
         tokenLifetime = problems.read { try reader.tokenLifetime() } ?? tokenLifetime
@@ -95,7 +100,10 @@ extension BackendConfiguration {
             problems.add(
                 "DEV_HOSTS", "must be names of hosts, separated by commas, such as backend,mac.local")
         }
-        acceptsSyncTokens = problems.read { try reader.flag("UPLOAD_ACCEPTS_SYNC_TOKEN") } ?? true
+        // Whoever has a token of DEV_TOKENS has no other one.
+        acceptsSyncTokens =
+            problems.read { try reader.flag("UPLOAD_ACCEPTS_SYNC_TOKEN") }
+            ?? (hasDevelopmentTokens && !isProduction)
         uploadAudiences = problems.read { try reader.list("UPLOAD_AUDIENCE") } ?? []
     }
 
@@ -111,7 +119,9 @@ extension BackendConfiguration {
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> BackendConfiguration {
         let reader = EnvironmentReader(variables: variables, readFile: readFile)
-        var configuration = BackendConfiguration(databaseURI: try reader.databaseURI(), powersyncURL: "")
+        // Nothing is signed and no table written by it.
+        var configuration = BackendConfiguration(
+            databaseURI: try reader.databaseURI(), powersyncURL: "", keys: .ephemeral, tables: .openSchema)
         var problems = SettingProblems()
         configuration.readStatementTimes(reader, &problems)
         configuration.links = LinkSettings(ofDatabase: reader, &problems)
@@ -175,8 +185,7 @@ extension BackendConfiguration {
     static func tokenLifetime(
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> Duration {
-        let standard = BackendConfiguration(databaseURI: "", powersyncURL: "").tokenLifetime
-        return try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime() ?? standard
+        try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime() ?? standardTokenLifetime
     }
 
     private mutating func readStatementTimes(
@@ -204,80 +213,42 @@ extension BackendConfiguration {
             problems.read { try reader.duration("DEAD_LETTER_RETENTION", 60...315_360_000) } ?? letters.kept
     }
 
-    /// Reads where keys come from; returns whether it is a key of this run alone because somebody has said so.
-    private mutating func readKeys(_ reader: EnvironmentReader, _ problems: inout SettingProblems) -> Bool {
-        let isEphemeral = problems.read { try reader.flag("DEV_EPHEMERAL_KEYS") } ?? false
+    /// Reads where keys come from; without a word about them, which is refused, a key of this run alone.
+    private static func keys(
+        _ reader: EnvironmentReader, _ switches: inout DevelopmentSwitches,
+        _ problems: inout SettingProblems
+    ) -> SigningKeys.Source {
+        switches.hasEphemeralKeys = problems.read { try reader.flag("DEV_EPHEMERAL_KEYS") } ?? false
         if problems.read({ try reader.text("JWT_KEYS_SQL") }) != nil {
             problems.add(
                 "JWT_KEYS_SQL", "is not built: keys are in a folder that replicas share, see JWT_KEYS_DIR")
         }
         let before = problems.all.count
-        if let given = problems.read({ try GivenKeys(reader) }) {
-            keys = .given(given)
-            return false
-        }
-        if let directory = problems.read({ try reader.text("JWT_KEYS_DIR") }) {
-            keys = .directory(directory)
-            return false
-        }
-        if isEphemeral {
-            keys = .ephemeral
-            return true
-        }
+        if let given = problems.read({ try GivenKeys(reader) }) { return .given(given) }
+        if let directory = problems.read({ try reader.text("JWT_KEYS_DIR") }) { return .directory(directory) }
         // Whoever gave keys that cannot be read has not forgotten them.
-        guard problems.all.count == before else { return false }
-        problems.add(
-            "JWT_KEYS_DIR",
-            "is missing: a folder for the signing key, made at the first start; else give "
-                + "POWERSYNC_PRIVATE_KEY, or DEV_EPHEMERAL_KEYS=true for a key of this run alone")
-        return false
+        if !switches.hasEphemeralKeys, problems.all.count == before {
+            problems.add(
+                "JWT_KEYS_DIR",
+                "is missing: a folder for the signing key, made at the first start; else give "
+                    + "POWERSYNC_PRIVATE_KEY, or in development DEV_EPHEMERAL_KEYS=true for a key of this run alone")
+        }
+        return .ephemeral
     }
 
-    /// Reads which tables may be written; returns whether all published ones because somebody has said so.
-    private mutating func readTables(_ reader: EnvironmentReader, _ problems: inout SettingProblems) -> Bool {
-        let isOpen = problems.read { try reader.flag("DEV_OPEN_SCHEMA") } ?? false
-        if let file = problems.read({ try reader.text("PSB_TABLE_MAP") }) {
-            tables = .file(file)
-            return false
-        }
-        tables = .openSchema
-        if !isOpen {
+    /// Reads which tables may be written; without a word about them, which is refused, all published ones.
+    private static func tables(
+        _ reader: EnvironmentReader, _ switches: inout DevelopmentSwitches,
+        _ problems: inout SettingProblems
+    ) -> Tables {
+        switches.hasOpenSchema = problems.read { try reader.flag("DEV_OPEN_SCHEMA") } ?? false
+        if let file = problems.read({ try reader.text("PSB_TABLE_MAP") }) { return .file(file) }
+        if !switches.hasOpenSchema {
             problems.add(
                 "PSB_TABLE_MAP",
-                "is missing: the file of tables that clients may write; DEV_OPEN_SCHEMA=true opens "
-                    + "every published table for development")
+                "is missing: the file of tables that clients may write; in development DEV_OPEN_SCHEMA=true opens "
+                    + "every published table")
         }
-        return isOpen
-    }
-
-    private func check(
-        isProduction: Bool, isEphemeral: Bool, isOpen: Bool, _ problems: inout SettingProblems
-    ) {
-        if !acceptsSyncTokens, uploadAudiences.isEmpty {
-            problems.add(
-                "UPLOAD_AUDIENCE", "is missing, and sync tokens are not accepted: nobody could upload")
-        }
-        if bodyLimit > bodyMemory {
-            problems.add(
-                "MAX_BODY_BYTES",
-                "is \(bodyLimit), and all bodies together have a quarter of UPLOAD_MEMORY_BYTES, \(bodyMemory): "
-                    + "lower it, or raise UPLOAD_MEMORY_BYTES to at least \(4 * bodyLimit)")
-        }
-        guard isProduction else { return }
-        for (name, isOn) in [
-            ("DEV_TOKENS", hasDevelopmentTokens), ("DEV_OPEN_UPLOADS", hasOpenUploads),
-            ("DEV_EPHEMERAL_KEYS", isEphemeral), ("DEV_OPEN_SCHEMA", isOpen),
-        ] where isOn {
-            problems.add(name, "is refused with ENV=production")
-        }
-        if corsOrigins.contains("*") {
-            problems.add("CORS_ORIGINS", "must name origins with ENV=production")
-        }
-        if case .disk = attachments?.store, attachments?.publicURL == nil {
-            problems.add(
-                "ATTACHMENTS_PUBLIC_URL",
-                "is missing: where devices reach this backend, which serves the files of ATTACHMENTS_STORE itself"
-            )
-        }
+        return .openSchema
     }
 }

@@ -25,6 +25,13 @@ struct EnvironmentReader {
         }
     }
 
+    /// Whether everything that is for development is refused: unless the environment says that it is one.
+    ///
+    /// - Throws: `BackendError` for an environment that is neither.
+    func isProduction() throws(BackendError) -> Bool {
+        try choice("ENV", ["development", "production"]) != "development"
+    }
+
     func databaseURI() throws(BackendError) -> String {
         let whole = try secret("DATABASE_URI")
         let parts = try discreteDatabase()
