@@ -197,7 +197,7 @@ struct UpTests {
                     "DATABASE_URI": EndToEnd.patient(server.uri()), "HOST": "127.0.0.1", "PORT": "0",
                     "POWERSYNC_URL": "http://127.0.0.1:\(port)", "JWT_AUDIENCE": "powersync-dev",
                     "JWT_KEYS_DIR": folder + "/keys", "PSB_TABLE_MAP": root + "/Examples/Todos/tables.yaml",
-                    "DEV_TOKENS": "true",
+                    "ENV": "development", "DEV_TOKENS": "true",
                 ], temporary: temporary, executable: "powersync-backend")
             let backendURL = try #require(try JSON.parse(try await backend.line())["backend"]?.stringValue)
             let service = try StackProcess(
