@@ -185,7 +185,8 @@ extension BackendConfiguration {
     static func tokenLifetime(
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> Duration {
-        try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime() ?? standardTokenLifetime
+        try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime()
+            ?? standardTokenLifetime
     }
 
     private mutating func readStatementTimes(

@@ -55,7 +55,8 @@ extension BackendConfiguration {
         ]
         let names = all.filter { $0.isOn }.map { $0.name }
         if isProduction {
-            for name in names + (switches.isPublic ? ["DEV_PUBLIC"] : []) { problems.refuseInProduction(name) }
+            for name in names { problems.refuseInProduction(name) }
+            if switches.isPublic { problems.refuseInProduction("DEV_PUBLIC") }
         } else if !names.isEmpty, !switches.isPublic, !IPAddress.isLoopback(host: host) {
             problems.add(
                 "HOST",

@@ -190,7 +190,8 @@ struct BackendConfigurationTests {
     }
 
     @Test(arguments: [
-        "DEV_TOKENS", "DEV_OPEN_UPLOADS", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA", "DEV_PUBLIC", "CORS_ORIGINS",
+        "DEV_TOKENS", "DEV_OPEN_UPLOADS", "DEV_EPHEMERAL_KEYS", "DEV_OPEN_SCHEMA", "DEV_PUBLIC",
+        "CORS_ORIGINS",
     ])
     func productionRefusesWhatIsForDevelopment(name: String) throws {
         let standard = try read(Self.production)
@@ -200,7 +201,8 @@ struct BackendConfigurationTests {
         var changed = Self.production
         changed[name] = isSwitch ? "true" : "*"
         let error = try #require(thrown { try read(changed) } as? BackendError)
-        let words = isSwitch ? "is refused in production; for development say ENV=development" : "must name origins"
+        let words =
+            isSwitch ? "is refused in production; for development say ENV=development" : "must name origins"
         #expect(error.message.hasPrefix("\(name) \(words)"))
         // Nothing is on that says so.
         changed[name] = isSwitch ? "false" : ""

@@ -387,10 +387,13 @@ struct SettingTests {
         return settings
     }
 
-    @Test(arguments: SettingTests.switches, ["0.0.0.0", "::", "192.168.1.7", "backend", "localhost.example.com"])
+    @Test(
+        arguments: SettingTests.switches,
+        ["0.0.0.0", "::", "192.168.1.7", "backend", "localhost.example.com"])
     func offLoopbackSwitchesNeedAWord(name: String, host: String) throws {
         let settings = development(name, host)
-        let words = "HOST is \(host), where other machines reach what is for development (\(name)): leave it at"
+        let words =
+            "HOST is \(host), where other machines reach what is for development (\(name)): leave it at"
         #expect(refusal([:], to: settings)?.hasPrefix(words) == true)
         #expect(try read(["DEV_PUBLIC": "true"], to: settings).host == host)
         #expect(try read([name: "false"], to: settings).host == host, "nothing is on")
@@ -429,7 +432,8 @@ struct SettingTests {
 
     @Test func aBackendForNobodyIsRefused() throws {
         let production = ["UPLOAD_AUDIENCE": ""]
-        let words = "AUTH_JWKS_URI is missing, and so are SESSION_SECRET and TRUSTED_USER_HEADER: nobody could"
+        let words =
+            "AUTH_JWKS_URI is missing, and so are SESSION_SECRET and TRUSTED_USER_HEADER: nobody could"
         #expect(refusal(production, to: Self.production)?.hasPrefix(words) == true)
         let accepting = production.merging(["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"]) { $1 }
         #expect(refusal(accepting, to: Self.production)?.hasPrefix(words) == true, "nobody has one")
@@ -442,7 +446,8 @@ struct SettingTests {
             #expect(refusal(development.merging(settings) { $1 }) == nil)
         }
         for settings in [
-            ["UPLOAD_AUDIENCE": "uploads"], ["DEV_OPEN_UPLOADS": "true"], ["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"],
+            ["UPLOAD_AUDIENCE": "uploads"], ["DEV_OPEN_UPLOADS": "true"],
+            ["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"],
         ] { #expect(refusal(development.merging(settings) { $1 }) == nil, "\(settings)") }
     }
 }
