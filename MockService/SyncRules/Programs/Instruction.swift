@@ -3,8 +3,8 @@ package typealias Register = Int
 
 /// A step of a program; each that has a value leaves it in the register of its own index.
 ///
-/// Values and errors are those of `ExpressionRun` (service 6.12). What is not computed there is passed over here: it could
-/// have an error, or a value that was left out.
+/// Values and errors are those of `ExpressionRun` (service 6.12). What is not computed there is passed over here: it
+/// could have an error, or a value that was left out.
 package enum Instruction: Sendable, Hashable {
     /// The value of a column.
     case column(Int)
@@ -52,7 +52,7 @@ package enum Instruction: Sendable, Hashable {
     case jump(over: Int)
     /// Leaves a value in another register: that of the last branch of an expression, which all branches share.
     case move(Register, to: Register)
-    /// Ends the row, with the elements that loops are at, unless the value holds: it is in no bucket, and nothing finds it.
+    /// Ends the row, with the elements that loops are at, unless the value holds: it is in no bucket, nothing finds it.
     case require(Register)
     /// Ends it unless the value can be part of a bucket's name: NULL and blobs cannot.
     case requirePart(Register)

@@ -2,8 +2,8 @@
 package enum OutputGroups {
     /// Numbers outputs.
     ///
-    /// - Parameter outputs: For each program what its output is, equal if it is the same, and whether the program may need
-    ///   it several times; nil if the output differs from place to place.
+    /// - Parameter outputs: For each program what its output is, equal if it is the same, and whether the program may
+    ///   need it several times; nil if the output differs from place to place.
     /// - Returns: For each program the number of its output, from 0 on; nil if it is needed once, or differs.
     package static func numbers<Output: Hashable>(
         _ outputs: [(output: Output, isRepeated: Bool)?]

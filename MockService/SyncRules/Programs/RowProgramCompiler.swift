@@ -159,7 +159,7 @@ extension RowProgramCompiler {
         }
 
         func program(outputGroup: Int?) -> RowProgram {
-            var compiler = compiler
+            var compiler = self.compiler
             let keys = compiler.appendHead(processor.expansions, processor.filters, processor.keys) {
                 .requirePart($0)
             }

@@ -1,7 +1,7 @@
 /// Runs programs over the values of rows, one after the other.
 ///
-/// Of memory it needs the registers, once; what walks arrays or makes texts needs more. Texts that are made are appended
-/// to the arena of the row.
+/// Of memory it needs the registers, once; what walks arrays or makes texts needs more. Texts that are made are
+/// appended to the arena of the row.
 package struct RowProgramRun: Sendable {
     /// What a program says of a row.
     package enum Outcome: Sendable, Hashable {

@@ -4,7 +4,8 @@ import PowerSyncWire
 package enum RowTextWriter {
     /// Appends the data text of a row (service 4.4).
     ///
-    /// BLOBs are left out; of members of one name the last one that counts gives the value, in the place of the first one.
+    /// BLOBs are left out; of members of one name the last one that counts gives the value, in the place of the first
+    /// one.
     ///
     /// - Parameters:
     ///   - program: The program that was run.
@@ -49,8 +50,8 @@ package enum RowTextWriter {
 
     /// What members of one name come to.
     ///
-    /// - Returns: The value that the data text has and the member in whose place it stands, of which there is none if all are
-    ///   blobs; and the value that counted last, blobs included.
+    /// - Returns: The value that the data text has, and the member in whose place it stands, of which there is none if
+    ///   all are blobs; and the value that counted last, blobs included.
     private static func shown(
         _ twins: Range<Int>, of program: RowProgram, _ run: RowProgramRun, _ slots: [Slot]
     ) -> (first: Int?, value: Slot?, last: Slot) {
@@ -131,14 +132,8 @@ package enum RowTextWriter {
         case .null, .missing: break
         case .integer: append(value.integer, to: &arena)
         case .real: arena.append(contentsOf: NumberText.javaScript(value.real).utf8)
-        case .text, .wide:
-            let (start, count) = (arena.count, value.range.count)
-            // A slice of the arena would keep it from growing in place.
-            arena.append(contentsOf: repeatElement(0, count: count))
-            arena.withUnsafeMutableBytes { bytes in
-                UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + count])
-                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[value.range]))
-            }
+        // A slice of the arena would keep it from growing in place.
+        case .text, .wide: arena.append(contentsOf: Array(arena[value.range]))
         // What is no UTF-8 is repaired.
         case .blob: arena.append(contentsOf: String(decoding: arena[value.range], as: UTF8.self).utf8)
         }

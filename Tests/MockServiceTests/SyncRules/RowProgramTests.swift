@@ -35,7 +35,8 @@ struct RowProgramTests {
     }
 
     private func programs(_ config: CompiledSyncConfig, _ columns: [String]) -> [RowProgram] {
-        PowerSyncMockService.RowProgramCompiler.compile(config, schema: "public", table: "t", columns: columns)
+        PowerSyncMockService.RowProgramCompiler.compile(
+            config, schema: "public", table: "t", columns: columns)
     }
 
     /// Runs a program up to the first place of a row, all of its output included.
