@@ -1,3 +1,5 @@
+import PowerSyncWire
+
 /// How a side of a comparison takes the other one in the SQLite engine; an expression has one by its CAST alone.
 enum SQLiteAffinity {
     case none
