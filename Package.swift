@@ -86,7 +86,10 @@ let targets: [Target] = [
     library(
         "Client", "Client", ["SQLite", "HTTP", "HTTPClient", "Compression", "Crypto", "System", "Wire"],
         exclude: ["Attachments/SPEC.md", "Database/LIFECYCLE.md", "Sync/SPEC.md"]),
-    library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"]),
+    library("Conformance", "Conformance", ["Client", "SQLite", "Crypto", "Wire"], exclude: ["Contract"]),
+    library(
+        "ContractCases", "Conformance/Contract",
+        ["HTTP", "HTTPClient", "YAML", "Wire", "Crypto", "Postgres", "System"]),
     library(
         "Backend", "Backend",
         [
@@ -114,7 +117,7 @@ let targets: [Target] = [
     command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine", "System"]),
     command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine", "System"]),
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
-    // What the service is measured beside.
+    // What service and backend are measured beside.
     .target(
         name: full("C:Benchmarks"),
         dependencies: ["C:PQ", "C:Crypto", "C:SQLite"].map { .target(name: full($0)) },
@@ -176,8 +179,9 @@ let targets: [Target] = [
     tests(
         "Backend",
         [
-            "Backend", "BackendCommand", "HTTP", "HTTPServer", "HTTPClient", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML", "CommandLine", "System", "Wire",
+            "Backend", "BackendCommand", "ContractCases", "HTTP", "HTTPServer", "HTTPClient",
+            "HTTPTestSupport", "Postgres", "PostgresServer", "PostgresTestSupport", "Crypto", "YAML", "XML",
+            "CommandLine", "System", "Wire",
         ]),
     tests("SyncRules", ["SyncRules", "YAML", "Wire"]),
     tests(
@@ -197,8 +201,9 @@ let targets: [Target] = [
     tests(
         "Benchmarks",
         [
-            "Benchmarks", "MockServiceCommand", "Stack", "SQLite", "HTTP", "HTTPClient", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Compression", "Crypto", "CommandLine", "System", "Wire",
+            "Benchmarks", "BackendCommand", "MockServiceCommand", "Stack", "SQLite", "HTTP", "HTTPClient",
+            "Postgres", "PostgresServer", "PostgresTestSupport", "Compression", "Crypto", "CommandLine",
+            "System", "Wire",
         ]),
     tests(
         "EndToEnd",

@@ -22,9 +22,14 @@ import PowerSyncSystem
 package final class Backend: Sendable {
     private struct Running: Sendable {
         let server: HTTPServer
+        let watched: MetricsServer?
         let routes: BackendRoutes
+        let catalog: CatalogWatch
+        let keys: SigningKeys
+        let watch: KeyWatch?
         let sweep: AttachmentSweep?
         let pool: PostgresPool
+        let closing: ClosingTime
         let phase: Lock<BackendRoutes.Phase>
         let serving: Task<Void, Never>
     }
@@ -34,6 +39,7 @@ package final class Backend: Sendable {
     private let poller: Poller
     private let log: Log
     private let givenStore: (any ObjectStore)?
+    private let metrics = BackendMetrics()
     private let running = Lock<Running?>(nil)
 
     /// Makes a backend that does nothing yet.
@@ -57,6 +63,9 @@ package final class Backend: Sendable {
 
     /// The port it listens on; 0 before the start.
     package var port: Int { running.withLock { $0?.server.port ?? 0 } }
+
+    /// The port of `/metrics`; nil where there is none, and before the start.
+    package var metricsPort: Int? { running.withLock { $0?.watched?.port } }
 
     /// Lets uploads in, while it is running.
     package var admission: UploadAdmission? { running.withLock { $0?.routes.admission } }
@@ -96,20 +105,26 @@ package final class Backend: Sendable {
     ///
     /// - Throws: `BackendError` that says what to change; nothing is left running then.
     package func start() async throws {
-        let keys = try loadKeys()
+        let (keys, watch) = try loadKeys()
         let source = try tableSource()
+        let closing = ClosingTime()
+        var limits = configuration.poolLimits
+        limits.closingTime = closing
         let pool = PostgresPool(
-            uri: configuration.databaseURI, limits: configuration.poolLimits,
+            uri: configuration.databaseURI, limits: limits,
             parameters: configuration.connectionParameters, poller: poller)
         do {
             try await prepare(pool)
+            let roles = configuration.roles
+            try await pool.withConnection { try await RoleRights.requireRoles(roles, on: $0) }
             let catalog = CatalogWatch(
-                source: source, pool: pool, poller: poller, log: log, interval: configuration.catalogInterval,
+                source: source, writer: roles.first, pool: pool, poller: poller, log: log,
+                interval: configuration.catalogInterval,
                 listener: CatalogListener(
                     uri: configuration.databaseURI, parameters: configuration.connectionParameters,
                     poller: poller, log: log, random: environment.random))
             try await catalog.load()
-            try await checkReads(source, pool, catalog)
+            try await checkTables(source, pool, try await catalog.knowledge().tables)
             let port = Lock(0)
             let opened = try openStore { port.withLock { $0 } }
             if let opened, opened.isService {
@@ -126,11 +141,12 @@ package final class Backend: Sendable {
                 }
                 try await binding.requireAtStart(until: .now + configuration.startTimeout)
             }
-            try serve(pool, catalog, keys, opened, port)
+            try serve(pool, closing, catalog, keys, watch, opened, port)
         } catch {
             await pool.close()
             if let error = error as? PostgresError {
-                throw BackendError(.database, "the database refuses the start: \(error)", cause: error)
+                throw BackendError(
+                    .database, "the database refuses the start: \(configuration.advised(error))", cause: error)
             }
             throw error
         }
@@ -139,23 +155,75 @@ package final class Backend: Sendable {
                 "uploads are open: whoever reaches this backend writes as the development user",
                 ["backend.setting": "DEV_OPEN_UPLOADS"])
         }
+        if configuration.tls?.isInsecure == true {
+            log.warning(
+                "the connection to the database proves nothing of whose it is: whoever stands between can read and change all",
+                ["backend.setting": "DATABASE_TLS_INSECURE"])
+        }
         log.info("backend listens", ["backend.port": String(port)])
     }
 
     /// Stops as orderly as it can: says that it leaves, takes nothing new, lets running requests end, closes.
-    package func stop() async {
+    ///
+    /// All of it has one time (`StopBudget`), which whatever is still waited for must keep.
+    ///
+    /// - Parameter budget: the time for it; nil is what the configuration allows from now on.
+    package func stop(by budget: StopBudget? = nil) async {
         guard let running = running.withLock({ $0.take() }) else { return }
+        let budget = budget ?? StopBudget(configuration, from: .now)
+        running.closing.set(budget.connectionsEnd)
         running.phase.withLock { $0 = .leaving }
         if configuration.drainDelay > .zero {
             // Cancelled, it goes on at once: the stop itself must not be skipped.
-            try? await poller.sleep(until: .now + configuration.drainDelay)
+            try? await poller.sleep(until: budget.leavingEnd)
         }
         running.phase.withLock { $0 = .draining }
-        running.server.stop(grace: configuration.grace)
+        running.server.stop(grace: budget.requestsEnd - .now)
         await running.serving.value
         await running.routes.readiness.close()
         await running.pool.close()
         log.info("backend stopped")
+    }
+
+    /// Reads again what may change while it runs: the table map, the keys of a folder, keys in files, and the
+    /// secret of session tokens.
+    ///
+    /// What is wrong, by itself or against the database, leaves what was there before, and the log says so; each part for
+    /// itself. Uploads in work end with the map with which they were planned.
+    ///
+    /// - Parameters:
+    ///   - given: the keys that stand in files now; nil where none do.
+    ///   - session: what session tokens are believed by, of which the secret stands in a file now; nil where none does.
+    package func reload(given: GivenKeys? = nil, session: AuthenticationSettings.Session? = nil) async {
+        guard let running = running.withLock({ $0 }) else { return }
+        running.watch?.look()
+        if let given {
+            do throws(BackendError) {
+                running.keys.replace(with: try given.set())
+                log.info("the keys were read again")
+            } catch {
+                log.error("the keys are not taken: the former ones stay", ["keys.problem": error.message])
+            }
+        }
+        if let session, let authenticator = running.routes.authentication.session {
+            do throws(BackendError) {
+                try authenticator.replace(with: session)
+                log.info("the secret of session tokens was read again")
+            } catch {
+                log.error("the secret of session tokens is not taken", ["keys.problem": error.message])
+            }
+        }
+        // A map in settings, and the tables that are published, do not change by it.
+        guard case .file = configuration.tables else { return }
+        do {
+            let (source, begun) = (try tableSource(), ContinuousClock.now)
+            let tables = try await running.catalog.tables(of: source)
+            try await checkTables(source, running.pool, tables)
+            await running.catalog.take(source, tables, at: begun)
+            log.info("the table map was read again", ["backend.tables": String(tables.tables.count)])
+        } catch {
+            log.error("the table map is not taken: the former one stays", ["backend.problem": "\(error)"])
+        }
     }
 
     /// Opens the database as a start does, without listening, for what an operator does by hand.
@@ -179,8 +247,12 @@ package final class Backend: Sendable {
             try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in
                 try await SchemaState(reading: $0).requireCurrent(hasCheckpoints: hasCheckpoints)
             }
-            let catalog = CatalogWatch(source: source, pool: pool, poller: poller, log: log)
+            let roles = configuration.roles
+            try await pool.withConnection { try await RoleRights.requireRoles(roles, on: $0) }
+            let catalog = CatalogWatch(
+                source: source, writer: roles.first, pool: pool, poller: poller, log: log)
             try await catalog.load()
+            try await requireRights(pool, on: try await catalog.knowledge().tables)
             let value = try await body(applier(pool, catalog, isolates: false))
             await pool.close()
             return value
@@ -190,15 +262,79 @@ package final class Backend: Sendable {
         }
     }
 
+    /// Tells what a start would refuse of files and keys, and of the database; nothing is changed.
+    ///
+    /// - Parameter hasDatabase: whether the database is asked, too.
+    /// - Returns: what is wrong; empty if nothing is.
+    /// - Throws: `CancellationError`.
+    package func problems(hasDatabase: Bool) async throws -> [String] {
+        var problems: [String] = []
+        if case .given(let given) = configuration.keys {
+            do throws(BackendError) {
+                _ = try given.set()
+            } catch {
+                problems.append(error.message)
+            }
+        }
+        do {
+            let source = try tableSource()
+            if hasDatabase { try await checkDatabase(source) }
+        } catch let error as CancellationError {
+            throw error
+        } catch let error as PostgresError {
+            problems.append("the database: \(configuration.advised(error))")
+        } catch {
+            problems.append("\(error)")
+        }
+        return problems
+    }
+
+    /// Requires of the database what a start does, but that nothing is made or brought up to date.
+    private func checkDatabase(_ source: CatalogWatch.Source) async throws {
+        let pool = PostgresPool(
+            uri: configuration.databaseURI, limits: configuration.poolLimits,
+            parameters: configuration.connectionParameters, poller: poller)
+        do {
+            try await pool.withConnection { [hasCheckpoints = configuration.hasCustomCheckpoints] in
+                let state = try await SchemaState(reading: $0)
+                try state.refuseNewer()
+                if hasCheckpoints { try state.refuseOtherCheckpoints() }
+                guard state.version == BackendSchema.version, !hasCheckpoints || state.hasCheckpoints else {
+                    throw BackendError(
+                        .database,
+                        "this database has not yet what version \(BackendSchema.version) of the schema psb needs, without "
+                            + "which the tables cannot be looked at: start makes it if its role may, else the command migrate")
+                }
+                let missing = try await SchemaRights.missing(
+                    for: state.role, hasCheckpoints: hasCheckpoints, on: $0)
+                guard missing.isEmpty else { throw state.lacks(missing, hasCheckpoints: hasCheckpoints) }
+            }
+            let roles = configuration.roles
+            try await pool.withConnection { try await RoleRights.requireRoles(roles, on: $0) }
+            let catalog = CatalogWatch(
+                source: source, writer: roles.first, pool: pool, poller: poller, log: log)
+            try await catalog.load()
+            try await checkTables(source, pool, try await catalog.knowledge().tables)
+        } catch {
+            await pool.close()
+            throw error
+        }
+        await pool.close()
+    }
+
     // MARK: Start
 
-    private func loadKeys() throws -> SigningKeys {
+    /// The keys, and what has them follow their folder where they are in one.
+    private func loadKeys() throws -> (SigningKeys, KeyWatch?) {
         switch configuration.keys {
-        case .key(let text): return try SigningKeys([try SigningKeys.key(text)])
-        case .directory(let path): return try SigningKeys(try KeyDirectory(path: path).keys(creating: .ES256))
+        case .given(let given): return (SigningKeys(try given.set()), nil)
+        case .directory(let path):
+            let watch = try KeyWatch(
+                KeyFolder(path: path), lifetime: configuration.tokenLifetime, now: environment.now, log: log)
+            return (watch.keys, watch)
         case .ephemeral:
             log.warning("the signing key is of this run alone: a restart ends every token")
-            return try SigningKeys.ofThisRun()
+            return (try SigningKeys.ofThisRun(), nil)
         }
     }
 
@@ -237,7 +373,8 @@ package final class Backend: Sendable {
         let missing = try await pool.withConnection { [settings = configuration.settings] in
             try await settings.missing(on: $0)
         }
-        if !missing.isEmpty {
+        // Behind a pooler nobody has asked for them.
+        if !missing.isEmpty, configuration.links.preparesStatements {
             log.warning(
                 "the connection has other settings than were asked for, as behind a pooler: each upload sets them itself",
                 ["backend.settings": missing.joined(separator: " ")])
@@ -248,16 +385,34 @@ package final class Backend: Sendable {
         }
     }
 
+    /// Requires of tables what a start does: that each role may write them, and that rows are seen that must be.
+    private func checkTables(
+        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ tables: UploadTables
+    ) async throws {
+        try await requireRights(pool, on: tables)
+        try await checkReads(source, pool, tables)
+    }
+
+    private func requireRights(_ pool: PostgresPool, on tables: UploadTables) async throws {
+        try await pool.withConnection { [roles = configuration.roles] in
+            try await RoleRights.require(roles, for: tables, on: $0)
+        }
+    }
+
     private func checkReads(
-        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ catalog: CatalogWatch
+        _ source: CatalogWatch.Source, _ pool: PostgresPool, _ tables: UploadTables
     ) async throws {
         guard case .map(let map, let name) = source else { return }
-        let tables = try await catalog.knowledge().tables
-        let hiding = try await pool.withConnection {
-            [settings = configuration.settings] connection -> Set<Catalog.Name> in
-            try await HiddenRows.check(map, source: name, tables, on: connection)
-            try await ReadCheck.run(map, source: name, tables, settings, on: connection)
-            return try await HiddenRows.among(tables.attachmentTables, on: connection)
+        let (settings, roles) = (configuration.settings, configuration.roles)
+        let hiding = try await pool.withConnection { connection -> Set<Catalog.Name> in
+            var hiding: Set<Catalog.Name> = []
+            for role in roles.each {
+                try await HiddenRows.check(map, source: name, tables, as: role, on: connection)
+                try await ReadCheck.run(map, source: name, tables, settings, as: role, on: connection)
+                hiding.formUnion(
+                    try await HiddenRows.among(tables.attachmentTables, as: role, on: connection))
+            }
+            return hiding
         }
         guard !hiding.isEmpty, givenStore != nil || configuration.attachments != nil else { return }
         log.warning(
@@ -272,8 +427,9 @@ package final class Backend: Sendable {
                 quota: DeadLetterQuota(
                     policy: configuration.letters, pool: pool, patience: configuration.quotaTimeout,
                     log: log),
-                settings: configuration.settings, policy: configuration.retries, environment: environment,
-                poller: poller, log: log),
+                settings: configuration.settings, roles: configuration.roles,
+                policy: configuration.retries, environment: environment, poller: poller, log: log,
+                metrics: metrics),
             continuesAfterFatalError: configuration.continuesAfterFatalError, isolatesLegacyBatches: isolates,
             times: configuration.uploadTimes)
     }
@@ -288,7 +444,8 @@ package final class Backend: Sendable {
     }
 
     private func transactions(_ pool: PostgresPool, _ catalog: CatalogWatch) -> AttachmentTransactions {
-        AttachmentTransactions(pool: pool, catalog: catalog, settings: configuration.settings)
+        AttachmentTransactions(
+            pool: pool, catalog: catalog, settings: configuration.settings, roles: configuration.roles)
     }
 
     private func calls(of opened: OpenedStore) -> StoreCalls {
@@ -296,9 +453,16 @@ package final class Backend: Sendable {
     }
 
     private func serve(
-        _ pool: PostgresPool, _ catalog: CatalogWatch, _ keys: SigningKeys, _ opened: OpenedStore?,
-        _ port: Lock<Int>
+        _ pool: PostgresPool, _ closing: ClosingTime, _ catalog: CatalogWatch, _ keys: SigningKeys,
+        _ watch: KeyWatch?, _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
+        let lookForUnknown: @Sendable () -> Bool = { watch?.lookForUnknown() ?? false }
+        let authentication = try Authentication.make(
+            configuration, keys: keys, environment: environment, poller: poller, log: log,
+            lookForUnknown: lookForUnknown)
+        let watched = try configuration.links.metricsPort.map {
+            try MetricsServer(configuration, port: $0, metrics: metrics, pool: pool, poller: poller)
+        }
         let server: HTTPServer
         do {
             server = try HTTPServer(
@@ -318,26 +482,32 @@ package final class Backend: Sendable {
         let routes = BackendRoutes(
             configuration: configuration,
             applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
-            mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
+            mint: TokenMint(
+                keys: keys, configuration: configuration, environment: environment,
+                lookForUnknown: lookForUnknown),
+            authentication: authentication,
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)
         let sweep = attachments.map { AttachmentSweep($0, clockTolerance: configuration.clockTolerance) }
         let pruning = LedgerPruning(pool: pool, poller: poller, log: log)
         let letterPruning = DeadLetterPruning(
             policy: configuration.letters, pool: pool, poller: poller, log: log)
-        let serving = Task {
+        let serving = Task { [poller] in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await pruning.run() }
                 group.addTask { await catalog.run() }
                 group.addTask { await letterPruning.run() }
                 if let sweep { group.addTask { await sweep.run() } }
+                if let watch { group.addTask { await watch.run(poller) } }
+                if let watched { group.addTask { await watched.run() } }
                 await server.run { await routes.answer($0, $1) }
                 group.cancelAll()
             }
         }
         running.withLock {
             $0 = Running(
-                server: server, routes: routes, sweep: sweep, pool: pool, phase: phase, serving: serving)
+                server: server, watched: watched, routes: routes, catalog: catalog, keys: keys, watch: watch,
+                sweep: sweep, pool: pool, closing: closing, phase: phase, serving: serving)
         }
     }
 }

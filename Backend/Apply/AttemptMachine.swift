@@ -65,6 +65,8 @@ package struct AttemptMachine<Plan: Sendable>: Sendable {
         case taken
         /// The catalog is not the one of the plan.
         case stale
+        /// The user may do nothing any more.
+        case disabled
         /// The database failed; the refusal is what it would be recorded as.
         case failed(DatabaseVerdict, Place, Refusal)
         /// The ledger was asked.
@@ -159,6 +161,7 @@ package struct AttemptMachine<Plan: Sendable>: Sendable {
         case .committed: .ended(.applied)
         case .taken: .consulting
         case .stale: .looking(nil)
+        case .disabled: .ended(.comeAgain(code: BackendSchema.userDisabledCode))
         case .failed(let verdict, let place, let refusal) where place != .ours:
             switch verdict.kind {
             // Which of the rows it was, only statements of one row tell.
@@ -215,6 +218,7 @@ package struct AttemptMachine<Plan: Sendable>: Sendable {
         case .committed: .ended(.rejected)
         case .taken: .consulting
         case .stale: .looking(nil)
+        case .disabled: .ended(.comeAgain(code: BackendSchema.userDisabledCode))
         // The verdict is not recorded, so it does not count.
         case .failed(let verdict, _, _): passing(verdict)
         default: .ended(.mistake)

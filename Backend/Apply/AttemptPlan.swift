@@ -3,6 +3,33 @@ import PowerSyncWire
 
 /// What an attempt will send, made from the catalog as it was known at one moment.
 struct AttemptPlan: Sendable {
+    /// One statement.
+    struct Step: Sendable {
+        /// What it is for.
+        enum Part: Sendable {
+            /// Asks whether the rows that the run names by this parent are the caller's.
+            case guarding(UploadParent)
+            /// Makes a role the one who acts.
+            case takingRole
+            /// Asks which rows are there that the run may not see (`StrictProbe`).
+            case asking
+            /// Does what the run does.
+            case writing
+        }
+
+        /// The statement.
+        let statement: PostgresStatement
+        /// The place of its run.
+        let run: Int
+        /// What it is for.
+        let part: Part
+
+        /// Whether it does what the run does.
+        var isWriting: Bool {
+            if case .writing = part { true } else { false }
+        }
+    }
+
     /// The tables that uploads may write.
     let tables: UploadTables
     /// Of these the ones that the operations name, as they were read.
@@ -11,10 +38,18 @@ struct AttemptPlan: Sendable {
     let operations: [PlannedOperation]
     /// The operations that will never be accepted, where the others are executed without them.
     let refusals: [Int: Refusal]
-    /// The statements to be sent, each of some neighbouring operations.
+    /// The operations that are done together, each some neighbouring ones.
     let runs: [UploadRun]
-    /// Their SQL.
-    let work: [PostgresStatement]
+    /// The statements to be sent, those of each run behind those of the one before.
+    let steps: [Step]
+
+    /// The steps of one run.
+    func steps(of run: Int) -> [Step] { steps.filter { $0.run == run } }
+
+    /// What the statements of the runs returned, of the results of all steps.
+    func touched(_ results: [PostgresResult]) -> [[String]] {
+        zip(steps, results).filter { $0.0.isWriting }.map { $0.1.firstColumn }
+    }
 
     /// What its statements do, as far as triggers tell it apart.
     ///
@@ -36,18 +71,29 @@ struct AttemptPlan: Sendable {
     ///   - operations: those to execute.
     ///   - refusals: those that are not executed.
     ///   - alone: the indices of operations that have statements of their own.
+    ///   - strict: tells hidden rows from missing ones; nil does not.
     /// - Throws: `Refusal`, where the token's subject cannot own rows.
     init(
         _ planner: UploadPlanner, _ catalog: [CatalogEntry], _ operations: [PlannedOperation],
-        refusals: [Int: Refusal], alone: Set<Int>
+        refusals: [Int: Refusal], alone: Set<Int>, strict: StrictProbe?
     ) throws(Refusal) {
         runs = UploadRun.runs(of: operations, alone: alone)
-        var work: [PostgresStatement] = []
-        for run in runs {
-            let sql = UploadSQL(run, owner: try planner.owner(of: run.operations[0].table))
-            work.append(PostgresStatement(sql.text, sql.parameters))
+        var steps: [Step] = []
+        for (place, run) in runs.enumerated() {
+            for question in try ParentGuard.guards(of: run, planner) {
+                steps.append(
+                    Step(statement: question.statement, run: place, part: .guarding(question.parent)))
+            }
+            let questions = strict?.questions(before: run) ?? []
+            for question in questions {
+                steps.append(Step(statement: question.statement, run: place, part: question.part))
+            }
+            let sql = UploadSQL(
+                run, owner: try planner.owner(of: run.operations[0].table), isStrict: !questions.isEmpty)
+            steps.append(
+                Step(statement: PostgresStatement(sql.text, sql.parameters), run: place, part: .writing))
         }
-        self.work = work
+        self.steps = steps
         tables = planner.tables
         self.catalog = catalog
         self.operations = operations
@@ -56,14 +102,24 @@ struct AttemptPlan: Sendable {
 }
 
 extension UploadTables {
-    /// The tables that operations name, as they were read: in one order for all transactions, which lock them.
+    /// The tables that operations name, as they were read: in one order for all transactions, which lock them; behind them those
+    /// of the parents that operations may name, which are compared and not locked.
     func entries(of operations: some Sequence<UploadOperation>) -> [CatalogEntry] {
         var entries: [ExactText: CatalogEntry] = [:]
-        for name in operations.lazy.map({ ExactText($0.table) }) where entries[name] == nil {
-            entries[name] = tables[name]?.source ?? missing[name]
+        var parents: [CatalogEntry] = []
+        var children: Set<ExactText> = []
+        for operation in operations {
+            let name = ExactText(operation.table)
+            if entries[name] == nil { entries[name] = tables[name]?.source ?? missing[name] }
+            guard operation.kind != .delete, children.insert(name).inserted else { continue }
+            for parent in tables[name]?.parents ?? [] {
+                parents.append(
+                    CatalogEntry(name: parent.source.name, digest: parent.source.digest, isLockable: false))
+            }
         }
         // Each once: two names of the map may be one table.
         var seen: Set<Catalog.Name> = []
-        return entries.sorted { $0.key < $1.key }.map(\.value).filter { seen.insert($0.name).inserted }
+        return (entries.sorted { $0.key < $1.key }.map(\.value) + parents)
+            .filter { seen.insert($0.name).inserted }
     }
 }

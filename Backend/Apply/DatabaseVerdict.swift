@@ -28,6 +28,9 @@ package struct DatabaseVerdict: Sendable, Hashable {
     /// The server is silent: what was sent may have been done, and waiting for more of the same helps nobody.
     static let silence = DatabaseVerdict(.unavailable, "DATABASE_UNAVAILABLE", dropsConnection: true)
 
+    /// A row that an operation names is not there, or another's.
+    static let missingParent = DatabaseVerdict(.rejected, SQLRefusal.missingParentCode)
+
     private init(_ kind: Kind, _ code: String, dropsConnection: Bool = false) {
         self.kind = kind
         self.code = code
@@ -38,8 +41,8 @@ package struct DatabaseVerdict: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - sqlstate: the five characters; nil where the connection broke.
-    ///   - function: the function of the server that raised it: it tells a refused row from a missing grant, and no setting
-    ///     of language translates it.
+    ///   - function: the function of the server that raised it: it tells a refused row from a missing grant, and our own
+    ///     refusals (`SQLRefusal`) from values that do not fit; no setting of language translates it.
     package init(sqlstate: String?, function: String? = nil) {
         guard let sqlstate else {
             self.init(.retry, "DATABASE_UNAVAILABLE", dropsConnection: true)
@@ -51,14 +54,23 @@ package struct DatabaseVerdict: Sendable, Hashable {
 
     private static func exact(_ sqlstate: String, _ function: String?) -> DatabaseVerdict? {
         switch sqlstate {
-        case "0A000": DatabaseVerdict(.rejected, "UNSUPPORTED")
+        // Columns have changed under a prepared statement, which is prepared anew.
+        case "0A000":
+            function == "RevalidateCachedQuery"
+                ? DatabaseVerdict(.retry, "CONTENTION") : DatabaseVerdict(.rejected, "UNSUPPORTED")
+        case SQLRefusal.state where function == SQLRefusal.otherOwnerFunction:
+            DatabaseVerdict(.rejected, "UNAUTHORIZED")
+        case SQLRefusal.state where function == SQLRefusal.missingParentFunction:
+            missingParent
         case "23502": DatabaseVerdict(.rejected, "NOT_NULL_VIOLATION")
         case "23503", "23001": DatabaseVerdict(.rejected, "FOREIGN_KEY_VIOLATION")
         case "23505": DatabaseVerdict(.rejected, "UNIQUE_VIOLATION")
         case "23514": DatabaseVerdict(.rejected, "CHECK_VIOLATION")
         case "25006": DatabaseVerdict(.unavailable, "DATABASE_READ_ONLY", dropsConnection: true)
         case "25P03": DatabaseVerdict(.retry, "DATABASE_UNAVAILABLE", dropsConnection: true)
-        case "26000", "34000", "42P05": DatabaseVerdict(.retry, "CONTENTION", dropsConnection: true)
+        // The connection has forgotten what it had prepared, and prepares it anew.
+        case "26000", "42P05": DatabaseVerdict(.retry, "CONTENTION")
+        case "34000": DatabaseVerdict(.retry, "CONTENTION", dropsConnection: true)
         case "28000", "28P01", "3D000": DatabaseVerdict(.misconfigured, "DATABASE_MISCONFIGURED")
         case "40001", "40P01", "40003", "55P03": DatabaseVerdict(.retry, "CONTENTION")
         case "40002": DatabaseVerdict(.rejected, "CONSTRAINT_VIOLATION")
@@ -72,8 +84,8 @@ package struct DatabaseVerdict: Sendable, Hashable {
         case "P0001": DatabaseVerdict(.rejected, "BUSINESS_RULE")
         case "P0002", "P0003", "P0004": DatabaseVerdict(.bug, "INTERNAL")
         case "XX000": DatabaseVerdict(.suspect, "UNCLASSIFIED_ERROR")
-        case BackendSchema.otherOwner: DatabaseVerdict(.rejected, "UNAUTHORIZED")
         case BackendSchema.letterNotOpen: DatabaseVerdict(.unavailable, BackendSchema.letterNotOpenCode)
+        case BackendSchema.userDisabled: DatabaseVerdict(.unavailable, BackendSchema.userDisabledCode)
         default: nil
         }
     }
@@ -111,6 +123,7 @@ package struct DatabaseVerdict: Sendable, Hashable {
         switch code {
         case "BUSINESS_RULE": raised
         case "NOT_NULL_VIOLATION": "a required column has no value"
+        case SQLRefusal.missingParentCode: "the row that it belongs to does not exist"
         case "FOREIGN_KEY_VIOLATION": "a row that is referred to does not exist, or is still referred to"
         case "UNIQUE_VIOLATION": "another row already has a value that must be unique"
         case "CHECK_VIOLATION": "a check constraint refuses the row"

@@ -11,6 +11,8 @@ package struct MeasuredBody: Sendable {
     private let limits: UploadLimits
     /// What it is made of.
     package let shape: UploadShape
+    /// How many bytes it has.
+    package var count: Int { bytes.count }
 
     /// Passes over a body and counts.
     ///

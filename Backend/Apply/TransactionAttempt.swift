@@ -103,7 +103,11 @@ struct TransactionAttempt {
             switch machine.phase {
             case .ended(.comeAgain(let code)): throw UploadFailure(code: code)
             case .ended(.mistake): throw UploadFailure(code: "INTERNAL", isBug: true)
-            case .ended: return .result(answer.result)
+            case .ended:
+                let result = answer.result
+                let isFast = result.status == .success && !isConsulted && failures == 0 && alone.isEmpty
+                tools.metrics.count(.paths, [isFast ? "fast" : "slow"])
+                return .result(result)
             case .rejecting where isolates && transaction.operations.count > 1:
                 // The pieces have other names in the ledger: what is committed already they would do again, or reject.
                 guard isInDoubt else { return .cut(poison: poison) }
@@ -203,7 +207,10 @@ struct TransactionAttempt {
         do throws(Refusal) {
             return .planned(
                 try AttemptPlan(
-                    planner, catalog, plans, refusals: refused, alone: isPiece ? Set(rest) : alone))
+                    planner, catalog, plans, refusals: refused, alone: isPiece ? Set(rest) : alone,
+                    strict: tools.roles.probe.map { [context, tools] in
+                        StrictProbe($0, role: context.role ?? tools.roles.first)
+                    }))
         } catch {
             return .refused(error)
         }
@@ -234,27 +241,37 @@ struct TransactionAttempt {
         if isPiece { return try await applyingPiece(plan, claim) }
         let pipeline = TransactionPipeline(
             TransactionOpening(
-                context, tools.settings, catalog: plan.catalog, claim: claim, verdict: .applied,
+                context, tools.settings, tools.roles, catalog: plan.catalog, claim: claim, verdict: .applied,
                 entry: claim.entry(.applied)),
-            work: plan.work)
-        let outcome = try await tools.pool.withConnection(until: deadline) { [sent, deadline] in
-            sent.withLock { $0 = .now }
-            return try await pipeline.run(on: $0, until: deadline)
+            work: plan.steps.map(\.statement))
+        let asked = ContinuousClock.now
+        let outcome = try await tools.pool.withConnection(until: deadline) {
+            [sent, deadline, metrics = tools.metrics] connection in
+            let begun = ContinuousClock.now
+            metrics.measure((begun - asked).inSeconds, of: .acquireSeconds)
+            sent.withLock { $0 = begun }
+            let outcome = try await pipeline.run(on: connection, until: deadline)
+            metrics.measure((ContinuousClock.now - begun).inSeconds, of: .transactionSeconds)
+            return outcome
         }
         switch outcome {
+        case .disabled: return .disabled
         case .committed(let results):
-            answer.executed(plan, touched: results.map(\.firstColumn))
+            answer.executed(plan, touched: plan.touched(results))
             await tools.catalog.committed(plan.work(), at: .now)
             return .committed
         case .claimTaken: return .taken
         case .otherCatalog: return .stale
         case .failed(.work(let index), let error):
-            let run = plan.runs[index]
+            let step = plan.steps[index]
+            // A role that is gone is the operator's to bring back.
+            if case .takingRole = step.part { return failed(error, .ours) }
+            let run = plan.runs[step.run]
             guard run.operations.count > 1 else {
-                let probe = ValueProbe(run.operations[0], after: error)
+                let probe = step.isWriting ? ValueProbe(run.operations[0], after: error) : nil
                 let explained = try await probe?.explanation(
                     from: tools.pool, tools.settings, until: deadline)
-                return failed(explained ?? error, .oneRow, run.operations[0].index)
+                return failed(explained ?? error, .oneRow, run.operations[0].index, step.part)
             }
             alone.formUnion(run.operations.map(\.index))
             return failed(error, .severalRows)
@@ -267,8 +284,8 @@ struct TransactionAttempt {
         _ plan: AttemptPlan, _ claim: LedgerClaim
     ) async throws -> Machine.Event {
         let piece = UploadPiece(
-            context: context, settings: tools.settings, plan: plan, claim: claim, transaction: transaction,
-            payload: payload,
+            context: context, settings: tools.settings, roles: tools.roles, plan: plan, claim: claim,
+            transaction: transaction, payload: payload,
             answer: answer,
             letterID: tools.environment.uniqueName, deadline: deadline)
         let outcome = try await tools.pool.withConnection(until: deadline) { [sent] in
@@ -276,6 +293,7 @@ struct TransactionAttempt {
             return try await piece.run(on: $0)
         }
         switch outcome {
+        case .disabled: return .disabled
         case .committed(let answer, let letters):
             self.answer = answer
             tools.quota.add(letters, of: context.subject)
@@ -300,6 +318,7 @@ struct TransactionAttempt {
         considered = max(considered, reading.considered)
         for (position, known) in reading.known { answer.known[indices[position]] = known }
         if reading.hasOtherContent {
+            tools.metrics.count(.keyReuses)
             tools.log.info("ledger key used again", ["request.id": context.requestID])
         }
         if rest.isEmpty { return .known(.all) }
@@ -340,12 +359,13 @@ struct TransactionAttempt {
         let stored = rejected.result(of: refusal.index.map { [$0] } ?? []).json.text
         let pipeline = TransactionPipeline(
             TransactionOpening(
-                context, tools.settings, catalog: catalog, claim: claim, verdict: .rejected,
+                context, tools.settings, tools.roles, catalog: catalog, claim: claim, verdict: .rejected,
                 entry: claim.entry(.rejected, result: stored)), work: [letter.statement])
         let outcome = try await tools.pool.withConnection(until: deadline) { [deadline] in
             try await pipeline.run(on: $0, until: deadline)
         }
         switch outcome {
+        case .disabled: return .disabled
         case .committed:
             answer = rejected
             tools.quota.add(letter.usage, of: context.subject)
@@ -408,11 +428,16 @@ struct TransactionAttempt {
     // MARK: Trouble
 
     private func failed(
-        _ error: PostgresError, _ place: Machine.Place, _ index: Int? = nil
+        _ error: PostgresError, _ place: Machine.Place, _ index: Int? = nil,
+        _ part: AttemptPlan.Step.Part = .writing
     ) -> Machine.Event {
         let verdict = DatabaseVerdict(error)
-        var refusal = Refusal(verdict, error, index, transaction)
+        var refusal = Refusal(verdict, error, index, transaction, part)
         if verdict.code == "TIMEOUT" { refusal.code = "TIMEOUT_POISON" }
+        tools.metrics.count(.errors, ["\(verdict.kind)"])
+        if verdict.kind == .retry {
+            tools.metrics.count(.retries, [DatabaseVerdict.label(of: error.sqlstate)])
+        }
         let metadata: [LogKey: String] = [
             "request.id": context.requestID, "db.sqlstate": error.sqlstate ?? "", "upload.code": verdict.code,
         ]
@@ -446,9 +471,15 @@ struct TransactionAttempt {
 extension Refusal {
     /// Makes the refusal of a statement's error, or of the commit's where there is no operation.
     init(
-        _ verdict: DatabaseVerdict, _ error: PostgresError, _ index: Int?, _ transaction: UploadTransaction
+        _ verdict: DatabaseVerdict, _ error: PostgresError, _ index: Int?, _ transaction: UploadTransaction,
+        _ part: AttemptPlan.Step.Part = .writing
     ) {
         let sent = index.map { transaction.operations[$0] }
+        if case .guarding(let parent) = part, verdict == .missingParent {
+            self = .missing(parent)
+            (self.index, table, rowID) = (index, sent?.table, sent?.id)
+            return
+        }
         self.init(
             code: verdict.code, message: verdict.sentence(raised: error.message), index: index,
             table: sent?.table ?? error.table, column: error.column, constraint: error.constraint,

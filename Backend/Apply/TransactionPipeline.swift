@@ -10,6 +10,8 @@ package struct TransactionPipeline: Sendable {
         case claimTaken
         /// Nothing is: the catalog is not that of the plan.
         case otherCatalog
+        /// Nothing is: the user may do nothing any more.
+        case disabled
         /// Nothing is: a statement failed.
         case failed(Failure, PostgresError)
     }
@@ -75,7 +77,10 @@ extension DatabaseVerdict {
         case .timedOut: self = .silence
         case .busy, .invalidInput, .malformedMessage: self.init(sqlstate: "42601")
         case .closed: self.init(sqlstate: "53300")
-        default: self.init(sqlstate: error.sqlstate, function: error.function)
+        default:
+            // What a trigger of the team called has a context, and is none of our own refusals.
+            let isOfTeam = error.sqlstate == SQLRefusal.state && error.context != nil
+            self.init(sqlstate: error.sqlstate, function: isOfTeam ? nil : error.function)
         }
     }
 }

@@ -1,3 +1,4 @@
+import PowerSyncPostgres
 import PowerSyncWire
 
 /// Applies the transactions of a request in their order (backend 1.6).
@@ -42,10 +43,15 @@ package struct UploadApplier: Sendable {
     ///   - body: the request.
     ///   - context: who sent it.
     /// - Returns: one result for each transaction.
-    /// - Throws: `UploadFailure` where the first transaction failed and may succeed later, `DeadLetterQuota.Exhausted` where
+    /// - Throws: `UploadFailure` where the first transaction failed and may succeed later, or the user is disabled, `PostgresError`
+    ///   where nothing is to be applied and nobody can tell that, `DeadLetterQuota.Exhausted` where
     ///   its user came to the quota within it, `CancellationError`.
     package func apply(_ body: UploadBody, context: UploadContext) async throws -> [UploadResult] {
         let end = ContinuousClock.now + times.request
+        // Whatever has operations asks within its transaction.
+        if body.request.transactions.allSatisfy(\.operations.isEmpty) {
+            try await requireEnabled(context.subject, until: end)
+        }
         var results: [UploadResult] = []
         var isStopped = false
         for (index, transaction) in body.request.transactions.enumerated() {
@@ -74,11 +80,28 @@ package struct UploadApplier: Sendable {
                 }
             } catch  where index > 0 && (error is UploadFailure || error is CancellationError) {
                 // What is committed is said, whatever stopped the rest; that stays in the client's queue.
-                results.append(UploadResult(status: .retryableError, txID: transaction.id))
+                let isDisabled = (error as? UploadFailure)?.code == BackendSchema.userDisabledCode
+                let hasCommitted = results.contains { !$0.operations.isEmpty }
+                if isDisabled, !hasCommitted { throw error }
+                let failure = UploadResult.Failure(
+                    operationIndex: nil, errorCode: BackendSchema.userDisabledCode,
+                    message: "the user may not write any more")
+                results.append(
+                    UploadResult(
+                        status: .retryableError, txID: transaction.id, failure: isDisabled ? failure : nil))
                 isStopped = true
             }
         }
         return results
+    }
+
+    /// Requires that a user is not disabled.
+    private func requireEnabled(_ subject: String, until end: ContinuousClock.Instant) async throws {
+        let question = DisabledUsers.question(subject)
+        let found = try await tools.pool.withConnection(until: end) {
+            try await $0.query(question.sql, question.parameters, until: end)
+        }
+        if found.scalar == "true" { throw UploadFailure(code: BackendSchema.userDisabledCode) }
     }
 
     /// Some operations as they came.

@@ -10,6 +10,8 @@ package struct UploadContext: Sendable {
     package var letterClaims: String
     /// The request's id in logs.
     package var requestID: String
+    /// The role that writes; nil for the first of those that may be taken, if there are any.
+    package var role: DatabaseRole?
 
     /// The dead letter that is sent again, if this is no upload of a client.
     package var replay: Replay?
@@ -46,12 +48,14 @@ package struct UploadContext: Sendable {
 
     /// Makes a context of its fields.
     package init(
-        subject: String, claims: String, letterClaims: String, requestID: String, replay: Replay? = nil
+        subject: String, claims: String, letterClaims: String, requestID: String, role: DatabaseRole? = nil,
+        replay: Replay? = nil
     ) {
         self.subject = subject
         self.claims = claims
         self.letterClaims = letterClaims
         self.requestID = requestID
+        self.role = role
         self.replay = replay
     }
 }

@@ -15,6 +15,8 @@ struct UploadPiece: Sendable {
         case claimTaken
         /// Nothing is: the catalog is not that of the plan.
         case otherCatalog
+        /// Nothing is: the user may do nothing any more.
+        case disabled
         /// Nothing is: a statement failed, and with which operation.
         case failed(TransactionAttempt.Machine.Place, Int?, PostgresError)
     }
@@ -25,6 +27,7 @@ struct UploadPiece: Sendable {
 
     let context: UploadContext
     let settings: SessionSettings
+    let roles: RoleSettings
     let plan: AttemptPlan
     let claim: LedgerClaim
     let transaction: UploadTransaction
@@ -40,10 +43,11 @@ struct UploadPiece: Sendable {
     /// - Throws: `PostgresError` where the connection is of no more use: whether it committed may be unknown.
     func run(on connection: PostgresConnection) async throws -> Outcome {
         let opening = TransactionOpening(
-            context, settings, catalog: plan.catalog, claim: claim, verdict: .applied, entry: nil)
+            context, settings, roles, catalog: plan.catalog, claim: claim, verdict: .applied, entry: nil)
         var segments = [opening.statements + [PostgresStatement("SAVEPOINT psb")]]
-        for statement in plan.work {
-            segments.append([statement, PostgresStatement("SAVEPOINT psb")])
+        let steps = plan.runs.indices.map { plan.steps(of: $0) }
+        for ofRun in steps {
+            segments.append(ofRun.map(\.statement) + [PostgresStatement("SAVEPOINT psb")])
             segments.append([PostgresStatement("ROLLBACK TO SAVEPOINT psb")])
         }
         let outcomes = try await connection.pipeline(segments: segments, until: deadline)
@@ -57,17 +61,22 @@ struct UploadPiece: Sendable {
         for (position, run) in plan.runs.enumerated() {
             let index = run.operations[0].index
             let outcome = outcomes[1 + position * 2]
-            touched.append(outcome[0].result?.firstColumn ?? [])
+            let written = steps[position].firstIndex(where: \.isWriting).flatMap { outcome[$0].result }
+            touched.append(written?.firstColumn ?? [])
             guard let failure = outcome.compactMap(\.error).first ?? outcomes[2 + position * 2][0].error
             else {
                 continue
             }
-            let probe = ValueProbe(run.operations[0], after: failure)
+            let place = outcome.firstIndex { $0.error != nil } ?? outcome.count
+            let part = steps[position].indices.contains(place) ? steps[position][place].part : .writing
+            var probe: ValueProbe?
+            if case .writing = part { probe = ValueProbe(run.operations[0], after: failure) }
             let error = try await probe?.explanation(within: connection, until: deadline) ?? failure
             let verdict = DatabaseVerdict(error)
             try await close(connection, after: error, verdict)
+            if case .takingRole = part { return .failed(.ours, nil, error) }
             guard verdict.kind == .rejected else { return .failed(.oneRow, index, error) }
-            refusals[index] = Refusal(verdict, error, index, transaction)
+            refusals[index] = Refusal(verdict, error, index, transaction, part)
         }
         return try await commit(connection, refusals, touched)
     }
@@ -79,6 +88,7 @@ struct UploadPiece: Sendable {
         switch outcome {
         case .claimTaken: return .claimTaken
         case .otherCatalog: return .otherCatalog
+        case .disabled: return .disabled
         case .committed, .failed: return .failed(.ours, nil, error)
         }
     }
@@ -99,6 +109,8 @@ struct UploadPiece: Sendable {
         var letters = DeadLetterUsage(rows: 0, bytes: 0)
         // Behind the last savepoint the entry would be written in a subtransaction of its own, one more than `limit`.
         var statements = [PostgresStatement("RELEASE SAVEPOINT psb")]
+        let role = context.role ?? roles.first
+        if role != nil { statements.append(RoleStatements.release) }
         for (index, refusal) in refusals.sorted(by: { $0.key < $1.key }) {
             let id = letterID()
             answer.reject(refusal, [index], letterID: id)
@@ -125,6 +137,8 @@ struct UploadPiece: Sendable {
             }
             if !applied.isEmpty { statements.append(claim.of(applied).entry(.applied)) }
         }
+        // What waits for the end of the transaction, deferred triggers among it, is the role's.
+        if let role { statements.append(RoleStatements.take(role)) }
         let outcomes = try await connection.pipeline(
             statements + [PostgresStatement("COMMIT")], until: deadline)
         if let index = outcomes.firstIndex(where: { $0.error != nil }), let error = outcomes[index].error {

@@ -14,6 +14,8 @@ package struct PlannedOperation: Sendable, Hashable {
     package let columns: [UploadColumn]
     /// The values of `columns`.
     package let values: [String?]
+    /// The rows of other tables that it names, as Postgres reads their ids, by the place of the parent in those of the table.
+    package let parents: [Int: String]
     /// Whether something that the client sent is left out or stored differently.
     package let isAdjusted: Bool
 
@@ -88,7 +90,7 @@ package struct UploadPlanner: Sendable {
         }
         return PlannedOperation(
             index: index, kind: operation.kind, table: table, id: id, columns: assignments.columns,
-            values: assignments.values, isAdjusted: assignments.isAdjusted)
+            values: assignments.values, parents: assignments.parents, isAdjusted: assignments.isAdjusted)
     }
 
     private func assign(
@@ -122,6 +124,7 @@ package struct UploadPlanner: Sendable {
             case .client:
                 let converted = try convert(value, column)
                 assignments.set(column, converted.text)
+                try assignParent(column, converted.text, id, table, &assignments)
                 assignments.isAdjusted = assignments.isAdjusted || converted.isAdjusted
                 assignments.printedLength += converted.printedLength
                 guard assignments.printedLength <= ValueConversion.rowLimit else {
@@ -138,6 +141,21 @@ package struct UploadPlanner: Sendable {
                     column: column.name)
             }
         }
+    }
+
+    /// Notes the row of another table that a value names.
+    private func assignParent(
+        _ column: UploadColumn, _ text: String?, _ id: String, _ table: UploadTable,
+        _ assignments: inout Assignments
+    ) throws(Refusal) {
+        let name = ExactText(column.name)
+        guard let text, let place = table.parents.firstIndex(where: { ExactText($0.column.name) == name })
+        else { return }
+        let parent = table.parents[place]
+        // A row that is its own parent is the caller's if it is written at all.
+        if parent.source.name == table.source.name, ExactText(text) == ExactText(id) { return }
+        _ = try owner(of: parent)
+        assignments.parents[place] = text
     }
 
     private func idText(_ value: JSON, _ column: UploadColumn) throws(Refusal) -> String? {
@@ -173,6 +191,16 @@ package struct UploadPlanner: Sendable {
         }
     }
 
+    /// Returns the owner's value for the rows of a parent, to be compared in SQL.
+    ///
+    /// To whom none of them can belong all of them are missing.
+    func owner(of parent: UploadParent) throws(Refusal) -> String {
+        guard let text = ValueConversion.ownerText(subject, as: parent.owner.kind) else {
+            throw Refusal.missing(parent)
+        }
+        return text
+    }
+
     /// Returns the owner's value for a table that has owners, to be compared in SQL; nil for others.
     package func owner(of table: UploadTable) throws(Refusal) -> String? {
         guard let owner = table.owner else { return nil }
@@ -183,6 +211,7 @@ package struct UploadPlanner: Sendable {
 private struct Assignments {
     var columns: [UploadColumn] = []
     var values: [String?] = []
+    var parents: [Int: String] = [:]
     var isAdjusted = false
     /// At least what Postgres prints of the values.
     var printedLength = 0

@@ -1,7 +1,7 @@
 import PowerSyncWire
 
-/// Neighbouring operations that one statement can do: same table, same kind, same columns, no id twice
-/// (backend 2.10).
+/// Neighbouring operations that one statement can do: same table, same kind, same columns, no id twice, no row that names one of
+/// the same run (backend 2.10).
 package struct UploadRun: Sendable, Hashable {
     /// The operations in the client's order.
     package let operations: [PlannedOperation]
@@ -32,6 +32,7 @@ package struct UploadRun: Sendable, Hashable {
             if let first = current.first {
                 let isJoined =
                     current.count < limit && joins(operation, first) && !ids.contains(id)
+                    && !names(operation, oneOf: ids)
                     && !alone.contains(operation.index) && !alone.contains(first.index)
                 if !isJoined {
                     runs.append(UploadRun(operations: current))
@@ -44,6 +45,15 @@ package struct UploadRun: Sendable, Hashable {
         }
         if !current.isEmpty { runs.append(UploadRun(operations: current)) }
         return runs
+    }
+
+    /// Whether a row that is put names one that the same run would put: whether that is there is asked before the run.
+    private static func names(_ operation: PlannedOperation, oneOf ids: Set<ExactText>) -> Bool {
+        guard operation.kind == .put else { return false }
+        return operation.parents.contains { place, text in
+            operation.table.parents[place].source.name == operation.table.source.name
+                && ids.contains(ExactText(text))
+        }
     }
 
     private static func joins(_ operation: PlannedOperation, _ first: PlannedOperation) -> Bool {

@@ -4,7 +4,7 @@ import PowerSyncWire
 /// The SQL of a run; every value is a parameter, every identifier is from the catalog (backend 2.2, 2.3,
 /// 2.10).
 ///
-/// All statements return what they touched: those of one row the id, those of several the ids (PUT) or the
+/// All statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
 /// positions, from 1 (PATCH, DELETE).
 package struct UploadSQL: Sendable, Hashable {
     /// The statement.
@@ -17,9 +17,10 @@ package struct UploadSQL: Sendable, Hashable {
     /// - Parameters:
     ///   - run: the run.
     ///   - owner: the caller as Postgres prints the table's owner column, if it has one.
-    package init(_ run: UploadRun, owner: String?) {
-        let writer = Writer(first: run.operations[0], owner: owner)
-        if run.operations.count == 1 {
+    ///   - isStrict: whether a PATCH or DELETE fails that does not find a row which is there (`StrictProbe`).
+    package init(_ run: UploadRun, owner: String?, isStrict: Bool = false) {
+        let writer = Writer(first: run.operations[0], owner: owner, isStrict: isStrict)
+        if run.operations.count == 1, !isStrict {
             parameters = [run.operations[0].id] + run.operations[0].values + writer.ownerParameters
             text = writer.row()
         } else {
@@ -40,8 +41,10 @@ private struct Writer {
     /// Columns that a new row must name and a PUT does not.
     let missing: [UploadColumn]
     let owner: String?
+    let isStrict: Bool
 
-    init(first: PlannedOperation, owner: String?) {
+    init(first: PlannedOperation, owner: String?, isStrict: Bool) {
+        self.isStrict = isStrict
         table = first.table
         kind = first.kind
         columns = first.columns
@@ -66,9 +69,9 @@ private struct Writer {
                 + returnsID
         case .patch:
             return "UPDATE \(table.quoted) AS t SET \(assignments(values)) WHERE t.\(table.id.quoted) = \(id)"
-                + ownership(id) + returnsID
+                + ownership + returnsID
         case .delete:
-            return "DELETE FROM \(table.quoted) AS t WHERE t.\(table.id.quoted) = \(id)" + ownership(id)
+            return "DELETE FROM \(table.quoted) AS t WHERE t.\(table.id.quoted) = \(id)" + ownership
                 + returnsID
         }
     }
@@ -79,17 +82,21 @@ private struct Writer {
         let names = (["k"] + columns.indices.map { "c\($0)" } + ["o"]).joined(separator: ", ")
         let arrays = (1...columns.count + 1).map { "$\($0)::text[]" }.joined(separator: ", ")
         let source = "unnest(\(arrays)) WITH ORDINALITY AS u(\(names))"
-        let match = "t.\(table.id.quoted) = \(id)" + ownership(id)
+        let match = "t.\(table.id.quoted) = \(id)" + ownership
         switch kind {
         case .put:
             return insert("SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o")
                 + returnsID
         case .patch:
-            return "UPDATE \(table.quoted) AS t SET \(assignments(values)) FROM \(source) WHERE \(match)"
-                + " RETURNING u.o::text"
+            return returningPlaces(
+                "UPDATE \(table.quoted) AS t SET \(assignments(values)) FROM \(source) WHERE \(match)")
         case .delete:
-            return "DELETE FROM \(table.quoted) AS t USING \(source) WHERE \(match) RETURNING u.o::text"
+            return returningPlaces("DELETE FROM \(table.quoted) AS t USING \(source) WHERE \(match)")
         }
+    }
+
+    private func returningPlaces(_ change: String) -> String {
+        isStrict ? StrictProbe.refusing(change, table, ownership) : change + " RETURNING u.o::text"
     }
 
     private func selected(_ id: String, _ values: [String]) -> String {
@@ -121,7 +128,7 @@ private struct Writer {
         guard !columns.isEmpty else { return target + " DO NOTHING" }
         guard let owner = table.owner else { return target + " DO UPDATE SET \(sets)" }
         return target + " DO UPDATE SET \(sets)"
-            + " WHERE CASE WHEN \(isTheirs(owner)) THEN true ELSE \(BackendSchema.refusal) END"
+            + " WHERE CASE WHEN \(isTheirs(owner)) THEN true ELSE \(SQLRefusal.otherOwner) END"
     }
 
     /// Whether a row is the caller's, byte for byte: the type's own comparison, or the column's collation, may take two
@@ -130,15 +137,10 @@ private struct Writer {
         "t.\(owner.quoted)::text COLLATE pg_catalog.\"C\" = $\(columns.count + 2)::text"
     }
 
-    /// Another's row is an error, not a row left out: the transaction must not be half applied (backend 7,
-    /// number 5).
-    ///
-    /// So a client can find out whether an id exists by its refusal; ids that are UUIDs cannot be guessed.
-    /// CASE fixes the order of evaluation: the refusal must not run for rows that only the scan has seen.
-    private func ownership(_ id: String) -> String {
+    /// A row of another user is one that is missing: nobody learns whether an id exists, and a row that has changed hands takes
+    /// no transaction down with it (backend 2.9).
+    private var ownership: String {
         guard let owner = table.owner, self.owner != nil else { return "" }
-        return " AND CASE WHEN t.\(table.id.quoted) IS DISTINCT FROM \(id) THEN false"
-            + " WHEN \(isTheirs(owner)) THEN true"
-            + " ELSE \(BackendSchema.refusal) END"
+        return " AND \(isTheirs(owner))"
     }
 }

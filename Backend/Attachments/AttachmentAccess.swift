@@ -78,7 +78,7 @@ package struct AttachmentAccess: Sendable {
 
     // MARK: Several ids
 
-    /// Asks, of several attachments, for rows that name them and belong to the subject.
+    /// Asks, of several attachments, for rows that name them and belong to the subject, as do their parents.
     ///
     /// - Parameters:
     ///   - asked: the attachments.
@@ -97,11 +97,12 @@ package struct AttachmentAccess: Sendable {
             guard let list = attempt.list(asked, for: table),
                 let isTheirs = attempt.isOwned(table, by: subject)
             else { continue }
+            let haveParents = attempt.parentsAreOwned(table, by: subject)
             question = attempt
             branches.append(
                 list.branch(
                     "SELECT \(question.columns(number, table, list)) FROM \(table.quoted) "
-                        + "WHERE \(list.isNamed) AND \(isTheirs) ORDER BY 4 DESC LIMIT 1"))
+                        + "WHERE \(list.isNamed) AND \(isTheirs)\(haveParents) ORDER BY 4 DESC LIMIT 1"))
         }
         return question.statement(branches.joined(separator: " UNION ALL "))
     }

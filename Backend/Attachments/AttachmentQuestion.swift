@@ -115,6 +115,25 @@ struct AttachmentQuestion {
         return hasText(owner, value)
     }
 
+    /// That the rows which a row names as its parents are the subject's, too: what is to be added to a condition.
+    ///
+    /// Columns stand behind the name of their table: the parent's may have some of the same names.
+    mutating func parentsAreOwned(_ table: UploadTable, by subject: String) -> String {
+        let other = quoteIdentifier("psb parent")
+        var conditions = ""
+        for parent in table.parents {
+            let value = "\(table.quoted).\(parent.column.quoted)"
+            conditions += " AND (\(value) IS NULL"
+            if let owner = ValueConversion.ownerText(subject, as: parent.owner.kind) {
+                let isTheirs = Self.isText("\(other).\(parent.owner.quoted)", text(owner))
+                conditions += " OR EXISTS (SELECT FROM \(parent.quoted) AS \(other)"
+                    + " WHERE \(other).\(parent.id.quoted) = \(value) AND \(isTheirs))"
+            }
+            conditions += ")"
+        }
+        return conditions
+    }
+
     /// That a subject meets the condition of a table; nil if it has none.
     ///
     /// The subject stands in a question of its own, so that the database does not compute with it before it has found a row.

@@ -78,7 +78,7 @@ extension AttachmentService {
             let open = asked.indices.filter { answers[$0] == nil }
             let some = open.map { asked[$0] }
             let question = isOwn ? access.own(some, by: subject) : access.readable(some, by: subject)
-            let found = access.rows(try await transaction.ask(question), of: some.count)
+            let found = access.rows(try await transaction.askRows(question), of: some.count)
             for (number, place) in open.enumerated() {
                 rows[place] += found[number].filter { asked[place].row == nil || $0.isPreferred }
             }

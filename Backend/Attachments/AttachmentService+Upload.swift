@@ -145,11 +145,12 @@ extension AttachmentService {
         let (access, subject) = (transaction.access, transaction.caller.subject)
         let asked = requests.map { AttachmentAccess.Asked(id: $0.id, row: Self.row(of: $0)) }
         // In this order: what is read behind the lock is what those before have left.
-        let found = try await transaction.ask([
-            AttachmentTable.lock(subject), access.own(asked, by: subject, orEverybodys: true),
-            AttachmentTable.known(requests.map(\.id), of: subject, isLocked: true),
-            AttachmentTable.used(by: subject),
-        ])
+        let found = try await transaction.ask(
+            [
+                AttachmentTable.lock(subject), access.own(asked, by: subject, orEverybodys: true),
+                AttachmentTable.known(requests.map(\.id), of: subject, isLocked: true),
+                AttachmentTable.used(by: subject),
+            ], asRole: [1])
         let known = try found[2].map { try AttachmentTable.records($0) } ?? []
         let own = Dictionary(known.map { (ExactText($0.id), $0) }) { first, _ in first }
         let rows = try await rows(for: asked, access.rows(found[1], of: asked.count), transaction)
@@ -258,7 +259,7 @@ extension AttachmentService {
             // What is on its way from one table goes on, whatever rows others make in another one.
             let question = access.readable(
                 [AttachmentAccess.Asked(id: request.id)], by: subject, areEverybodys: true)
-            let rows = access.rows(try await transaction.ask(question), of: 1)[0]
+            let rows = access.rows(try await transaction.askRows(question), of: 1)[0]
             if rows.contains(where: { $0.names(own) }) { return own }
         }
         if let shared = known.shared { return shared }
@@ -282,7 +283,7 @@ extension AttachmentService {
         var rows = found
         let open = rows.indices.filter { rows[$0].isEmpty }
         let question = access.readable(open.map { asked[$0] }, by: subject, areEverybodys: true)
-        let others = access.rows(try await transaction.ask(question), of: open.count)
+        let others = access.rows(try await transaction.askRows(question), of: open.count)
         for (number, place) in open.enumerated() { rows[place] = others[number] }
         return rows.map { rows in
             rows.first(where: \.isPreferred) ?? rows.first(where: { $0.owner != nil }) ?? rows.first

@@ -256,7 +256,7 @@ package struct AttachmentSweep: Sendable {
         return try await service.transactions.run(as: .nobody, until: deadline) { transaction in
             let (connection, access) = (transaction.connection, transaction.access)
             guard try await seesRows(transaction) else { return 0 }
-            let named = try await places(transaction.ask(access.named(unnamed)))
+            let named = try await places(transaction.askRows(access.named(unnamed)))
             let keys = unnamed.indices.filter { !named.contains($0) }.map { unnamed[$0].key }
             let deleted = try await AttachmentTable.deleteUnnamed(
                 keys, since: now - AttachmentRules.unnamed, at: now, on: connection, until: deadline)
@@ -274,7 +274,7 @@ package struct AttachmentSweep: Sendable {
 
     /// Whether one of the tables may hide rows from whoever clears up.
     private func hidesRows(_ transaction: AttachmentTransactions.Transaction) async throws -> Bool {
-        let hiding = try await transaction.ask(HiddenRows.question(transaction.access.tables))
+        let hiding = try await transaction.askRows(HiddenRows.question(transaction.access.tables))
         guard hiding?.rowCount ?? 0 > 0 else { return false }
         log.debug("the database may hide rows that name attachments: none is taken for unnamed")
         return true
@@ -290,7 +290,7 @@ package struct AttachmentSweep: Sendable {
         for table in transaction.access.tables {
             do {
                 let question = transaction.access.named(records, in: [table])
-                named.formUnion(places(try await transaction.ask(question)))
+                named.formUnion(places(try await transaction.askRows(question)))
             } catch let error as PostgresError {
                 let name = table.source.name
                 log.warning(

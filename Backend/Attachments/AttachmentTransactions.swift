@@ -7,14 +7,19 @@ package struct AttachmentCaller: Sendable, Hashable {
     package let subject: String
     /// The token's payload.
     package let claims: String
+    /// The role that asks about the app's tables; nil for the first of those that may be taken, if there are any.
+    package let role: DatabaseRole?
 
     /// Makes a caller of a token.
-    package init(_ claims: TokenClaims) { self.init(subject: claims.subject, claims: claims.json.text) }
+    package init(_ claims: TokenClaims, role: DatabaseRole?) {
+        self.init(subject: claims.subject, claims: claims.json.text, role: role)
+    }
 
     /// Makes a caller of its fields.
-    package init(subject: String, claims: String) {
+    package init(subject: String, claims: String, role: DatabaseRole? = nil) {
         self.subject = subject
         self.claims = claims
+        self.role = role
     }
 
     /// Nobody: who clears up asks in no one's name.
@@ -27,6 +32,7 @@ struct AttachmentTransactions: Sendable {
     let pool: PostgresPool
     let catalog: CatalogWatch
     let settings: SessionSettings
+    let roles: RoleSettings
 
     /// A transaction, for as long as its body runs.
     struct Transaction: Sendable {
@@ -36,9 +42,16 @@ struct AttachmentTransactions: Sendable {
         /// Whether rows are there that nobody can see now: what they name is neither unknown nor unnamed.
         let lacksRows: Bool
         let caller: AttachmentCaller
+        /// The role that asks about the app's tables; nil for who has logged in, who asks about `psb`.
+        let role: DatabaseRole?
         let deadline: ContinuousClock.Instant
 
-        /// Asks one of the questions of `access`; no rows where nobody has to be asked.
+        /// Asks one of the questions of `access`, as the role; no rows where nobody has to be asked.
+        func askRows(_ question: PostgresStatement?) async throws -> PostgresResult? {
+            try await ask([question], asRole: [0])[0]
+        }
+
+        /// Asks a question about what the backend keeps itself; no rows where nobody has to be asked.
         func ask(_ question: PostgresStatement?) async throws -> PostgresResult? {
             guard let question else { return nil }
             return try await connection.query(question.sql, question.parameters, until: deadline)
@@ -46,19 +59,34 @@ struct AttachmentTransactions: Sendable {
 
         /// Asks several questions in one round trip, one behind the other.
         ///
-        /// - Parameter questions: the questions; nil where nobody has to be asked.
+        /// - Parameters:
+        ///   - questions: the questions; nil where nobody has to be asked.
+        ///   - places: those of them that are questions of `access`, which the role asks.
         /// - Returns: the answer to each of them, in their order.
         /// - Throws: `PostgresError`, the first that there was, `CancellationError`.
-        func ask(_ questions: [PostgresStatement?]) async throws -> [PostgresResult?] {
-            let outcomes = try await connection.pipeline(questions.compactMap { $0 }, until: deadline)
+        func ask(
+            _ questions: [PostgresStatement?], asRole places: Set<Int> = []
+        ) async throws -> [PostgresResult?] {
+            var statements: [PostgresStatement] = []
+            var answers: [Int?] = []
+            for (place, question) in questions.enumerated() {
+                answers.append(question == nil ? nil : statements.count)
+                guard let question else { continue }
+                if let role, places.contains(place) {
+                    answers[place] = statements.count + 1
+                    statements += [RoleStatements.take(role), question, RoleStatements.release]
+                } else {
+                    statements.append(question)
+                }
+            }
+            let outcomes = try await connection.pipeline(statements, until: deadline)
             if let error = outcomes.compactMap(\.error).first { throw error }
-            var answers = outcomes.makeIterator()
-            return questions.map { $0 == nil ? nil : answers.next()?.result }
+            return answers.map { $0.flatMap { outcomes[$0].result } }
         }
 
-        /// Asks for a truth.
+        /// Asks one of the questions of `access` for a truth.
         func isTrue(_ question: PostgresStatement?) async throws -> Bool {
-            try await ask(question)?.scalar == "t"
+            try await askRows(question)?.scalar == "t"
         }
     }
 
@@ -95,7 +123,7 @@ struct AttachmentTransactions: Sendable {
                             connection: connection, tables: tables,
                             access: AttachmentAccess(tables, hidden: hidden),
                             lacksRows: tables.isMissingAttachments || !hidden.isEmpty, caller: caller,
-                            deadline: deadline))
+                            role: caller.role ?? roles.first, deadline: deadline))
                     try await connection.query("COMMIT", until: deadline)
                     return value
                 }
@@ -125,28 +153,39 @@ struct AttachmentTransactions: Sendable {
 
     private static let begin = PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED")
 
-    /// Begins a transaction; which tables would be everybody's, if they did not hide rows since the start.
+    /// Begins a transaction, unless its user is disabled; which tables would be everybody's, if they did not hide rows since the start.
     private func open(
         _ tables: UploadTables, _ caller: AttachmentCaller, on connection: PostgresConnection,
         until deadline: ContinuousClock.Instant
     ) async throws -> Set<Catalog.Name> {
-        let catalog = tables.attachmentTables.map(\.source)
+        // Rows give rights if their parents do.
+        var seen: Set<Catalog.Name> = []
+        let catalog = tables.attachmentTables.flatMap { [$0.source] + $0.parents.map(\.source) }
+            .filter { seen.insert($0.name).inserted }
         let everybodys = tables.attachmentTables.filter { $0.owner == nil }
         var statements = [
             Self.begin, settings.statement,
             PostgresStatement(
                 """
                 SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], NULL::text, NULL::bigint,
-                    NULL::bigint, NULL::bigint)
+                    NULL::bigint, NULL::bigint, $6::name)
                 """,
                 [
                     caller.claims, caller.subject, arrayLiteral(catalog.map(\.name.schema)),
                     arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
+                    roles.first?.name,
                 ]),
         ]
-        if let question = HiddenRows.question(everybodys) { statements.append(question) }
+        var place: Int?
+        if let question = HiddenRows.question(everybodys) {
+            let role = caller.role ?? roles.first
+            if let role { statements.append(RoleStatements.take(role)) }
+            place = statements.count
+            statements.append(question)
+            if role != nil { statements.append(RoleStatements.release) }
+        }
         let outcomes = try await connection.pipeline(statements, until: deadline)
         if let error = outcomes.compactMap(\.error).first { throw error }
-        return everybodys.isEmpty ? [] : HiddenRows.names(outcomes.last?.result, of: everybodys)
+        return HiddenRows.names(place.flatMap { outcomes[$0].result }, of: everybodys)
     }
 }

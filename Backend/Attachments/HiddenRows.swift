@@ -22,14 +22,20 @@ enum HiddenRows {
     ///
     /// - Parameters:
     ///   - tables: the tables.
-    ///   - connection: the connection.
+    ///   - role: who asks; nil for who has logged in.
+    ///   - connection: the connection, outside a transaction; after an error one is left open.
     /// - Returns: their names.
     /// - Throws: `PostgresError`, `CancellationError`.
     static func among(
-        _ tables: [UploadTable], on connection: PostgresConnection
+        _ tables: [UploadTable], as role: DatabaseRole?, on connection: PostgresConnection
     ) async throws -> Set<Catalog.Name> {
         guard let question = question(tables) else { return [] }
-        return names(try await connection.query(question.sql, question.parameters), of: tables)
+        try await connection.script("BEGIN READ ONLY")
+        let opening = RoleStatements.take(role)
+        try await connection.query(opening.sql, opening.parameters)
+        let answer = try await connection.query(question.sql, question.parameters)
+        try await connection.script("ROLLBACK")
+        return names(answer, of: tables)
     }
 
     /// Returns the tables of an answer to `question`.
@@ -46,13 +52,15 @@ enum HiddenRows {
     ///   - map: the map.
     ///   - source: the name of its file, for errors.
     ///   - tables: its tables.
-    ///   - connection: the connection.
+    ///   - role: who asks; nil for who has logged in.
+    ///   - connection: the connection, outside a transaction.
     /// - Throws: `BackendError` with `.tableMap` that names line and column, `PostgresError`, `CancellationError`.
     static func check(
-        _ map: TableMap, source: String, _ tables: UploadTables, on connection: PostgresConnection
+        _ map: TableMap, source: String, _ tables: UploadTables, as role: DatabaseRole?,
+        on connection: PostgresConnection
     ) async throws {
         let everybodys = tables.attachmentTables.filter { $0.owner == nil }
-        let hiding = try await among(everybodys, on: connection)
+        let hiding = try await among(everybodys, as: role, on: connection)
         for table in everybodys where hiding.contains(table.source.name) {
             let entry = map.tables.first { ExactText($0.name.text) == ExactText(table.name) }
             guard let place = entry?.attachments.first else { continue }

@@ -10,16 +10,18 @@ enum ReadCheck {
     ///   - source: the name of its file, for errors.
     ///   - tables: its tables.
     ///   - settings: those of uploads, with which the conditions run.
+    ///   - role: who asks; nil for who has logged in.
     ///   - connection: outside a transaction; after an error one is left open.
     /// - Throws: `BackendError` with `.tableMap` that names line and column, `PostgresError`, `CancellationError`.
     static func run(
         _ map: TableMap, source: String, _ tables: UploadTables, _ settings: SessionSettings,
-        on connection: PostgresConnection
+        as role: DatabaseRole?, on connection: PostgresConnection
     ) async throws {
         let entries = map.tables.compactMap { entry in entry.read.map { (entry, $0) } }
         guard !entries.isEmpty else { return }
         try await connection.script("BEGIN READ ONLY")
-        try await connection.query(settings.statement.sql, settings.statement.parameters)
+        let opening = settings.statement(as: role)
+        try await connection.query(opening.sql, opening.parameters)
         for (entry, place) in entries {
             guard let table = tables.tables[ExactText(entry.name.text)], let read = table.read else {
                 continue

@@ -2,10 +2,6 @@ import PowerSyncPostgres
 
 /// The schema `psb`: what the backend keeps for itself, never published (backend 6.2).
 package enum BackendSchema {
-    /// The SQL that refuses a row of another user; it raises `otherOwner`.
-    static let refusal = "psb.refuse_other_owner()"
-    /// The state with which `refusal` ends a transaction.
-    static let otherOwner = "PSB01"
     /// The state of a claim with entries in its range that were not consulted.
     static let overlap = "PSB02"
     /// The state of a transaction whose plan was made with another catalog.
@@ -17,7 +13,7 @@ package enum BackendSchema {
     /// The steps from an empty database to the present schema; each runs once, in order.
     static let migrations: [String] = [
         firstMigration, secondMigration, thirdMigration, fourthMigration, fullerDigest,
-        keptDigest + attachmentMigration,
+        keptDigest + attachmentMigration, userMigration,
     ]
 
     /// The version of the schema that this backend works with.

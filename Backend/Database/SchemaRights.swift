@@ -44,14 +44,15 @@ package enum SchemaRights {
         Right(kind: "TABLE", object: "psb.attachment_store", privileges: ["SELECT", "INSERT"]),
         // Its triggers have the rights of their owner.
         Right(kind: "TABLE", object: "psb.attachment_usage", privileges: ["SELECT"]),
+        // Who is in it is an operator's to say.
+        Right(kind: "TABLE", object: "psb.disabled_users", privileges: ["SELECT"]),
         // What earlier backends left behind, for `erase`.
         Right(kind: "TABLE", object: "psb.upload_ledger", privileges: ["SELECT", "DELETE"]),
         Right(
             kind: "FUNCTION",
-            object: "psb.open(text, text, text[], text[], text[], text, bigint, bigint, bigint)",
+            object: "psb.open(text, text, text[], text[], text[], text, bigint, bigint, bigint, name)",
             privileges: ["EXECUTE"]),
-        Right(kind: "FUNCTION", object: "psb.table_digest(text, text)", privileges: ["EXECUTE"]),
-        Right(kind: "FUNCTION", object: "psb.refuse_other_owner()", privileges: ["EXECUTE"]),
+        Right(kind: "FUNCTION", object: "psb.table_digest(text, text, name)", privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.take_letter(uuid, integer, boolean)", privileges: ["EXECUTE"]),
         Right(kind: "FUNCTION", object: "psb.recount_attachments(text)", privileges: ["EXECUTE"]),
     ]

@@ -11,6 +11,8 @@ enum EraseCommand {
                 are known, counted attempts, and custom checkpoints where public.checkpoints is the backend's own. The \
                 user's rows in the tables of the app are not touched. Sign the user out first: an upload that a device sends again after this is applied again.
 
+                An entry in psb.disabled_users stays: without it the user could come in again.
+
                 Attachments that the user has uploaded are deleted, whatever rows still name them: what is known of them \
                 is removed at once. A backend that runs has the store remove the bytes within ten minutes, and again when no \
                 signed URL can bring any.

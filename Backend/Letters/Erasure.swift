@@ -14,7 +14,8 @@ package enum Erasure {
 
     /// Counts what there is, and removes it if that is wanted, all in one transaction.
     ///
-    /// Every table of the schema `psb` that names a user counts, and the custom checkpoints where they are the backend's own
+    /// Every table of the schema `psb` that names a user counts but the one of those who may do nothing, which would let the
+    /// person in again, and the custom checkpoints where they are the backend's own
     /// table: an app may have one of that name. Of attachments the keys stay until a backend that runs has had the store
     /// remove the bytes; they say nothing.
     ///
@@ -40,7 +41,7 @@ package enum Erasure {
                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'user_id' AND NOT a.attisdropped
             WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
-                AND (n.nspname = 'psb' OR n.nspname = 'public' AND c.relname = 'checkpoints'
+                AND (n.nspname = 'psb' AND c.relname <> 'disabled_users' OR n.nspname = 'public' AND c.relname = 'checkpoints'
                     AND \(BackendSchema.isOwnCheckpoints("c.oid")))
             ORDER BY n.nspname, c.relname
             """)

@@ -75,9 +75,11 @@ package struct LetterReplay: Sendable {
     /// - Throws: `UploadFailure`, with `LETTER_NOT_OPEN` if somebody else has seen to the letter since it was read, else where
     ///   it may succeed later; `Problem`, `PostgresError`, `CancellationError`.
     package func run(with applier: UploadApplier) async throws -> Outcome {
+        // The claims choose again, among the roles of now.
+        let role = try applier.tools.roles.role(for: try JSON.parse(claims))
         let context = UploadContext(
             subject: letter.user, claims: claims, letterClaims: claims, requestID: "replay-\(letter.id)",
-            replay: replay)
+            role: role, replay: replay)
         guard let result = try await applier.apply(upload, context: context).first else {
             throw UploadFailure(code: "INTERNAL", isBug: true)
         }

@@ -16,6 +16,8 @@ package enum OperatorFailure {
         case let error as PostgresError: CommandError("the database: \(TextTable.shown("\(error)"))")
         case let failure as UploadFailure where failure.code == BackendSchema.letterNotOpenCode:
             CommandError("somebody else has seen to the letter meanwhile; nothing is changed")
+        case let failure as UploadFailure where failure.code == BackendSchema.userDisabledCode:
+            CommandError("not applied: its user is disabled (psb.disabled_users); nothing is changed")
         case let failure as UploadFailure:
             // The connection may have broken behind COMMIT.
             CommandError(

@@ -44,6 +44,8 @@ struct OperatorSession: Sendable {
         do {
             connection = try await PostgresConnection.connect(
                 database.databaseURI, parameters: database.connectionParameters, poller: poller)
+        } catch let error as PostgresError {
+            throw OperatorFailure.explained(database.advised(error))
         } catch {
             throw OperatorFailure.explained(error)
         }

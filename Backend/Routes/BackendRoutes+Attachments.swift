@@ -21,7 +21,8 @@ extension BackendRoutes {
         _ route: AttachmentRoute, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: String
     ) async throws -> Answer {
         guard let attachments else { throw Problem.noSuchRoute }
-        let caller = AttachmentCaller(try mint.verify(authorization: request.fields["authorization"]))
+        let claims = try mint.verify(authorization: request.fields["authorization"])
+        let caller = AttachmentCaller(claims, role: try configuration.roles.role(for: claims.json))
         switch route {
         case .uploadURL:
             let question = try await attachmentJSON(request, body, limit: Self.smallBody)

@@ -1,6 +1,5 @@
 import PowerSyncCommandLine
 import PowerSyncHTTP
-import PowerSyncPostgres
 import PowerSyncWire
 
 extension BackendRoutes {
@@ -59,29 +58,30 @@ extension BackendRoutes {
         if let id = upload.request.requestID.flatMap(BackendRoutes.acceptable) { requestID = id }
         let context = UploadContext(
             subject: claims.subject, claims: claims.json.text, letterClaims: claims.forLetter,
-            requestID: requestID)
+            requestID: requestID, role: try configuration.roles.role(for: claims.json))
         let results = try await applier.apply(upload, context: context)
         if results.contains(where: { $0.status == .fatalError }) { quota.forget(claims.subject) }
+        await note(upload.request, results, bytes: measured.count)
         let response = UploadResponse(requestID: requestID, results: results)
+        let metadata: [LogKey: String] = [
+            "upload.dialect": upload.request.dialect.rawValue,
+            "upload.transactions": String(upload.request.transactions.count),
+            "upload.operations": String(
+                upload.request.transactions.reduce(0) { $0 + $1.operations.count }),
+            "upload.rejected": String(results.count { $0.status == .fatalError }),
+        ]
         return Answer(
             message(route, upload.request, results).map {
                 response.json.replacing("message", with: .string($0))
             }
-                ?? response.json,
-            [
-                "upload.dialect": upload.request.dialect.rawValue,
-                "upload.transactions": String(upload.request.transactions.count),
-                "upload.operations": String(
-                    upload.request.transactions.reduce(0) { $0 + $1.operations.count }),
-                "upload.rejected": String(results.count { $0.status == .fatalError }),
-            ])
+                ?? response.json, metadata.merging(logged(claims, client: upload.request.clientID)) { $1 })
     }
 
     /// Whose request it is: the token's subject.
     ///
     /// Where uploads are open (`DEV_OPEN_UPLOADS`) a request without any token is the development user's, because the
     /// connectors of the official demo apps send none (backend 1.1); a token that is no good is refused as ever.
-    private func caller(of request: HTTPRequest) throws -> TokenClaims {
+    func caller(of request: HTTPRequest) throws -> TokenClaims {
         let authorization = request.fields["authorization"]
         guard configuration.hasOpenUploads, authorization == nil else {
             return try mint.verify(authorization: authorization)
@@ -104,55 +104,6 @@ extension BackendRoutes {
             return nil
         }
         return "\(method) completed for \(operation.table)" + (method == "PATCH" ? "" : " \(operation.id)")
-    }
-
-    /// Custom checkpoints, for backends that write later than they answer (backend 5.2).
-    func checkpoint(_ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody) async throws
-        -> Answer
-    {
-        let claims = try caller(of: request)
-        try MediaType.requireJSON(request.fields)
-        let json: JSON
-        do {
-            json = try JSON.parse(
-                try await body.collect(limit: min(configuration.bodyLimit, BackendRoutes.smallBody)))
-        } catch let error as WireError {
-            throw Problem.malformedJSON(error.message)
-        }
-        let client = json["client_id"]?.stringValue ?? "1"
-        guard json.objectMembers != nil, (1...255).contains(client.utf8.count), !client.utf8.contains(0)
-        else {
-            throw Problem.invalidRequest("client_id: expected a text of 1 to 255 bytes")
-        }
-        let sql: String
-        var parameters: [String?] = [claims.subject, client]
-        let name: String
-        if route == .checkpoint {
-            name = "checkpoint"
-            sql = """
-                INSERT INTO public.checkpoints AS c (user_id, client_id, checkpoint) VALUES ($1::text, $2::text, 1)
-                ON CONFLICT (user_id, client_id) DO UPDATE SET checkpoint = c.checkpoint + 1
-                RETURNING checkpoint::text
-                """
-        } else {
-            name = "checkpoint_request_id"
-            guard let number = json[name]?.int64Value ?? json[name]?.stringValue.flatMap({ Int64($0) }),
-                number > 0
-            else {
-                throw Problem.invalidRequest("checkpoint_request_id: expected a positive whole number")
-            }
-            parameters.append(String(number))
-            sql = """
-                INSERT INTO public.checkpoints AS c (user_id, client_id, checkpoint)
-                VALUES ($1::text, $2::text, $3::bigint)
-                ON CONFLICT (user_id, client_id) DO UPDATE SET checkpoint = greatest(c.checkpoint, excluded.checkpoint)
-                RETURNING checkpoint::text
-                """
-        }
-        let (text, values) = (sql, parameters)
-        let result = try await applier.tools.pool.withConnection { try await $0.query(text, values) }
-        // A text, because a JavaScript number loses digits beyond 2^53.
-        return Answer(.object([JSONMember(name, .string(result.scalar ?? ""))]))
     }
 }
 

@@ -40,9 +40,14 @@ package struct BackendRoutes: Sendable {
     let configuration: BackendConfiguration
     let applier: UploadApplier
     let mint: TokenMint
+    let authentication: Authentication
+    /// How many tokens each user has got.
+    let tokens: RateLimit<ExactText>
     let readiness: Readiness
     let phase: Lock<Phase>
     let admission: UploadAdmission
+    /// Small questions to the database: two of a user at once, so that many of one need no more connections than that.
+    let turns: UserTurns
     /// Nil where nobody keeps attachments.
     let attachments: AttachmentService?
     /// Nil where the store of attachments is served by others.
@@ -55,8 +60,9 @@ package struct BackendRoutes: Sendable {
 
     /// Makes the routes of their parts.
     package init(
-        configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint, readiness: Readiness,
-        phase: Lock<Phase>, attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
+        configuration: BackendConfiguration, applier: UploadApplier, mint: TokenMint,
+        authentication: Authentication, readiness: Readiness, phase: Lock<Phase>,
+        attachments: AttachmentService? = nil, blobs: BlobRoutes? = nil
     ) {
         self.attachments = attachments
         self.blobs = blobs
@@ -64,18 +70,23 @@ package struct BackendRoutes: Sendable {
         options.hasCheckpoints = configuration.hasCustomCheckpoints
         options.hasAttachments = attachments != nil
         options.hasBlobs = blobs != nil
+        options.hasRejections = true
         self.options = options
         self.configuration = configuration
         self.applier = applier
         self.mint = mint
+        self.authentication = authentication
+        tokens = RateLimit(perMinute: configuration.rateLimits.tokensPerMinute)
         self.readiness = readiness
         self.phase = phase
         let tools = applier.tools
         admission = UploadAdmission(configuration, poller: tools.poller)
+        turns = UserTurns(limit: 2, poller: tools.poller)
         // Who hands tokens to everybody keeps no page of this machine from asking for one.
         cors = CORSPolicy(
             origins: configuration.corsOrigins,
-            allowsLoopback: configuration.hasDevelopmentTokens && configuration.corsOrigins.isEmpty)
+            allowsLoopback: configuration.hasDevelopmentTokens && configuration.corsOrigins.isEmpty,
+            allowsCredentials: configuration.authentication.session?.cookie != nil)
         hosts =
             configuration.hasDevelopmentTokens || configuration.hasOpenUploads
             ? HostPolicy(
@@ -98,14 +109,16 @@ package struct BackendRoutes: Sendable {
         let sentID = request.fields["x-request-id"].flatMap(BackendRoutes.acceptable)
         // An upload may have another name for itself, which it finds in its answer.
         var requestID = sentID ?? environment.uniqueName()
-        var routeName = "none"
+        var found: Route?
+        var refusal: Problem?
         var answer: Answer
         do {
             let route = try Route.find(request, options)
-            routeName = route.name
+            found = route
             answer = try await perform(route, request, body, &requestID)
         } catch {
             let problem = problem(for: error, requestID)
+            refusal = problem
             answer = Answer(problem.response(requestID: requestID), ["problem": problem.code])
         }
         answer.response.fields["x-request-id"] = sentID ?? requestID
@@ -115,9 +128,11 @@ package struct BackendRoutes: Sendable {
         metadata["request.id"] = requestID
         if let sentID, sentID != requestID { metadata["request.header_id"] = sentID }
         metadata["http.method"] = request.method
-        metadata["http.route"] = routeName
+        metadata["http.route"] = found?.name ?? Self.noRoute
         metadata["http.status"] = String(answer.response.status)
-        metadata["http.milliseconds"] = String((ContinuousClock.now - start).milliseconds)
+        let time = ContinuousClock.now - start
+        metadata["http.milliseconds"] = String(time.milliseconds)
+        note(request.method, found, answer.response.status, refusal, time)
         log.info("request", metadata)
         return answer.response
     }
@@ -142,7 +157,9 @@ package struct BackendRoutes: Sendable {
         case .capabilities: return Answer(capabilities)
         case .keys: return keys(request)
         case .preflight: return Answer(HTTPResponse(status: 200, fields: ["content-length": "0"]))
-        case .token, .upload, .operation, .checkpoint, .checkpointRequest, .attachment, .blob: break
+        case .token, .upload, .operation, .checkpoint, .checkpointRequest, .rejections, .acknowledgement,
+            .attachment, .blob:
+            break
         }
         // What comes before gives nothing away, and balancers and services ask for it under names of their own.
         guard hosts?.allows(request.fields["host"]) ?? true else { throw Problem.hostNotAllowed }
@@ -152,6 +169,8 @@ package struct BackendRoutes: Sendable {
         switch route {
         case .token: return try await token(request, body)
         case .checkpoint, .checkpointRequest: return try await checkpoint(route, request, body)
+        case .rejections: return try await rejections(request)
+        case .acknowledgement(let id): return try await acknowledge(id, request)
         case .attachment(let route): return try await attachment(route, request, body, requestID)
         case .blob:
             guard let blobs else { throw Problem.noSuchRoute }
@@ -176,7 +195,7 @@ package struct BackendRoutes: Sendable {
     /// What clients and contract tests may count on (backend 1.4, 1.8).
     private var capabilities: JSON {
         let limits = configuration.limits
-        var features = ["ledger", "dead_letters"]
+        var features = ["ledger", "dead_letters", "rejections"]
         if configuration.hasCustomCheckpoints { features.append("custom_checkpoints") }
         if attachments != nil { features.append("attachments") }
         var members = [

@@ -8,14 +8,19 @@ package struct CORSPolicy: Sendable, Hashable {
     /// Whether pages that this machine serves may call, on any port: for development alone.
     package let allowsLoopback: Bool
 
+    /// Whether pages of the origins may send cookies; those of any (`*`) or of this machine never may.
+    package let allowsCredentials: Bool
+
     /// Makes a policy.
     ///
     /// - Parameters:
     ///   - origins: the origins allowed.
     ///   - allowsLoopback: whether `http://localhost` and `http://127.0.0.1` are, on any port.
-    package init(origins: [String], allowsLoopback: Bool = false) {
+    ///   - allowsCredentials: whether pages of `origins` may send cookies.
+    package init(origins: [String], allowsLoopback: Bool = false, allowsCredentials: Bool = false) {
         self.origins = Set(origins)
         self.allowsLoopback = allowsLoopback
+        self.allowsCredentials = allowsCredentials
     }
 
     /// Adds what a browser needs to let the page have the answer.
@@ -31,13 +36,17 @@ package struct CORSPolicy: Sendable, Hashable {
         guard origins.contains("*") || origins.contains(origin) || allowsLoopback && isLoopback(origin)
         else { return }
         response.fields["access-control-allow-origin"] = origins.contains("*") ? "*" : origin
+        if allowsCredentials, !origins.contains("*"), origins.contains(origin) {
+            response.fields["access-control-allow-credentials"] = "true"
+        }
         // Also what pages need that transfer attachments by signed URLs (backend 10.3).
         response.fields["access-control-expose-headers"] =
             "retry-after, x-request-id, etag, accept-ranges, content-range, content-disposition"
         guard request.method == "OPTIONS" else { return }
         response.fields["access-control-allow-methods"] = "GET, HEAD, POST, PUT, PATCH, DELETE"
         response.fields["access-control-allow-headers"] =
-            "authorization, content-type, idempotency-key, x-request-id, if-none-match, range, x-amz-checksum-sha256"
+            "authorization, content-type, idempotency-key, x-request-id, x-requested-with, if-none-match, range, "
+            + "x-amz-checksum-sha256"
         response.fields["access-control-max-age"] = "600"
     }
 

@@ -27,6 +27,10 @@ package enum ErrorResponse {
             return .rateLimited(
                 "the refused writes of this user must be seen to first", code: "DEAD_LETTER_QUOTA",
                 retryAfter: 60)
+        case let failure as UploadFailure where failure.code == BackendSchema.userDisabledCode:
+            return .accountDisabled
+        case let error as PostgresError where error.sqlstate == BackendSchema.userDisabled:
+            return .accountDisabled
         case let failure as UploadFailure:
             return failure.isBug ? .internal : unavailable(code: failure.code, retryAfter)
         case let error as PostgresError:

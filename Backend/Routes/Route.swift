@@ -24,6 +24,10 @@ package enum Route: Sendable, Hashable {
     case readiness
     /// `GET /startupz`.
     case startup
+    /// `GET /api/v1/rejections`: what of the caller's was refused.
+    case rejections
+    /// `POST /api/v1/rejections/{id}/ack`: the caller has seen it.
+    case acknowledgement(String)
     /// One about attachments.
     case attachment(AttachmentRoute)
     /// `/api/v1/blobs/…`: bytes of a store that the backend serves itself, by a URL that is signed for its method.
@@ -63,6 +67,8 @@ package enum Route: Sendable, Hashable {
         package var hasAttachments = false
         /// Whether those of signed URLs exist.
         package var hasBlobs = false
+        /// Whether those of rejections exist.
+        package var hasRejections = false
 
         /// Makes options of none.
         package init() {}
@@ -86,6 +92,9 @@ package enum Route: Sendable, Hashable {
             // The signature says which method it is for, of all that there may be.
             return request.method == "OPTIONS" ? .preflight : .blob
         }
+        if options.hasRejections, let methods = methodsOfRejections(names) {
+            return try one(of: methods, method: request.method)
+        }
         return try find(method: request.method, path: request.path, hasCheckpoints: options.hasCheckpoints)
     }
 
@@ -106,6 +115,18 @@ package enum Route: Sendable, Hashable {
         return try one(of: methods, method: method)
     }
 
+    /// The methods of a path of rejections; nil if it is none.
+    ///
+    /// What can be no id of one is no mistake in the request: there is none of it, as of others that are not there.
+    private static func methodsOfRejections(_ names: [Substring]) -> [String: Route]? {
+        guard names.starts(with: ["api", "v1", "rejections"]) else { return nil }
+        return switch names.count {
+        case 3: ["GET": .rejections]
+        case 5 where names[4] == "ack": ["POST": .acknowledgement(String(names[3]))]
+        default: nil
+        }
+    }
+
     /// Chooses among the methods of a path.
     static func one(of methods: [String: Route], method: String) throws(Problem) -> Route {
         if method == "OPTIONS" { return .preflight }
@@ -121,6 +142,7 @@ package enum Route: Sendable, Hashable {
         switch self {
         case .operation(let method): "operation." + method.lowercased()
         case .attachment(let route): "attachment." + route.name
+        case .acknowledgement: "rejections.ack"
         default: "\(self)"
         }
     }

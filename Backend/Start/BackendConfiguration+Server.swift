@@ -23,6 +23,8 @@ extension BackendConfiguration {
         server.maxHeldBodyBytes = bodyMemory
         // Each transfer has a file open, and those that wait for a thread look into one.
         if case .disk? = attachments?.store { server.reservedDescriptors += BlobRoutes.mostTransfers + 32 }
+        // That server knows nothing of this one: its connections, those that leave it, and its listener.
+        if links.metricsPort != nil { server.reservedDescriptors += MetricsServer.mostConnections + 33 }
         server.ownAnswer = { status, message in
             Problem(
                 serverStatus: status, detail: message, retryAfter: 1 + Int(environment.random() * 4)

@@ -44,6 +44,16 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var acceptsSyncTokens = true
     /// Whom tokens for uploads are for, where sync tokens are not accepted.
     package var uploadAudiences: [String] = []
+    /// Who may sign in; uploads do not ask it yet.
+    package var authentication = AuthenticationSettings()
+    /// As whom transactions write.
+    package var roles = RoleSettings()
+    /// How many tokens and failures there may be.
+    package var rateLimits = LimitSettings()
+    /// How the database is met, and the backend watched.
+    package var links = LinkSettings()
+    /// How the link to the database is protected; nil leaves it to libpq.
+    package var tls: DatabaseTLS?
     /// Whether transactions behind a rejected one are tried in the same request.
     package var continuesAfterFatalError = false
     /// Whether bad operations are cut out of a legacy batch, instead of refusing it whole.
@@ -93,8 +103,10 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var lockTimeout = Duration.seconds(3)
     /// How long the backend says that it is leaving before it does, so that balancers notice.
     package var drainDelay = Duration.zero
-    /// How long running requests may take to end at a stop.
-    package var grace = Duration.seconds(25)
+    /// How long running requests may take to end at a stop, `drainDelay` included.
+    package var grace = Duration.seconds(24)
+    /// How long the database and the connections may take behind that, before the program ends all the same.
+    package var closing = Duration.seconds(4)
     /// How long the start waits for the database.
     package var startTimeout = Duration.seconds(15)
     /// How long the start may take to bring the schema `psb` up to date, or wait for another backend that does.
@@ -129,18 +141,43 @@ package struct BackendConfiguration: Sendable, Hashable {
         SessionSettings(statementTimeout: statementTimeout, lockTimeout: lockTimeout)
     }
 
-    /// The parameters of every connection: its settings, and how the system notices that the server is gone (backend 8.2).
+    /// The parameters of every connection: its settings, its protection, and how the system notices that the server is gone
+    /// (backend 8.2).
     ///
-    /// What `databaseURI` says of the link itself holds.
+    /// What `databaseURI` says of the link itself holds, and so do its `options`, but for settings of ours. A pooler that hands
+    /// out another session for each transaction takes no settings of a session: it is asked for none.
     package var connectionParameters: [String: String] {
         // A text that is malformed is refused when it is connected to.
         let named = (try? ConnectionOptions.named(in: databaseURI)) ?? [:]
-        return BackendConfiguration.link.filter { named[$0.key] == nil }.merging([
-            "options": settings.options,
-            "client_encoding": "UTF8",
-            "application_name": "powersync-backend",
-        ]) { _, last in last }
+        var parameters = BackendConfiguration.link.filter { named[$0.key] == nil }
+        parameters["client_encoding"] = "UTF8"
+        parameters["application_name"] = "powersync-backend"
+        if links.preparesStatements {
+            // Of a setting that is there twice the last one counts.
+            let options = [named["options"] ?? "", settings.options]
+            parameters["options"] = options.filter { !$0.isEmpty }.joined(separator: " ")
+        }
+        return parameters.merging(tls?.parameters ?? [:]) { _, last in last }
     }
+
+    /// Returns an error of the database with what an operator can do about it, where that is known.
+    package func advised(_ error: PostgresError) -> PostgresError {
+        let advice: String?
+        switch error.sqlstate {
+        // Protocol violation: a parameter of the session that a pooler refuses; a name of a statement that it does not have,
+        // or has already.
+        case "08P01", "26000", "42P05":
+            advice = links.preparesStatements ? "behind a pooler in transaction mode say PREPARED=off" : nil
+        default: advice = tls?.advice(for: error)
+        }
+        guard let advice else { return error }
+        return PostgresError(
+            error.code, "\(error.message); \(advice)", sqlstate: error.sqlstate, severity: error.severity,
+            function: error.function)
+    }
+
+    /// How many statements each connection keeps prepared: more than an app has tables and ways to write them.
+    private static let preparedStatements = 256
 
     /// After half a minute of silence the peer is asked three times, and what was sent must be acknowledged in ten seconds.
     private static let link = [
@@ -158,6 +195,7 @@ package struct BackendConfiguration: Sendable, Hashable {
             connectTimeout: max(connectTimeout, .seconds(allowed)))
         // A server that is there ends a statement before this.
         limits.patience = statementTimeout + .milliseconds(500)
+        if links.preparesStatements { limits.preparedStatements = BackendConfiguration.preparedStatements }
         return limits
     }
 }

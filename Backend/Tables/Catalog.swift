@@ -35,6 +35,20 @@ package struct Catalog: Sendable, Hashable {
         }
     }
 
+    /// A foreign key.
+    package struct Reference: Sendable, Hashable {
+        /// The columns that refer to rows.
+        package var columns: [String]
+        /// The table of these rows.
+        package var table: Name
+
+        /// Makes a reference of its parts.
+        package init(columns: [String], table: Name) {
+            self.columns = columns
+            self.table = table
+        }
+    }
+
     /// One table or view.
     package struct Table: Sendable, Hashable {
         /// The columns in their order.
@@ -47,8 +61,14 @@ package struct Catalog: Sendable, Hashable {
         package var takesUpserts = true
         /// Whether it can be locked as it is: an ordinary or partitioned table.
         package var isLockable = true
-        /// Whether the backend's role may lock it: a right on the whole table, not on columns alone.
+        /// Whether the role that writes may lock it: a right on the whole table, not on columns alone.
         package var mayBeLocked = true
+        /// Whether the role that writes may hold rows of it until its transaction ends: it has UPDATE on a column.
+        package var mayHoldRows = true
+        /// Whether it has row security.
+        package var hasRowSecurity = false
+        /// The foreign keys that it has, in order.
+        package var references: [Reference] = []
         /// What `psb.table_digest` says of it: another text as soon as anything here is another.
         package var digest: String?
 

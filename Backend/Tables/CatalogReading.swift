@@ -2,19 +2,22 @@ import PowerSyncPostgres
 import PowerSyncWire
 
 extension Catalog {
-    /// Reads the catalog of the connection's database, in four queries of one moment.
+    /// Reads the catalog of the connection's database, in five queries of one moment.
     ///
-    /// - Parameter connection: the connection, outside a transaction; its database has the schema psb.
+    /// - Parameters:
+    ///   - connection: the connection, outside a transaction; its database has the schema psb.
+    ///   - writer: the role whose rights count; nil for that of the connection.
     /// - Throws: `PostgresError`.
-    package init(reading connection: PostgresConnection) async throws {
+    package init(reading connection: PostgresConnection, as writer: DatabaseRole? = nil) async throws {
         self.init()
         // Which types are named with their schema is the setting's to say: as where the names are used (`SessionSettings`).
         try await connection.script(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, public, pg_temp"
         )
         try await readTypes(connection)
-        try await readTables(connection)
-        try await readDigests(connection)
+        try await readTables(connection, writer)
+        try await readReferences(connection)
+        try await readDigests(connection, writer)
         try await readPublication(connection)
         try await connection.script("COMMIT")
     }
@@ -30,8 +33,10 @@ extension Catalog {
         }
     }
 
-    private mutating func readTables(_ connection: PostgresConnection) async throws {
-        let columns = try await connection.query(CatalogSQL.columns)
+    private mutating func readTables(
+        _ connection: PostgresConnection, _ writer: DatabaseRole?
+    ) async throws {
+        let columns = try await connection.query(CatalogSQL.columns, [writer?.name])
         for row in 0..<columns.rowCount {
             guard let schema = columns[row, 0], let table = columns[row, 1], let name = columns[row, 3],
                 let type = columns[row, 4], let oid = columns[row, 5].flatMap({ UInt32($0) })
@@ -40,6 +45,8 @@ extension Catalog {
             entry.isView = columns[row, 2] == "v"
             entry.takesUpserts = columns[row, 11] == "t"
             entry.mayBeLocked = columns[row, 12] == "t"
+            entry.mayHoldRows = columns[row, 13] == "t"
+            entry.hasRowSecurity = columns[row, 14] == "t"
             entry.isLockable = columns[row, 2] == "r" || columns[row, 2] == "p"
             entry.columns.append(
                 Column(
@@ -51,8 +58,30 @@ extension Catalog {
         }
     }
 
-    private mutating func readDigests(_ connection: PostgresConnection) async throws {
-        let digests = try await connection.query(CatalogSQL.digests)
+    private mutating func readReferences(_ connection: PostgresConnection) async throws {
+        let columns = try await connection.query(CatalogSQL.references)
+        var last: String?
+        for row in 0..<columns.rowCount {
+            guard let key = columns[row, 0], let schema = columns[row, 1], let table = columns[row, 2],
+                let otherSchema = columns[row, 3], let other = columns[row, 4], let column = columns[row, 5]
+            else { continue }
+            let name = Name(schema: schema, table: table)
+            guard var references = tables[name]?.references else { continue }
+            if key == last, let index = references.indices.last {
+                references[index].columns.append(column)
+            } else {
+                let parent = Name(schema: otherSchema, table: other)
+                references.append(Reference(columns: [column], table: parent))
+            }
+            tables[name]?.references = references
+            last = key
+        }
+    }
+
+    private mutating func readDigests(
+        _ connection: PostgresConnection, _ writer: DatabaseRole?
+    ) async throws {
+        let digests = try await connection.query(CatalogSQL.digests, [writer?.name])
         for row in 0..<digests.rowCount {
             guard let schema = digests[row, 0], let table = digests[row, 1] else { continue }
             tables[Name(schema: schema, table: table)]?.digest = digests[row, 2]
@@ -69,7 +98,7 @@ extension Catalog {
     }
 }
 
-/// The questions put to the catalog.
+/// The questions put to the catalog; a parameter is the role whose rights count, NULL that of the connection.
 enum CatalogSQL {
     static let types = """
         SELECT oid::text, typname, typtype::text, CASE WHEN typcategory = 'A' THEN typelem ELSE 0 END::text,
@@ -87,12 +116,13 @@ enum CatalogSQL {
                 AND i.indimmediate AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum),
             a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
                 AND (SELECT y.typdefault IS NULL FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid)
-                AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
-                AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT'),
+                AND pg_catalog.has_column_privilege(coalesce($1::name, current_user), c.oid, a.attnum, 'SELECT')
+                AND pg_catalog.has_column_privilege(coalesce($1::name, current_user), c.oid, a.attnum, 'INSERT'),
             (SELECT o.collisdeterministic FROM pg_catalog.pg_collation o WHERE o.oid = a.attcollation),
             c.relkind <> 'v' OR pg_catalog.pg_relation_is_updatable(c.oid, false) & 12 = 12
                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgtype & 68 = 68),
-            pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+            pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'),
+            pg_catalog.has_any_column_privilege(coalesce($1::name, current_user), c.oid, 'UPDATE'), c.relrowsecurity
         FROM pg_catalog.pg_attribute a
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -101,8 +131,20 @@ enum CatalogSQL {
         ORDER BY n.nspname, c.relname, a.attnum
         """
 
+    /// The columns of foreign keys, each key's in its order.
+    static let references = """
+        SELECT k.oid::text, n.nspname, c.relname, m.nspname, p.relname, a.attname
+        FROM pg_catalog.pg_constraint k
+        JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_catalog.pg_class p ON p.oid = k.confrelid JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace
+        CROSS JOIN LATERAL unnest(k.conkey) WITH ORDINALITY AS u(attnum, place)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum
+        WHERE k.contype = 'f' AND k.conparentid = 0
+        ORDER BY n.nspname, c.relname, k.conname, k.oid, u.place
+        """
+
     static let digests = """
-        SELECT n.nspname, c.relname, psb.table_digest(n.nspname, c.relname)
+        SELECT n.nspname, c.relname, psb.table_digest(n.nspname, c.relname, $1::name)
         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'f')
             AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'psb') AND n.nspname NOT LIKE 'pg\\_%'

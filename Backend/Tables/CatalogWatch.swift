@@ -17,7 +17,10 @@ package actor CatalogWatch {
     /// How a reading ended.
     private typealias Outcome = Result<CatalogKnowledge, any Error>
 
-    private let source: Source
+    private var source: Source
+    /// Rises with each other source: what was read for one of before is none of this one's.
+    private var sourceNumber = 0
+    private let writer: DatabaseRole?
     private let pool: PostgresPool
     private let poller: Poller
     private let log: Log
@@ -34,16 +37,18 @@ package actor CatalogWatch {
     ///
     /// - Parameters:
     ///   - source: where the tables come from.
+    ///   - writer: the role that writes, whose rights count; nil for that of the pool.
     ///   - pool: reads the catalog.
     ///   - poller: waits.
     ///   - log: gets what has changed, and what cannot be read.
     ///   - interval: how often the catalog is looked at, whoever says nothing.
     ///   - listener: hears of changes; nil looks for them alone.
     package init(
-        source: Source, pool: PostgresPool, poller: Poller, log: Log, interval: Duration = .seconds(30),
-        listener: CatalogListener? = nil
+        source: Source, writer: DatabaseRole? = nil, pool: PostgresPool, poller: Poller, log: Log,
+        interval: Duration = .seconds(30), listener: CatalogListener? = nil
     ) {
         self.source = source
+        self.writer = writer
         self.pool = pool
         self.poller = poller
         self.log = log
@@ -62,8 +67,33 @@ package actor CatalogWatch {
     package func load() async throws {
         let begun = ContinuousClock.now
         let tables = try await resolved(isRunning: false)
-        for warning in tables.warnings { log.warning("open schema", ["backend.warning": warning]) }
+        let subject = isOpen ? "open schema" : "table map"
+        for warning in tables.warnings { log.warning(subject, ["backend.warning": warning]) }
         current = CatalogKnowledge(tables, at: begun)
+    }
+
+    /// Reads the catalog for another source and checks it as at the start, without taking it.
+    ///
+    /// - Parameter source: the other source.
+    /// - Returns: its tables.
+    /// - Throws: `BackendError` if it names what is not there, `PostgresError`.
+    package func tables(of source: Source) async throws -> UploadTables {
+        try await Self.resolved(source, as: writer, from: pool, isRunning: false)
+    }
+
+    /// Takes another source in place of the one of before; who plans from now on plans with its tables.
+    ///
+    /// - Parameters:
+    ///   - source: the other source.
+    ///   - tables: its tables, as `tables(of:)` has read them.
+    ///   - moment: when that began.
+    package func take(_ source: Source, _ tables: UploadTables, at moment: ContinuousClock.Instant) {
+        self.source = source
+        sourceNumber += 1
+        var knowledge = current ?? CatalogKnowledge(tables, at: moment)
+        knowledge.take(tables, at: moment)
+        current = knowledge
+        drifts.endAll()
     }
 
     /// What is known now.
@@ -155,13 +185,16 @@ package actor CatalogWatch {
     private static let tooLate = PostgresError(.timedOut, "the catalog was not read in time")
 
     private func read() async throws -> CatalogKnowledge {
-        let begun = ContinuousClock.now
+        let (begun, number) = (ContinuousClock.now, sourceNumber)
         if var current, try await isUnchanged(current.tables) {
+            guard number == sourceNumber else { return try await read() }
             current.take(current.tables, at: begun)
             self.current = current
             return current
         }
         let tables = try await resolved(isRunning: true)
+        // Meanwhile another source may have come.
+        guard number == sourceNumber else { return try await read() }
         var knowledge = current ?? CatalogKnowledge(tables, at: begun)
         let before = knowledge.number
         knowledge.take(tables, at: begun)
@@ -177,22 +210,28 @@ package actor CatalogWatch {
     private func isUnchanged(_ tables: UploadTables) async throws -> Bool {
         guard !isOpen else { return false }
         let entries = tables.tables.values.map(\.source) + tables.missing.values
-        let different = try await pool.withConnection { connection in
+        let different = try await pool.withConnection { [writer] connection in
             try await connection.query(
                 """
                 SELECT count(*)::text FROM unnest($1::text[], $2::text[], $3::text[]) AS e(schema_name, table_name, digest)
-                WHERE psb.table_digest(e.schema_name, e.table_name) IS DISTINCT FROM e.digest
+                WHERE psb.table_digest(e.schema_name, e.table_name, $4::name) IS DISTINCT FROM e.digest
                 """,
                 [
                     arrayLiteral(entries.map(\.name.schema)), arrayLiteral(entries.map(\.name.table)),
-                    arrayLiteral(entries.map(\.digest)),
+                    arrayLiteral(entries.map(\.digest)), writer?.name,
                 ])
         }
         return different.scalar == "0"
     }
 
     private func resolved(isRunning: Bool) async throws -> UploadTables {
-        let catalog = try await pool.withConnection { try await Catalog(reading: $0) }
+        try await Self.resolved(source, as: writer, from: pool, isRunning: isRunning)
+    }
+
+    private static func resolved(
+        _ source: Source, as writer: DatabaseRole?, from pool: PostgresPool, isRunning: Bool
+    ) async throws -> UploadTables {
+        let catalog = try await pool.withConnection { try await Catalog(reading: $0, as: writer) }
         switch source {
         case .map(let map, let name):
             return try UploadTables(map: map, source: name, catalog: catalog, isRunning: isRunning)

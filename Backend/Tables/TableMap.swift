@@ -49,6 +49,7 @@ package enum ServerValue: String, Sendable, Hashable {
 ///     table: public.todos  # this is the default
 ///     id: id               # so is this
 ///     owner: owner_id      # optional: rows belong to the token's subject; may be the column of the id
+///     parents: { list_id: lists }  # optional: columns that name rows of other tables, which must be the caller's
 ///     ops: [PUT, PATCH, DELETE]
 ///     attachments: [photo_id]  # optional: columns that hold ids of attachments
 ///     read: owner_id = :sub OR list_id IN (SELECT id FROM shared WHERE who = :sub)  # optional: who may download them
@@ -59,6 +60,12 @@ package enum ServerValue: String, Sendable, Hashable {
 ///       photo: { encoding: hex }       # or base64
 ///       due: { infinity: accept, epoch: ms, empty: null }
 /// ```
+///
+/// Of a table:
+/// - `parents`: columns that clients write, each with the client's name of a table of the map that has an owner. An operation
+///   that sets one of them to the id of a row which is not there, or another's, is rejected (`PARENT_MISSING`, which tells one
+///   from the other nobody); NULL passes. The parent must be there when the row is written, also where the foreign key waits
+///   for the end of the transaction.
 ///
 /// Of a column:
 /// - `write`: the client (the default), the server, or nobody.
@@ -95,6 +102,14 @@ package struct TableMap: Sendable, Hashable {
         package var options = ValueOptions()
     }
 
+    /// A column that names rows of another table.
+    package struct Parent: Sendable, Hashable {
+        /// The column.
+        package var column: Located
+        /// The client's name of the other table.
+        package var table: Located
+    }
+
     /// One table of the map.
     package struct Table: Sendable, Hashable {
         /// The client's name.
@@ -107,6 +122,8 @@ package struct TableMap: Sendable, Hashable {
         package var id: Located
         /// The column that holds the subject of the token whose rows these are.
         package var owner: Located?
+        /// The columns that name rows of other tables, which must be the caller's.
+        package var parents: [Parent] = []
         /// What clients may do.
         package var operations: Set<UploadOperationKind> = [.put, .patch, .delete]
         /// The columns that differ from the default, which is that the client writes them.
@@ -154,7 +171,20 @@ private struct TableMapReader {
             for (name, body) in try members(value, of: "tables") { tables.append(try table(name, body)) }
         }
         guard !tables.isEmpty else { throw error(root, "no tables: no client could write anything") }
+        for parent in tables.lazy.flatMap(\.parents) { try check(parent, tables) }
         return tables
+    }
+
+    /// That the table of a parent is one whose rows are somebody's.
+    private func check(_ parent: TableMap.Parent, _ tables: [TableMap.Table]) throws(BackendError) {
+        let (name, place) = (parent.table.text, "line \(parent.table.line), column \(parent.table.column)")
+        guard let table = tables.first(where: { ExactText($0.name.text) == ExactText(name) }) else {
+            throw BackendError(.tableMap, "\(source) \(place): the map has no table \(name)")
+        }
+        guard table.owner != nil else {
+            throw BackendError(
+                .tableMap, "\(source) \(place): rows of \(name) are nobody's: name its owner, or leave this out")
+        }
     }
 
     private func table(_ key: YAMLNode, _ body: YAMLNode) throws(BackendError) -> TableMap.Table {
@@ -166,6 +196,7 @@ private struct TableMapReader {
             case "table": (table.schema, table.table) = try tableName(value)
             case "id": table.id = try text(value)
             case "owner": table.owner = try text(value)
+            case "parents": table.parents = try parents(value)
             case "ops": table.operations = try operations(value)
             case "columns":
                 for (key, value) in try members(value, of: "columns") {
@@ -173,7 +204,9 @@ private struct TableMapReader {
                 }
             case "attachments": table.attachments = try attachments(value)
             case "read": table.read = try condition(value)
-            default: throw unknown(key, ["table", "id", "owner", "ops", "columns", "attachments", "read"])
+            default:
+                throw unknown(
+                    key, ["table", "id", "owner", "parents", "ops", "columns", "attachments", "read"])
             }
         }
         if let read = table.read, table.attachments.isEmpty {
@@ -214,6 +247,14 @@ private struct TableMapReader {
             kinds.insert(kind)
         }
         return kinds
+    }
+
+    private func parents(_ node: YAMLNode) throws(BackendError) -> [TableMap.Parent] {
+        var parents: [TableMap.Parent] = []
+        for (key, value) in try members(node, of: "parents") {
+            parents.append(TableMap.Parent(column: try text(key), table: try text(value)))
+        }
+        return parents
     }
 
     private func attachments(_ node: YAMLNode) throws(BackendError) -> [Located] {

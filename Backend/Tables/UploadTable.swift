@@ -54,11 +54,15 @@ package struct UploadTable: Sendable, Hashable {
     package let attachments: [UploadColumn]
     /// Who may download these beside the owner; nil leaves it to the owner, or to everybody where there is none.
     package let read: ReadCondition?
+    /// Whether policies may hide rows of it (row security).
+    package let hasRowSecurity: Bool
+    /// The columns that name rows of other tables, which must be the caller's, by their names.
+    package internal(set) var parents: [UploadParent] = []
 
     init(
         name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
         operations: Set<UploadOperationKind>, columns: [ExactText: UploadColumn],
-        attachments: [UploadColumn] = [], read: ReadCondition? = nil
+        attachments: [UploadColumn] = [], read: ReadCondition? = nil, hasRowSecurity: Bool = false
     ) {
         self.name = name
         self.quoted = quoted
@@ -69,6 +73,7 @@ package struct UploadTable: Sendable, Hashable {
         self.columns = columns
         self.attachments = attachments
         self.read = read
+        self.hasRowSecurity = hasRowSecurity
         let sorted = columns.sorted { $0.key < $1.key }
         required = sorted.filter { $0.value.isRequired && $0.key != ExactText(id.name) }.map(\.value)
         assigned = sorted.map(\.value).filter { $0.assigned != nil }
@@ -153,8 +158,11 @@ package struct UploadTables: Sendable, Hashable {
             tables[ExactText(entry.name.text)] = UploadTable(
                 name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
                 owner: entry.owner.flatMap { byName[ExactText($0.text)] },
-                operations: entry.operations, columns: byName, attachments: attachments, read: read)
+                operations: entry.operations, columns: byName, attachments: attachments, read: read,
+                hasRowSecurity: table.hasRowSecurity)
         }
+        try findParents(of: map, source, catalog, isRunning: isRunning)
+        warnings += warnings(of: map, source, catalog)
     }
 
     /// The catalog's table of an entry of the map, with all that the entry needs to write rows.
@@ -232,8 +240,7 @@ package struct UploadTables: Sendable, Hashable {
             guard let id = byName[ExactText("id")] else { continue }
             tables[ExactText(name.table)] = UploadTable(
                 name: name.table, quoted: name.quoted, source: CatalogEntry(name, table), id: id, owner: nil,
-                operations: [.put, .patch, .delete],
-                columns: byName)
+                operations: [.put, .patch, .delete], columns: byName, hasRowSecurity: table.hasRowSecurity)
         }
         guard !tables.isEmpty || isRunning else {
             throw BackendError(.tableMap, "the publication powersync has no table with a unique column id")

@@ -17,13 +17,30 @@ package struct TokenMint: Sendable {
     private let powersyncURL: String
     private let uploads: ClaimsPolicy
     private let environment: BackendEnvironment
+    private let lookForUnknown: @Sendable () -> Bool
 
     /// The longest token that is looked at.
     private static let longestToken = 16 << 10
+    /// Seconds by which a token says that it is older than it is, for whoever's clock is behind (backend 4.4).
+    private static let backdating: Int64 = 5
+    /// The longest time from the making of a token to its end, in seconds, that the sync service allows (backend 4.1).
+    private static let longestLife: Int64 = 86_400
+    /// The most bytes of parameters: what is minted must be a token that can be shown.
+    package static let mostParameterBytes = 2 << 10
 
     /// Makes a mint.
-    package init(keys: SigningKeys, configuration: BackendConfiguration, environment: BackendEnvironment) {
+    ///
+    /// - Parameters:
+    ///   - keys: the keys.
+    ///   - configuration: whom tokens are for, and how long they live.
+    ///   - environment: the time and chance.
+    ///   - lookForUnknown: looks for keys that have come since, when a token names one that nobody knows; says whether it did.
+    package init(
+        keys: SigningKeys, configuration: BackendConfiguration, environment: BackendEnvironment,
+        lookForUnknown: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.keys = keys
+        self.lookForUnknown = lookForUnknown
         self.environment = environment
         audiences = configuration.tokenAudiences
         issuer = configuration.tokenIssuer
@@ -37,22 +54,33 @@ package struct TokenMint: Sendable {
     /// - Parameters:
     ///   - subject: the user.
     ///   - parameters: what sync streams may read, an object.
+    ///   - role: the claim that chooses a role of the database, if one is chosen.
     /// - Returns: the answer for the client.
-    /// - Throws: `CryptoError`.
-    package func mint(subject: String, parameters: JSON? = nil) throws -> TokenResponse {
+    /// - Throws: `Problem` 503 while no key signs, 403 for what nobody could show, `CryptoError`.
+    package func mint(
+        subject: String, parameters: JSON? = nil, role: JSONMember? = nil
+    ) throws -> TokenResponse {
+        if let parameters, parameters.utf8.count > Self.mostParameterBytes { throw Problem.claimsTooLarge }
+        guard let signer = keys.set.signer else {
+            throw Problem.keysUnavailable(retryAfter: 1 + Int(environment.random() * 4))
+        }
         let now = Int64(environment.now())
         let life = lifetime.components.seconds
         var claims: [JSONMember] = []
         if let issuer { claims.append(JSONMember("iss", .string(issuer))) }
         claims += [
             JSONMember("aud", .array(audiences.map { .string($0) })), JSONMember("sub", .string(subject)),
-            JSONMember("iat", .integer(now)), JSONMember("exp", .integer(now + life)),
-            JSONMember("jti", .string(environment.uniqueName())),
+            JSONMember("iat", .integer(max(now - Self.backdating, now + life - Self.longestLife))),
+            JSONMember("exp", .integer(now + life)), JSONMember("jti", .string(environment.uniqueName())),
         ]
+        // A claim that every token has chooses no role: it is there already.
+        if let role, !claims.contains(where: { $0.name == role.name }), role.name != "parameters" {
+            claims.append(role)
+        }
         if let parameters { claims.append(JSONMember("parameters", parameters)) }
         let token = try JSONWebToken.signed(
-            payload: JSON.object(claims).utf8, with: keys.signer, algorithm: keys.algorithm,
-            kid: keys.signerID)
+            payload: JSON.object(claims).utf8, with: signer.key, algorithm: signer.algorithm, kid: signer.id)
+        guard token.utf8.count <= TokenHeader.longestToken else { throw Problem.claimsTooLarge }
         let expiry = Date(timeIntervalSince1970: Double(now + life))
         return TokenResponse(
             token: token, powersyncURL: powersyncURL, expiresIn: Int(life),
@@ -73,7 +101,7 @@ package struct TokenMint: Sendable {
         }
         guard parts[1].utf8.count <= TokenMint.longestToken,
             let token = try? JSONWebToken(parsing: String(parts[1])),  // nil: no token, whatever it is
-            let id = token.header.kid, let (key, algorithm) = keys[id],
+            let id = token.header.kid, let (key, algorithm) = known(id),
             token.header.algorithm == algorithm.rawValue, token.isSigned(by: key, as: algorithm)
         else { throw .unauthenticated("the token is not signed by a known key", hasToken: true) }
         guard let claims = TokenClaims(payload: token.payload) else {
@@ -83,5 +111,9 @@ package struct TokenMint: Sendable {
             throw .unauthenticated(objection, hasToken: true)
         }
         return claims
+    }
+
+    private func known(_ id: String) -> (key: JSONWebKey, algorithm: SignatureAlgorithm)? {
+        keys.set[id] ?? (lookForUnknown() ? keys.set[id] : nil)
     }
 }

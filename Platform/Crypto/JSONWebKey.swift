@@ -20,7 +20,7 @@ package struct JSONWebKey: Sendable {
     package var isPrivate: Bool { members.isPrivate }
 
     let members: KeyMembers
-    /// Of the private key where there is one; nil for shared secrets.
+    /// Of the private key where the members are those of one; nil for shared secrets.
     let handle: KeyHandle?
 
     init(
@@ -106,14 +106,19 @@ package struct JSONWebKey: Sendable {
         return try handle.pemText(includePrivate: includePrivate)
     }
 
-    /// The key without its private part; of a shared secret nothing is left that could sign or verify.
+    /// The key without its private part, in libcrypto too; of a shared secret nothing is left that could sign or verify.
     package func publicKey() -> JSONWebKey {
         JSONWebKey(publicPartOf: self)
     }
 
     private init(publicPartOf key: JSONWebKey) {
         members = key.members.publicMembers()
-        handle = key.handle
+        if key.isPrivate, key.keyType != .oct {
+            // Public members of a key make one: where there is no memory for it, what is left verifies nothing.
+            handle = try? KeyHandle.make(of: members)
+        } else {
+            handle = key.handle
+        }
         algorithm = key.algorithm
         kid = key.kid
         use = key.use

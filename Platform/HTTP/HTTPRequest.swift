@@ -1,3 +1,5 @@
+import PowerSyncSystem
+
 /// The head of a request.
 package struct HTTPRequest: Sendable {
     /// The method, in upper case for every method that is known.
@@ -6,12 +8,17 @@ package struct HTTPRequest: Sendable {
     package var target: String
     /// The header fields.
     package var fields: HTTPFields
+    /// The other end of the connection that the request came by: a proxy's address where one stands before the server.
+    ///
+    /// The server sets it from the accepted socket; nil where a handler is called without one.
+    package var peer: IPAddress?
 
     /// Creates a request.
-    package init(method: String, target: String, fields: HTTPFields = [:]) {
+    package init(method: String, target: String, fields: HTTPFields = [:], peer: IPAddress? = nil) {
         self.method = method
         self.target = target
         self.fields = fields
+        self.peer = peer
     }
 
     /// The percent-decoded path; "*" for a question about the whole server.

@@ -21,12 +21,14 @@ final class Connection: Sendable {
     let socket: Socket
     private let state = Lock(State())
     private let rest = Rest()
+    private let peer: IPAddress?
 
     var channel: Channel { socket.channel }
     var configuration: HTTPServerConfiguration { server.configuration }
 
-    init(_ channel: Channel, _ server: ServerState) {
+    init(_ channel: Channel, _ peer: IPAddress?, _ server: ServerState) {
         self.server = server
+        self.peer = peer
         socket = Socket(
             channel: channel, writeTimeout: server.configuration.writeTimeout,
             writeMinimum: server.configuration.writeMinimum,
@@ -179,7 +181,9 @@ final class Connection: Sendable {
     private func answer(_ head: HTTPRequestHead, _ handler: HTTPHandler) async throws -> Bool {
         parser.withLock { $0.releaseMemory() }
         let body = head.framing == .none ? nil : RequestBody(self, head)
-        var response = await handler(head.request, body ?? NoBody())
+        var request = head.request
+        request.peer = peer
+        var response = await handler(request, body ?? NoBody())
         body?.release()
         var keepsAlive = head.keepsAlive && !server.isStopping && body?.canBeDrained != false
         if let write = response.body.write, HTTPResponseEncoder.sendsBody(response, to: head) {

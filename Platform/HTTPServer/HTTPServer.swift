@@ -49,13 +49,13 @@ package final class HTTPServer: Sendable {
         // An error means that the task is cancelled, which is noticed below.
         try? await Task.sleep(for: .nanoseconds(1))
         await withDiscardingTaskGroup { group in
-            await acceptConnections { descriptor in
+            await acceptConnections { descriptor, peer in
                 guard let channel = try? state.poller.channel(descriptor) else {
                     // The poller has stopped: nobody can be served any more.
                     closeDescriptor(descriptor)
                     return
                 }
-                admit(Connection(channel, state), channel, &group, handler)
+                admit(Connection(channel, peer, state), channel, &group, handler)
             }
             listener.close()
             await cutAfterGrace()
@@ -73,12 +73,12 @@ package final class HTTPServer: Sendable {
 
     // MARK: The acceptor
 
-    private func acceptConnections(_ take: (Int32) -> Void) async {
+    private func acceptConnections(_ take: (Int32, IPAddress?) -> Void) async {
         while true {
             do {
                 // Also after a stop, once: who was in the queue by then is still served.
                 let isLast = state.isStopping
-                while let descriptor = try listener.accept() { take(descriptor) }
+                while let (descriptor, peer) = try listener.accept() { take(descriptor, peer) }
                 if isLast { return }
                 _ = try await listener.channel.readable()
             } catch is CancellationError {

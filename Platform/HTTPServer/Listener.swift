@@ -35,11 +35,11 @@ final class Listener: Sendable {
 
     deinit { close() }
 
-    /// Returns the next connection that has arrived; nil when there is none now.
+    /// Returns the next connection that has arrived and whose it is; nil when there is none now.
     ///
     /// - Throws: When the system refuses another descriptor.
-    func accept() throws(SystemError) -> Int32? {
-        try TCPSocket.accept(channel.descriptor)
+    func accept() throws(SystemError) -> (descriptor: Int32, peer: IPAddress?)? {
+        try TCPSocket.acceptWithPeer(channel.descriptor)
     }
 
     func close() {

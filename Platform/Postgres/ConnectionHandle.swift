@@ -17,6 +17,11 @@ final class ConnectionHandle: @unchecked Sendable {
     private let connection: OpaquePointer
     private var channel: Channel?
     private(set) var isFinished = false
+    /// Whether TLS may hold bytes that it has taken from the socket and libpq has not taken from it.
+    ///
+    /// A record has up to 16 KiB, of which libpq takes what it has room for, at least the half. The rest does not show on
+    /// the socket: libpq has to be asked once more before the socket is waited for.
+    private(set) var mayHoldInput = false
 
     /// Takes over a connection that was started, complete or not.
     init(_ connection: OpaquePointer) {
@@ -125,9 +130,13 @@ final class ConnectionHandle: @unchecked Sendable {
         return poll(&descriptor, 1, 0) != 0
     }
 
-    /// Takes what the socket has; false when the connection is gone.
+    private var isEncrypted: Bool { PQsslInUse(connection) == 1 || PQgssEncInUse(connection) == 1 }
+
+    /// Takes what the socket has, or what TLS still holds; false when the connection is gone.
     func consumeInput() -> Bool {
         guard !isFinished else { return false }
+        // What the socket has may be a record; without one it is the rest of the last that is taken.
+        mayHoldInput = isEncrypted && isReadable
         if PQconsumeInput(connection) == 1 { return true }
         // libpq closes the socket when it reads its end: another task that waits for it would wait for ever.
         if PQsocket(connection) < 0 { unwatch() }
@@ -139,7 +148,10 @@ final class ConnectionHandle: @unchecked Sendable {
         guard !isFinished else { throw lost() }
         switch PQflush(connection) {
         case 0: return true
-        case 1: return false
+        case 1:
+            // libpq reads, too, while it cannot write.
+            mayHoldInput = isEncrypted
+            return false
         default: throw lost()
         }
     }
@@ -159,8 +171,26 @@ final class ConnectionHandle: @unchecked Sendable {
             })
     }
 
+    /// Has the server parse a statement and keep it under a name.
+    func prepare(_ name: String, _ sql: String) throws(PostgresError) {
+        try sent(isFinished ? 0 : PQsendPrepare(connection, name, sql, 0, nil))
+    }
+
+    /// Runs what was prepared under a name.
+    func send(prepared name: String, _ parameters: [String?]) throws(PostgresError) {
+        guard !isFinished else { throw lost() }
+        try sent(
+            withCStrings(parameters) { values in
+                PQsendQueryPrepared(
+                    connection, name, Int32(values.count), values.baseAddress, nil, nil, 0)
+            })
+    }
+
     private func sent(_ status: Int32) throws(PostgresError) {
-        guard status == 0 else { return }
+        guard status == 0 else {
+            mayHoldInput = isEncrypted
+            return
+        }
         guard isFine else { throw lost() }
         throw PostgresError(.invalidInput, message)
     }

@@ -25,6 +25,17 @@ package enum ConnectionOptions {
         return values(options)
     }
 
+    /// Returns what is effective for a connection text alone, as `connect` takes it.
+    ///
+    /// - Parameter text: A connection URI or keyword/value text.
+    /// - Returns: The values by keyword: those of the text, then of the environment, a service file and libpq's defaults.
+    /// - Throws: `PostgresError` if libpq does not accept it. Reads files, so it blocks.
+    package static func effective(of text: String) throws(PostgresError) -> [String: String] {
+        // Refuses a malformed text without quoting it.
+        _ = try named(in: text)
+        return try effective([("dbname", text)])
+    }
+
     /// Returns what is effective: keywords in their order, then the environment, a service file and libpq's defaults.
     ///
     /// Reads files, so it blocks, but asks nobody. libpq tells this of a connection alone; the one that is made here is

@@ -36,12 +36,21 @@ extension PostgresConnection {
         for statement in segments.joined() { try Self.refuseNULs(statement.sql, statement.parameters) }
         guard !segments.isEmpty else { return [] }
         return try await exclusively(until: deadline) {
+            // Within a transaction a name that is not there would end it.
+            let drops = transactionStatus == .idle ? prepared?.takeDrops() ?? [] : []
+            let uses = prepared?.uses(of: segments)
             guard handle.enterPipeline() else { throw handle.lost() }
             activity = .pipeline
-            segmentsLeft = segments.count
+            segmentsLeft = drops.count + segments.count
             do {
-                for segment in segments {
-                    for statement in segment { try handle.send(statement.sql, statement.parameters) }
+                for drop in drops {
+                    try handle.send(drop.sql, drop.parameters)
+                    guard handle.sync() else { throw handle.lost() }
+                }
+                for (index, segment) in segments.enumerated() {
+                    for (place, statement) in segment.enumerated() {
+                        try send(statement, uses?[index][place] ?? .unnamed)
+                    }
                     guard handle.sync() else { throw handle.lost() }
                 }
             } catch {
@@ -49,54 +58,100 @@ extension PostgresConnection {
                 handle.finish()
                 throw error
             }
-            var outcomes: [[PostgresStatementOutcome]] = []
-            outcomes.reserveCapacity(segments.count)
-            for segment in segments {
-                outcomes.append(try await collectOutcomes(of: segment, until: deadline))
+            do {
+                for drop in drops { _ = try await collectOutcomes(of: [drop], nil, until: deadline) }
+                var outcomes: [[PostgresStatementOutcome]] = []
+                outcomes.reserveCapacity(segments.count)
+                for (index, segment) in segments.enumerated() {
+                    outcomes.append(try await collectOutcomes(of: segment, uses?[index], until: deadline))
+                }
+                guard handle.exitPipeline() else {
+                    handle.finish()
+                    throw PostgresError(.malformedMessage, "more results than statements")
+                }
+                activity = .idle
+                if prepared != nil,
+                    outcomes.joined().contains(where: { $0.error.map(PreparedStatements.ends(by:)) ?? false })
+                {
+                    prepared?.forget()
+                }
+                return outcomes
+            } catch {
+                // Nobody knows what was prepared of that which was on its way.
+                prepared?.forget()
+                throw error
             }
-            guard handle.exitPipeline() else {
-                handle.finish()
-                throw PostgresError(.malformedMessage, "more results than statements")
-            }
-            activity = .idle
-            return outcomes
         }
     }
 
+    private func send(
+        _ statement: PostgresStatement, _ use: PreparedStatements.Use
+    ) throws(PostgresError) {
+        switch use {
+        case .unnamed: try handle.send(statement.sql, statement.parameters)
+        case .preparing(let name):
+            try handle.prepare(name, statement.sql)
+            try handle.send(prepared: name, statement.parameters)
+        case .named(let name): try handle.send(prepared: name, statement.parameters)
+        }
+    }
+
+    /// Reads the results of a segment up to its Sync; of a statement that is prepared there are two.
     private func collectOutcomes(
-        of statements: [PostgresStatement], until deadline: ContinuousClock.Instant?
+        of statements: [PostgresStatement], _ uses: [PreparedStatements.Use]?,
+        until deadline: ContinuousClock.Instant?
     ) async throws -> [PostgresStatementOutcome] {
         var outcomes: [PostgresStatementOutcome] = []
         outcomes.reserveCapacity(statements.count)
+        // What became of preparing the statement whose own result comes next.
+        var preparing: PostgresStatementOutcome?
         while true {
             // Nil stands between the results of two statements.
             guard let result = try await nextResult(until: deadline) else {
                 guard handle.isFine else { throw handle.lost() }
                 continue
             }
-            switch result.status {
-            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
-                let index = outcomes.count
-                let keepsRows = index < statements.count && statements[index].keepsRows
-                outcomes.append(.result(PostgresResult(result, keepsRows: keepsRows)))
-            case PGRES_PIPELINE_ABORTED:
-                outcomes.append(.aborted)
-            case PGRES_PIPELINE_SYNC:
+            let index = outcomes.count
+            if result.status == PGRES_PIPELINE_SYNC {
                 segmentsLeft -= 1
-                guard outcomes.count == statements.count else {
+                guard index == statements.count else {
                     handle.finish()
                     throw PostgresError(
-                        .malformedMessage, "\(outcomes.count) results for \(statements.count) statements")
+                        .malformedMessage, "\(index) results for \(statements.count) statements")
                 }
                 return outcomes
-            case PGRES_COPY_OUT, PGRES_COPY_IN, PGRES_COPY_BOTH:
-                handle.finish()
-                throw PostgresError(.invalidInput, "COPY cannot be used in a pipeline")
-            default:
-                let error = result.error()
-                guard handle.isFine else { throw error }
-                outcomes.append(.error(error))
             }
+            let isAwaited = index < statements.count
+            let outcome = try outcome(of: result, keepsRows: isAwaited && statements[index].keepsRows)
+            guard isAwaited, let name = uses?[index].newName else {
+                outcomes.append(outcome)
+                continue
+            }
+            if let former = preparing {
+                // Behind a statement that cannot be prepared its own result is that it was aborted.
+                outcomes.append(former.result == nil ? former : outcome)
+                preparing = nil
+            } else {
+                if outcome.result != nil { prepared?.made(statements[index].sql, name) }
+                preparing = outcome
+            }
+        }
+    }
+
+    private func outcome(
+        of result: ResultHandle, keepsRows: Bool
+    ) throws(PostgresError) -> PostgresStatementOutcome {
+        switch result.status {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
+            return .result(PostgresResult(result, keepsRows: keepsRows))
+        case PGRES_PIPELINE_ABORTED: return .aborted
+        case PGRES_COPY_OUT, PGRES_COPY_IN, PGRES_COPY_BOTH:
+            handle.finish()
+            throw PostgresError(.invalidInput, "COPY cannot be used in a pipeline")
+        default:
+            let error = result.error()
+            guard handle.isFine else { throw error }
+            return .error(error)
         }
     }
 }

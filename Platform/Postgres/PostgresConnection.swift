@@ -39,9 +39,12 @@ package actor PostgresConnection {
     var isStreamBeingWritten = false
     /// Whether libpq has told that the stream is at its end, and whoever reads it has yet to hear of that.
     var isStreamAtEnd = false
+    /// What the session has prepared; nil if statements have no names.
+    var prepared: PreparedStatements?
     private var isInUse = false
     private var patience: Duration?
     private var recoveryTime: Duration?
+    private var closingTime: ClosingTime?
     private var watcher: (@Sendable (Duration) -> Void)?
 
     init(_ handle: ConnectionHandle, _ poller: Poller) {
@@ -92,6 +95,18 @@ package actor PostgresConnection {
     ///
     /// Nil, as at first, is a second after a wait that was over, and five after a cancellation.
     package func setRecoveryTime(_ time: Duration?) { recoveryTime = time }
+
+    /// How many statements of pipelines stay prepared, by their text; 0, as at first, prepares none.
+    ///
+    /// A statement that has parameters is then parsed and planned once, in front of its first use and in the same round trip.
+    /// One text must have one meaning, whatever the session is set to. Behind a pooler that hands out another session for
+    /// each transaction leave it at 0.
+    package func setPreparedStatements(_ limit: Int) {
+        prepared = limit > 0 ? PreparedStatements(limit: limit) : nil
+    }
+
+    /// By when it must be out of use, once that is said; nil, as at first, waits as long as the other times allow.
+    package func setClosingTime(_ time: ClosingTime?) { closingTime = time }
 
     /// When a wait that begins now is over.
     func end(of deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant? {
@@ -146,7 +161,9 @@ package actor PostgresConnection {
 
     /// Stops what runs and reads its results to the end; closes the connection if that fails.
     private func recover(within time: Duration) async {
-        let deadline = ContinuousClock.now + time
+        let (limit, closing) = (ContinuousClock.now + time, closingTime)
+        // Again each time: it may be said meanwhile.
+        var deadline: ContinuousClock.Instant { closing?.limit(limit) ?? limit }
         do {
             var isDrained = false
             // The server ignores a request that arrives before it has begun with the statement, so it is repeated.
@@ -202,9 +219,9 @@ package actor PostgresConnection {
 
     // MARK: Waiting
 
-    /// Returns when there is something to read; false if the deadline passed before.
+    /// Returns when there may be something to read, which the caller then consumes; false if the deadline passed before.
     func waitReadable(until deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
-        while !handle.isReadable {
+        while !handle.mayHoldInput, !handle.isReadable {
             guard try await wait({ try await $0.readable(until: deadline) }) else { return false }
         }
         // A stream that never runs dry must still end when its task is cancelled.

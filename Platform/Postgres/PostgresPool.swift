@@ -15,12 +15,16 @@ package actor PostgresPool {
         package var acquireTimeout: Duration
         /// How long connecting may take, with all hosts and addresses.
         package var connectTimeout: Duration
-        /// A connection older than this is replaced when it is next asked for.
+        /// A connection older than this, or than a tenth less or more, is replaced when it is next asked for.
         package var lifetime: Duration
         /// `PostgresConnection.setPatience` of each connection.
         package var patience: Duration?
+        /// `PostgresConnection.setPreparedStatements` of each connection.
+        package var preparedStatements = 0
         /// How long the rollback of what a caller left open may take; after that the connection is closed.
         package var rollbackTimeout = Duration.seconds(2)
+        /// By when all connections must be out of use, which also ends what these are being put in order for.
+        package var closingTime: ClosingTime?
 
         /// Makes limits of their parts.
         ///
@@ -41,11 +45,18 @@ package actor PostgresPool {
             self.connectTimeout = connectTimeout
             self.lifetime = lifetime
         }
+
+        /// Returns how old one connection may get: connections that were made together are not all replaced together.
+        ///
+        /// - Parameter chance: A number from 0 to 1.
+        /// - Returns: The lifetime, less a tenth of it at 0, and a tenth more at 1.
+        package func longestAge(at chance: Double) -> Duration { lifetime * (0.9 + 0.2 * chance) }
     }
 
     private struct Member: Sendable {
         let connection: PostgresConnection
-        let born: ContinuousClock.Instant
+        /// When it is too old.
+        let end: ContinuousClock.Instant
     }
 
     /// What a waiting caller gets: a connection, or the right to open one.
@@ -64,6 +75,7 @@ package actor PostgresPool {
     private let addresses: PostgresAddressRules
     private let poller: Poller
     private let limits: Limits
+    private let random: @Sendable () -> Double
     private var idle: [Member] = []
     private var waiters: [Waiter] = []
     /// Connections that exist or are being opened, never above `limits.size`.
@@ -79,15 +91,18 @@ package actor PostgresPool {
     ///   - parameters: Further keywords of libpq, which win over those of the URI.
     ///   - addresses: Which addresses may be connected to.
     ///   - poller: Watches the sockets; must outlive the pool.
+    ///   - random: A number from 0 to 1, by which lifetimes differ.
     package init(
         uri: String, limits: Limits, parameters: [String: String] = [:],
-        addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller
+        addresses: PostgresAddressRules = PostgresAddressRules(), poller: Poller,
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
     ) {
         self.uri = uri
         self.limits = limits
         self.parameters = parameters
         self.addresses = addresses
         self.poller = poller
+        self.random = random
     }
 
     /// Runs `body` with a connection of its own, which it must not keep.
@@ -146,7 +161,7 @@ package actor PostgresPool {
         try Task.checkCancellation()
         guard !isClosed else { throw Self.closedError }
         while let member = idle.popLast() {
-            if member.born.duration(to: .now) < limits.lifetime, await member.connection.isAlive {
+            if ContinuousClock.now < member.end, await member.connection.isAlive {
                 return member
             }
             await member.connection.close()
@@ -170,7 +185,9 @@ package actor PostgresPool {
                 uri, parameters: parameters, addresses: addresses, poller: poller,
                 deadline: min(left, limits.connectTimeout))
             await connection.setPatience(limits.patience)
-            return Member(connection: connection, born: .now)
+            await connection.setPreparedStatements(limits.preparedStatements)
+            await connection.setClosingTime(limits.closingTime)
+            return Member(connection: connection, end: .now + limits.longestAge(at: random()))
         } catch {
             vacate()
             throw error
@@ -178,7 +195,9 @@ package actor PostgresPool {
     }
 
     private func release(_ member: Member) async {
-        guard !isClosed, await member.connection.isReusable(rollback: limits.rollbackTimeout), !isClosed
+        guard !isClosed,
+            await member.connection.isReusable(
+                rollback: limits.rollbackTimeout, closing: limits.closingTime), !isClosed
         else {
             await member.connection.close()
             return vacate()
@@ -258,15 +277,18 @@ extension PostgresConnection {
     ///
     /// A transaction that was left open is rolled back.
     ///
-    /// - Parameter time: How long that may take.
+    /// - Parameters:
+    ///   - time: How long that may take.
+    ///   - closing: By when it must have ended.
     /// - Returns: False if the connection is to be closed.
-    fileprivate func isReusable(rollback time: Duration) async -> Bool {
+    fileprivate func isReusable(rollback time: Duration, closing: ClosingTime?) async -> Bool {
         guard isAlive, activity == .idle else { return false }
         switch transactionStatus {
         case .idle: return true
         case .inTransaction, .inError:
             // A connection that cannot roll back is closed by the caller, whatever the reason.
-            let rollback = try? await script("ROLLBACK", until: .now + time)
+            let end = ContinuousClock.now + time
+            let rollback = try? await script("ROLLBACK", until: closing?.limit(end) ?? end)
             return rollback != nil && transactionStatus == .idle
         case .active, .unknown: return false
         }

@@ -10,10 +10,13 @@ import PowerSyncSystem
 
 /// A private Postgres on 127.0.0.1, set up for logical replication, that is gone when we are gone.
 ///
-/// Whoever can reach the port is its superuser `postgres`: it is for development and tests.
+/// Whoever has its URI is its superuser `postgres`: it is for development and tests. Others who can reach the port are asked
+/// for a password.
 package final class PostgresServer: Sendable {
     /// The port on 127.0.0.1.
     package let port: Int
+    /// The password of the superuser: letters and digits.
+    package let password: String
     private let launch: ServerLaunch
     private let process: Lock<WatchedProcess>
 
@@ -48,24 +51,40 @@ package final class PostgresServer: Sendable {
                 isDurable: fsync ?? (directory != nil))
             let launch = ServerLaunch(
                 directory: cluster, user: user, binaries: binaries, settings: settings, runFolder: runFolder)
+            let kept = cluster.password
+            let password = kept ?? ClusterDirectory.newPassword()
+            // An earlier version made clusters without one, which let everybody in.
+            let isOpen = kept == nil && cluster.isInitialized
             if !cluster.isInitialized {
                 log("making a Postgres cluster in \(cluster.path)")
+                try cluster.keep(password, for: user)
                 try await launch.initialize()
             }
             try await launch.waitForFormerPostmaster()
+            if isOpen { try cluster.endTrust() }
             let (process, port) = try await launch.run(port: port)
+            if isOpen {
+                do {
+                    try await launch.setPassword(password, port: port)
+                    try cluster.keep(password, for: user)
+                } catch {
+                    await process.end(keepingFolder: true)
+                    throw error
+                }
+            }
             await remover.dismiss()
             log("Postgres is ready on port \(port)")
-            return PostgresServer(launch, process, port)
+            return PostgresServer(launch, process, port, password)
         } catch {
             await remover.remove()
             throw error
         }
     }
 
-    private init(_ launch: ServerLaunch, _ process: WatchedProcess, _ port: Int) {
+    private init(_ launch: ServerLaunch, _ process: WatchedProcess, _ port: Int, _ password: String) {
         self.launch = launch
         self.port = port
+        self.password = password
         self.process = Lock(process)
     }
 
@@ -78,15 +97,20 @@ package final class PostgresServer: Sendable {
     /// The folder of the socket and the log, and of temporary data; gone after `stop`.
     package var temporaryFolder: String { launch.runFolder }
 
-    /// A URI for superuser `postgres` over TCP, without query.
-    package func uri(database: String = "postgres") -> String {
+    /// A URI over TCP with the password of the superuser, without query.
+    ///
+    /// - Parameters:
+    ///   - database: The database.
+    ///   - user: The superuser, or a role of letters, digits and underscores that has the same password.
+    /// - Returns: The URI.
+    package func uri(database: String = "postgres", user: String = "postgres") -> String {
         let allowed = database.utf8.map { byte in
             let letter = Character(UnicodeScalar(byte))
             let isPlain = byte < 0x80 && (letter.isLetter || letter.isNumber || "-_.~".contains(letter))
             return isPlain
                 ? String(letter) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
         }
-        return "postgresql://postgres@127.0.0.1:\(port)/\(allowed.joined())"
+        return "postgresql://\(user):\(password)@127.0.0.1:\(port)/\(allowed.joined())"
     }
 
     /// Stops the server, within nine seconds, and removes its temporary folder.

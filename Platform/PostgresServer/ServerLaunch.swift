@@ -1,3 +1,4 @@
+import PowerSyncPostgres
 import PowerSyncSystem
 
 /// All that is needed to start one server, the first time and again.
@@ -16,7 +17,9 @@ struct ServerLaunch: Sendable {
         try directory.prepareStage(for: user)
         let process = try await WatchedProcess.start(
             user.command(
-                binaries.initdb, settings.initdbArguments(directory.stagedCluster),
+                binaries.initdb,
+                settings.initdbArguments(
+                    directory.stagedCluster, passwordFile: directory.passwordFile),
                 interruptedWithParent: true),
             folder: runFolder)
         let output: String
@@ -82,6 +85,28 @@ struct ServerLaunch: Sendable {
             case .other(let reason):
                 throw PostgresServerError(.notStarted, "Postgres did not start: \(reason)")
             }
+        }
+    }
+
+    /// Gives the superuser a password, by the socket of the server, which asks for none.
+    func setPassword(_ password: String, port: Int) async throws {
+        do {
+            let poller = try Poller()
+            defer { poller.stop() }
+            let connection = try await PostgresConnection.connect(
+                "user=postgres dbname=postgres", parameters: ["host": runFolder, "port": String(port)],
+                poller: poller, deadline: Self.patience)
+            try await connection.script(
+                """
+                SET password_encryption = 'scram-sha-256';
+                ALTER ROLE postgres PASSWORD \(quoteLiteral(password))
+                """)
+            await connection.close()
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw PostgresServerError(
+                .notStarted, "the cluster of an earlier version could not be given a password: \(error)")
         }
     }
 

@@ -19,8 +19,17 @@ struct ServerSettings: Sendable {
     }
 
     /// The arguments of `initdb` that makes the cluster in a folder.
-    func initdbArguments(_ directory: String) -> [String] {
-        ["-D", directory, "--encoding=UTF8", "--locale=C", "--auth=trust", "-U", "postgres"]
-            + (isDurable ? [] : ["--no-sync"])
+    ///
+    /// By its socket, in a folder for nobody else, Postgres asks for no password.
+    ///
+    /// - Parameters:
+    ///   - directory: The folder.
+    ///   - passwordFile: Has the password of the superuser.
+    /// - Returns: The arguments.
+    func initdbArguments(_ directory: String, passwordFile: String) -> [String] {
+        [
+            "-D", directory, "--encoding=UTF8", "--locale=C", "--auth-local=trust",
+            "--auth-host=scram-sha-256", "--pwfile=\(passwordFile)", "-U", "postgres",
+        ] + (isDurable ? [] : ["--no-sync"])
     }
 }

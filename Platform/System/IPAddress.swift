@@ -67,6 +67,14 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         return scope == 0 ? plain : "\(plain)%\(scope)"
     }
 
+    /// The address of version 4 that a mapped one is (RFC 4291 2.5.5.2), as sockets for both versions have it; every other
+    /// address itself.
+    package var unmapped: IPAddress {
+        let mapped = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
+        guard bytes.count == 16, bytes.starts(with: mapped) else { return self }
+        return IPAddress(bytes: Array(bytes[12...]))
+    }
+
     /// The address itself, and the one of version 4 that stands in it, to which a packet may be sent on.
     ///
     /// That is so for mapped and compatible addresses (RFC 4291 2.5.5), translated ones (RFC 2765 2.1), the prefix of

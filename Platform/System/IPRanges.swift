@@ -25,8 +25,14 @@ package struct IPRange: Sendable, Hashable {
         self.length = isMapped ? length - 96 : length
     }
 
+    /// Whether it is every address of its version.
+    package var isEverything: Bool { length == 0 }
+
     /// Whether an address of the same version lies in it.
-    func contains(_ address: IPAddress) -> Bool {
+    ///
+    /// What stands in an address of version 6 in other ways than `IPAddress.unmapped` knows does not count, as it does in
+    /// `IPRanges`: somebody far away may have such an address, who must not be taken for one that is trusted.
+    package func contains(_ address: IPAddress) -> Bool {
         guard address.bytes.count == bytes.count else { return false }
         return bytes.indices.allSatisfy { index in
             let counted = min(8, max(0, length - index * 8))

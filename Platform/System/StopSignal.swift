@@ -15,10 +15,23 @@ package enum StopSignal {
     /// SIGHUP, the end of the terminal, is left alone where it is ignored, as under `nohup`.
     ///
     /// While a stream lives, the signals do not end the program; when the last stream has ended (its consumer was
-    /// cancelled or dropped it), they do so again. At most 16 streams live at a time, those of ``ScreenSignal``
-    /// included; a further one ends at once.
+    /// cancelled or dropped it), they do so again. At most 16 streams live at a time, those of ``ScreenSignal`` and
+    /// ``ReloadSignal`` included; a further one ends at once.
+    ///
+    /// - Parameter hangUp: Whether SIGHUP is among them; without, it stays what it is, or what ``ReloadSignal`` makes of it.
+    /// - Returns: The signals.
+    package static func stream(hangUp: Bool = true) -> AsyncStream<Int32> {
+        SignalStream.make { powersync_stop_signals_open(hangUp, $0) }
+    }
+}
+
+/// The wish that a program without a terminal read its configuration again.
+package enum ReloadSignal {
+    /// Returns every SIGHUP that arrives from now on, each as one element; it is left alone where it is ignored.
+    ///
+    /// A ``StopSignal`` that has not left it out gets it, too. It ends as the streams of that do.
     package static func stream() -> AsyncStream<Int32> {
-        SignalStream.make { powersync_stop_signals_open($0) }
+        SignalStream.make { powersync_reload_signals_open($0) }
     }
 }
 

@@ -31,9 +31,27 @@ package enum TCPSocket {
     ///
     /// - Throws: `SystemError` with `.socket`, for example when no descriptor is left.
     package static func accept(_ listener: Int32) throws(SystemError) -> Int32? {
+        try acceptWithPeer(listener)?.descriptor
+    }
+
+    /// Returns the next connection that has arrived and the address of who made it; nil when there is none now.
+    ///
+    /// The peer of version 4 is told as such, also by a listener for both versions. It is nil for a socket that is none of the
+    /// Internet Protocol.
+    ///
+    /// - Throws: As `accept`.
+    package static func acceptWithPeer(
+        _ listener: Int32
+    ) throws(SystemError) -> (descriptor: Int32, peer: IPAddress?)? {
+        var address = sockaddr_storage()
         while true {
-            let descriptor = powersync_accept(listener)
-            if descriptor >= 0 { return descriptor }
+            let descriptor = powersync_accept(listener, &address)
+            if descriptor >= 0 {
+                let peer = withUnsafePointer(to: &address) { pointer in
+                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { IPAddress($0)?.unmapped }
+                }
+                return (descriptor, peer)
+            }
             switch -descriptor {
             case EAGAIN: return nil
             // The client has left before it was accepted (accept(2), "Error handling").

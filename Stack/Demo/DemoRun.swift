@@ -16,7 +16,7 @@ package enum DemoRun {
         timeline: DemoTimeline, stack: LocalStack, poller: Poller, warn: @Sendable (String) -> Void
     ) async throws -> Bool {
         try await stack.start(warn: warn)
-        timeline.event("Stack", "postgres  \(PostgresURI.withoutPassword(try stack.database.uri))")
+        timeline.event("Stack", "postgres  \(try stack.database.shownURI)")
         timeline.event("Stack", "backend   \(try await stack.url(.backend))")
         timeline.event("Stack", "service   \(try await stack.url(.service))")
         return try await withThrowingTaskGroup(of: Bool.self) { group in

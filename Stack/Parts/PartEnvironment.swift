@@ -48,6 +48,8 @@ package enum PartEnvironment {
         Allowed(
             name: "PG*", reason: "password file, certificates, service file (libpq, Environment Variables)"),
         Allowed(name: "KRB5*", reason: "tickets and configuration, if the server asks for GSSAPI"),
+        Allowed(
+            name: "DATABASE_TLS_INSECURE", reason: "whether less than a proof of whose the server is will do"),
         Allowed(name: "OPENSSL_CONF", reason: "how TLS is set up on this machine"),
         Allowed(name: "OPENSSL_MODULES", reason: "the same"),
     ]

@@ -152,6 +152,17 @@ package final class StackDatabase: Sendable {
         }
     }
 
+    /// The URI for whoever runs the stack: with the password of a private cluster, which nobody else knows, and without one
+    /// of the user's.
+    ///
+    /// - Throws: As `uri`.
+    package var shownURI: String {
+        get throws {
+            if case .cluster = place { return try uri }
+            return PostgresURI.withoutPassword(try uri)
+        }
+    }
+
     /// The private server, if this is one and it was started.
     package var server: PostgresServer? { state.withLock { $0.server } }
 

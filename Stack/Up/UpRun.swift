@@ -87,7 +87,7 @@ package enum UpRun {
         try await stack.start(warn: warn)
         ready(
             JSON.object([
-                JSONMember("postgres", .string(PostgresURI.withoutPassword(try database.uri))),
+                JSONMember("postgres", .string(try database.shownURI)),
                 JSONMember("backend", .string(try await stack.url(.backend))),
                 JSONMember("service", .string(try await stack.url(.service))),
             ]).text)

@@ -31,6 +31,7 @@ struct AttemptMachineTests {
             ("planned", .planned("P")), ("refused", .refused(refusal)),
             ("refused, unseen", .refusedUnseen(refusal)),
             ("absent", .absent), ("committed", .committed), ("taken", .taken), ("stale", .stale),
+            ("disabled", .disabled),
         ]
         let places: [(String, Machine.Place)] = [
             ("several rows", .severalRows), ("one row", .oneRow), ("COMMIT", .commit), ("ours", .ours),
@@ -113,6 +114,7 @@ struct AttemptMachineTests {
         case .committed: "committed"
         case .taken: "taken"
         case .stale: "stale"
+        case .disabled: "disabled"
         case .failed(let verdict, let place, _): "failed \(verdict.kind) \(place)"
         case .known(let known): "known \(known)"
         case .looked(let look): "looked \(look)"
@@ -125,9 +127,9 @@ struct AttemptMachineTests {
     }
 
     @Test func everyKindOfEventHasARow() {
-        // 10 without cases, 7 verdicts at 4 places, and the cases of the others.
+        // 11 without cases, 7 verdicts at 4 places, and the cases of the others.
         let count =
-            10 + 7 * 4 + Machine.LedgerKnowledge.allCases.count + Machine.CatalogLook.allCases.count + 2 + 2
+            11 + 7 * 4 + Machine.LedgerKnowledge.allCases.count + Machine.CatalogLook.allCases.count + 2 + 2
         #expect(Set(Self.events.map { Self.kind($0.event) }).count == count)
     }
 

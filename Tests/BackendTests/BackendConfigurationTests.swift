@@ -41,7 +41,7 @@ struct BackendConfigurationTests {
         #expect(times.acquireTimeout == .seconds(2) && times.connectTimeout == .seconds(5))
         #expect(times.probeTimeout == .seconds(1))
         #expect(times.statementTimeout == .seconds(10) && times.lockTimeout == .seconds(3))
-        #expect(times.grace == .seconds(25) && times.startTimeout == .seconds(15))
+        #expect(times.grace == .seconds(24) && times.closing == .seconds(4) && times.startTimeout == .seconds(15))
         #expect(times.uploadTimes.request == .seconds(30))
         #expect(times.uploadTimes.transaction == .seconds(10))
         #expect(times.uploadTimes.last == .seconds(2))
@@ -113,6 +113,29 @@ struct BackendConfigurationTests {
         #expect(configuration.retries.driftGrace == .seconds(300))
         #expect(configuration.acceptedAudiences == ["up"])
         #expect(configuration.connectionParameters["options"]?.contains("statement_timeout=1500") == true)
+    }
+
+    /// PgBouncer refuses a session with `options`, and hands out another one for each transaction.
+    @Test func behindAPoolerASessionIsAskedForNothing() throws {
+        let direct = try read([:])
+        #expect(direct.poolLimits.preparedStatements == 256)
+        #expect(direct.connectionParameters["options"]?.hasPrefix("-c TimeZone=UTC") == true)
+        let pooled = try read(["PREPARED": "off"])
+        #expect(pooled.poolLimits.preparedStatements == 0)
+        #expect(pooled.connectionParameters["options"] == nil)
+        #expect(pooled.connectionParameters["client_encoding"] == "UTF8")
+        let command = try BackendConfiguration.ofDatabase(
+            environment: ["DATABASE_URI": "postgres://h/d", "PREPARED": "off"], readFile: { _ in "" })
+        #expect(command.connectionParameters["options"] == nil)
+    }
+
+    /// Some servers are found by them.
+    @Test func theOptionsOfTheURIStandInFrontOfOurs() throws {
+        let uri: [String: String?] = ["DATABASE_URI": "postgres://db/app?options=endpoint%3Done"]
+        let direct = try read(uri)
+        #expect(direct.connectionParameters["options"]?.hasPrefix("endpoint=one -c TimeZone=UTC") == true)
+        let pooled = try read(uri.merging(["PREPARED": "off"]) { _, last in last })
+        #expect(pooled.connectionParameters["options"] == nil, "libpq takes those of the URI")
     }
 
     /// Also of what an operator runs by hand.

@@ -120,10 +120,10 @@ struct CatalogChangeTests {
 
     @Test func aCatalogThatCannotBeReadRejectsNothing() async throws {
         try await TestBackend.with { backend in
-            _ = try await backend.query("ALTER FUNCTION psb.table_digest(text, text) RENAME TO away")
+            _ = try await backend.query("ALTER FUNCTION psb.table_digest(text, text, name) RENAME TO away")
             let answer = try await backend.upload(put(#"{"name":"1","nothing":2}"#))
             #expect(answer.status == 503)
-            _ = try await backend.query("ALTER FUNCTION psb.away(text, text) RENAME TO table_digest")
+            _ = try await backend.query("ALTER FUNCTION psb.away(text, text, name) RENAME TO table_digest")
             #expect(
                 try await backend.upload(put(#"{"name":"1","nothing":2}"#)).errorCodes == ["UNKNOWN_COLUMN"])
             #expect(try await letters(backend) == "1")

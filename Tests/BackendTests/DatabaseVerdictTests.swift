@@ -13,7 +13,6 @@ struct DatabaseVerdictTests {
         ("23505", "UNIQUE_VIOLATION"), ("23514", "CHECK_VIOLATION"), ("23P01", "CONSTRAINT_VIOLATION"),
         ("40002", "CONSTRAINT_VIOLATION"), ("428C9", "READ_ONLY_COLUMN"), ("54000", "TOO_LARGE"),
         ("P0001", "BUSINESS_RULE"), ("PS001", "BUSINESS_RULE"), ("0A000", "UNSUPPORTED"),
-        ("PSB01", "UNAUTHORIZED"),
     ])
     func writesThatCanNeverSucceedAreRejected(sqlstate: String, code: String) {
         #expect(verdict(sqlstate).kind == .rejected)
@@ -34,8 +33,18 @@ struct DatabaseVerdictTests {
         #expect(!verdict("40001").dropsConnection)
     }
 
+    /// Nothing is wrong with the write, nor with the connection, which prepares its statements anew.
+    @Test func aPreparedStatementThatNoLongerHoldsIsRetried() {
+        let changed = DatabaseVerdict(sqlstate: "0A000", function: "RevalidateCachedQuery")
+        for verdict in [changed, verdict("26000"), verdict("42P05")] {
+            #expect(verdict.kind == .retry && verdict.code == "CONTENTION" && !verdict.dropsConnection)
+        }
+        #expect(DatabaseVerdict(sqlstate: "0A000", function: "transformWithClause").kind == .rejected)
+    }
+
     @Test(arguments: [
         ("53100", "DATABASE_OVERLOADED"), ("53300", "DATABASE_OVERLOADED"), ("25006", "DATABASE_READ_ONLY"),
+        ("PSB04", "LETTER_NOT_OPEN"), ("PSB05", "ACCOUNT_DISABLED"),
     ])
     func whatTheClientMustWaitForIsUnavailable(sqlstate: String, code: String) {
         #expect(verdict(sqlstate).kind == .unavailable)
@@ -79,6 +88,20 @@ struct DatabaseVerdictTests {
             PostgresError(.server, message, sqlstate: "42501", function: function))
         #expect(verdict.kind == (isRow ? .rejected : .bug))
         #expect(verdict.code == (isRow ? "UNAUTHORIZED" : "INTERNAL"))
+    }
+
+    /// With the functions of Postgres that we have refuse; what a trigger calls has a context.
+    @Test(arguments: [
+        ("setseed", nil, "UNAUTHORIZED"), ("Async_Notify", nil, "PARENT_MISSING"),
+        ("setseed", "PL/pgSQL function f() line 1 at PERFORM", "INVALID_DATA"),
+        ("Async_Notify", "PL/pgSQL function f() line 1 at PERFORM", "INVALID_DATA"),
+        ("pg_strtoint32_safe", nil, "INVALID_DATA"), (nil, nil, "INVALID_DATA"),
+    ])
+    func ourOwnRefusalsAreToldByTheirFunctions(function: String?, context: String?, code: String) {
+        let verdict = DatabaseVerdict(
+            PostgresError(.server, "", sqlstate: "22023", function: function, context: context))
+        #expect(verdict.kind == .rejected)
+        #expect(verdict.code == code)
     }
 
     @Test func onlyATriggersOwnWordsAreShown() {

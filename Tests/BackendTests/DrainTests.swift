@@ -54,6 +54,31 @@ struct DrainTests {
         }
     }
 
+    /// Whoever runs backends kills one after half a minute (P12).
+    @Test func aStopFitsThirtySeconds() throws {
+        let minimum = [
+            "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "https://x", "JWT_KEYS_DIR": "/keys",
+            "PSB_TABLE_MAP": "/map.yaml",
+        ]
+        let now = ContinuousClock.now
+        for (seconds, environment) in [
+            (0, "development"), (1, "production"), (5, "production"), (10, "production"),
+        ] {
+            let settings = minimum.merging(["DRAIN_DELAY": "\(seconds)s", "ENV": environment]) { $1 }
+            let configuration = try BackendConfiguration(environment: settings) { _ in "" }
+            let budget = StopBudget(configuration, from: now)
+            #expect(budget.leavingEnd - now == .seconds(seconds))
+            #expect(budget.requestsEnd - now == .seconds(24))
+            #expect(budget.connectionsEnd - now == .seconds(27))
+            #expect(budget.end - now == .seconds(28))
+        }
+        for long in ["11s", "1m", "600"] {
+            let settings = minimum.merging(["DRAIN_DELAY": long]) { $1 }
+            let error = thrown { try BackendConfiguration(environment: settings) { _ in "" } } as? BackendError
+            #expect(error?.message.hasPrefix("DRAIN_DELAY must be from 0 to 10 seconds") == true)
+        }
+    }
+
     /// A device that sends slowly, as each deploy meets one: it must not take its queue for a mistake.
     @Test func aBodyThatStillArrivesIsAskedForAgain() async throws {
         try await TestBackend.with({ $0.grace = .zero }) { backend in

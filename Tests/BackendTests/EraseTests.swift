@@ -27,6 +27,7 @@ struct EraseTests {
                 INSERT INTO psb.upload_ledger (user_id, client_id, first_op_id, last_op_id, body_hash, verdict)
                 VALUES ('u1', 'c', 1, 1, '\\x00', 1), ('u2', 'c', 1, 1, '\\x00', 1)
                 """,
+                "INSERT INTO psb.disabled_users (user_id) VALUES ('u1'), ('u2')",
             ] {
                 _ = try await backend.query(statement)
             }
@@ -59,6 +60,7 @@ struct EraseTests {
                 ])
             #expect(try await rows(of: "u1").map(\.count) == [0, 0, 0, 0])
             #expect(try await rows(of: "u2") == kept)
+            #expect(try await backend.scalar("SELECT count(*) FROM psb.disabled_users") == "2", "u1 stays out")
             #expect(
                 try await backend.scalar("SELECT count(*) FROM lists") == "2", "the app's rows are the app's")
             #expect(await desk.run("erase").status == 64)

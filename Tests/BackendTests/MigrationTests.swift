@@ -206,8 +206,9 @@ struct MigrationTests {
             try await makeFirst(two)
             let owner = try #require(try await two.asOwner("SELECT current_user::text"))
             let member = "member_of_\(owner)"
-            try await two.asSuperuser("CREATE ROLE \(member) LOGIN; GRANT \(owner) TO \(member)")
-            let uri = two.owner.replacing("//\(owner)@", with: "//\(member)@")
+            let login = try TestRole.login(two.superuser)
+            try await two.asSuperuser("CREATE ROLE \(member) \(login); GRANT \(owner) TO \(member)")
+            let uri = TestRole.uri(two.owner, as: member)
             #expect(try await two.migrate(as: uri).applied == Array(Self.all.dropFirst()))
             #expect(try await two.asSuperuser(Self.strays) == nil)
             try await two.asSuperuser("DROP OWNED BY \(member); DROP ROLE \(member)")

@@ -152,8 +152,9 @@ struct PartialPutTests {
         defer { database.stop() }
         let uri = try await TestPostgres.database(database)
         let role = "role_of_\(uri.split(separator: "/").last ?? "")"
+        let login = try TestRole.login(uri)
         let policy = """
-            CREATE ROLE \(role) LOGIN; GRANT ALL ON SCHEMA public TO \(role);
+            CREATE ROLE \(role) \(login); GRANT ALL ON SCHEMA public TO \(role);
             GRANT SELECT, INSERT, UPDATE, DELETE ON tasks TO \(role);
             ALTER TABLE tasks ENABLE ROW LEVEL SECURITY;
             CREATE POLICY own ON tasks USING (owner_id = current_setting('app.user_id'))
@@ -163,7 +164,7 @@ struct PartialPutTests {
         let connection = try await PostgresConnection.connect(uri, poller: database)
         try await connection.script(Self.schema + policy)
         await connection.close()
-        let asRole = uri.replacing("//postgres@", with: "//\(role)@")
+        let asRole = TestRole.uri(uri, as: role)
         try #require(asRole != uri)
         try await TestBackend.with(schema: "SELECT 1", uri: asRole) { backend in
             let own = try await backend.upload(put(["a", "b"], #"{"done":1}"#))

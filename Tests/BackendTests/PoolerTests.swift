@@ -34,8 +34,8 @@ struct PoolerTests {
         "standard_conforming_strings": "on", "statement_timeout": "9000", "synchronous_commit": "on",
     ]
 
-    @Test(arguments: [["options"], ["options", "client_encoding"], []])
-    func anUploadIsAppliedUnderItsOwnSettings(dropped: Set<String>) async throws {
+    @Test(arguments: [["options"], ["options", "client_encoding"], []] as [Set<String>], [true, false])
+    func anUploadIsAppliedUnderItsOwnSettings(dropped: Set<String>, prepares: Bool) async throws {
         let poller = try Poller()
         defer { poller.stop() }
         let server = try await TestPostgres.server()
@@ -54,6 +54,7 @@ struct PoolerTests {
             {
                 $0.statementTimeout = .seconds(9)
                 $0.lockTimeout = .seconds(4)
+                $0.links.preparesStatements = prepares
             }
         ) { backend in
             let operations = [("a", #""é""#), ("b", "null")].map {
@@ -64,7 +65,7 @@ struct PoolerTests {
             let isWarned = backend.lines.withLock {
                 $0.contains { $0.contains("other settings than were asked") }
             }
-            #expect(isWarned == dropped.contains("options"))
+            #expect(isWarned == (dropped.contains("options") && prepares), "nobody asked for them")
         }
         let stored = try await owner.query(
             "SELECT label, (at AT TIME ZONE 'UTC')::text FROM public.events ORDER BY id")
@@ -76,5 +77,45 @@ struct PoolerTests {
             (0..<seen.rowCount).map { (seen[$0, 0] ?? "", seen[$0, 1] ?? "") }, uniquingKeysWith: { $1 })
         for (name, value) in Self.expected { #expect(settings[name] == value, "\(name)") }
         await owner.close()
+    }
+
+    /// As behind a pooler that does not know of them, and as after `DISCARD ALL`.
+    @Test func whatASessionHasForgottenIsPreparedAnew() async throws {
+        let schema = """
+            CREATE TABLE events (id text PRIMARY KEY, label text);
+            CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DEALLOCATE ALL; RETURN NULL; END $$;
+            CREATE TRIGGER forgets AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION forget();
+            """
+        try await TestBackend.with(
+            schema: schema, map: "tables: { events: }", { $0.poolSize = 1 }
+        ) { backend in
+            for number in 1...3 {
+                let answer = try await backend.upload(
+                    #"{"batch":[{"op":"PUT","table":"events","id":"\#(number)","data":{"label":"x"}}]}"#)
+                #expect(answer.states == ["applied"], "\(answer.json.text)")
+            }
+            let told = backend.lines.withLock { $0.contains { $0.contains("26000") } }
+            #expect(told, "a name was missing")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func statementsHaveNamesUnlessThePoolerLosesThem(prepares: Bool) async throws {
+        let schema = """
+            CREATE TABLE events (id text PRIMARY KEY, label text);
+            CREATE TABLE seen (names bigint);
+            CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN INSERT INTO seen SELECT count(*) FROM pg_prepared_statements; RETURN NULL; END $$;
+            CREATE TRIGGER sees AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION see();
+            """
+        try await TestBackend.with(
+            schema: schema, map: "tables: { events: }", { $0.links.preparesStatements = prepares }
+        ) { backend in
+            let answer = try await backend.upload(
+                #"{"batch":[{"op":"PUT","table":"events","id":"1","data":{"label":"x"}}]}"#)
+            #expect(answer.states == ["applied"], "\(answer.json.text)")
+            let seen = try await backend.query("SELECT max(names) > 0 FROM seen")
+            #expect(seen == [[prepares ? "t" : "f"]])
+        }
     }
 }

@@ -24,12 +24,13 @@ struct RightsTests {
         defer { poller.stop() }
         let uri = try await TestPostgres.database(poller)
         let role = "role_of_\(uri.split(separator: "/").last ?? "")"
-        let asRole = uri.replacing("//postgres@", with: "//\(role)@")
+        let login = try TestRole.login(uri)
+        let asRole = TestRole.uri(uri, as: role)
         try #require(asRole != uri)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
         try await connection.script(
             """
-            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA public TO \(role);
+            CREATE ROLE \(role) \(login); GRANT USAGE ON SCHEMA public TO \(role);
             DO $$ BEGIN EXECUTE format('GRANT ALL ON DATABASE %I TO \(role)', current_database()); END $$;
             """)
         try await connection.script(schema(role))
@@ -113,7 +114,7 @@ struct RightsTests {
             #expect(error?.code == .tableMap)
             #expect(error?.message.contains("line 1, column 11") == true, "\(String(describing: error))")
             #expect(error?.message.contains("may not lock public.notes") == true)
-            let role = try #require(asRole.split(separator: "@").first?.split(separator: "/").last)
+            let role = try #require(try ConnectionOptions.named(in: asRole)["user"])
             try await owner.script("GRANT DELETE ON notes TO \(role)")
             try await TestBackend.with(schema: "SELECT 1", uri: asRole, map: Self.map) { backend in
                 let state = try await backend.apply(Self.put)

@@ -77,6 +77,23 @@ struct RouteTests {
         #expect(refused["vary"] == "Origin")
     }
 
+    /// Only pages that are listed may send the cookie of a session.
+    @Test func cookiesAreForListedOrigins() {
+        func credentials(_ policy: CORSPolicy, _ origin: String) -> String? {
+            var response = HTTPResponse(status: 200)
+            policy.apply(
+                to: &response, for: HTTPRequest(method: "GET", target: "/", fields: ["origin": origin]))
+            return response.fields["access-control-allow-credentials"]
+        }
+        let (app, local) = ("https://app.example.com", "http://localhost:5173")
+        let policy = CORSPolicy(origins: [app], allowsLoopback: true, allowsCredentials: true)
+        #expect(credentials(policy, app) == "true")
+        #expect(credentials(policy, local) == nil && credentials(policy, "https://evil.example.com") == nil)
+        #expect(credentials(CORSPolicy(origins: [app]), app) == nil)
+        #expect(credentials(CORSPolicy(origins: ["*", app], allowsCredentials: true), app) == nil)
+        #expect(credentials(CORSPolicy(origins: ["*"], allowsCredentials: true), app) == nil)
+    }
+
     @Test(arguments: [
         ("http://localhost", true), ("http://localhost:5173", true), ("http://127.0.0.1:8080", true),
         ("http://localhost:", false), ("http://localhost.evil.example.com", false),

@@ -120,9 +120,12 @@ struct SchemaUpgradeTests {
                 """
                 DELETE FROM psb.schema_migrations WHERE version > 3;
                 ALTER TABLE psb.dead_letters DROP COLUMN row_ids, DROP COLUMN row_tables, DROP COLUMN replay_claims,
-                    DROP COLUMN bytes;
+                    DROP COLUMN bytes, DROP COLUMN acked_at;
                 DROP FUNCTION psb.take_letter(uuid, integer, boolean);
-                DROP TABLE psb.attachments, psb.attachment_removals, psb.attachment_store, psb.attachment_usage;
+                DROP TABLE psb.attachments, psb.attachment_removals, psb.attachment_store, psb.attachment_usage,
+                    psb.disabled_users;
+                DROP FUNCTION psb.table_digest(text, text, name);
+                DROP FUNCTION psb.open(text, text, text[], text[], text[], text, bigint, bigint, bigint, name);
                 """)
             for (code, state, payload) in [
                 (

@@ -250,10 +250,10 @@ struct ServerTests {
             #expect(map?.code == .tableMap)
             #expect(map?.message.contains("line 2, column 19") == true)
             #expect(await start { $0.tables = .file("/nonexistent/map.yaml") }?.code == .tableMap)
-            #expect(await start { $0.keys = .key("nonsense") }?.code == .keys)
-            _ = try await backend.query("CREATE ROLE poor LOGIN")
+            #expect(await start { $0.keys = .given(GivenKeys(privateText: "nonsense")) }?.code == .keys)
+            _ = try await backend.query("CREATE ROLE poor \(try TestRole.login(backend.uri))")
             _ = try await backend.query("DROP SCHEMA psb CASCADE")
-            let poor = await start { $0.databaseURI = backend.uri.replacing("postgres@", with: "poor@") }
+            let poor = await start { $0.databaseURI = TestRole.uri(backend.uri, as: "poor") }
             #expect(poor?.code == .database)
             #expect(poor?.message.contains("powersync-backend migrate --role poor") == true)
             _ = try await backend.query("DROP ROLE poor")

@@ -218,6 +218,7 @@ struct SilentDatabaseTests {
                 let database = $0.databaseURI.split(separator: "/").last ?? ""
                 $0.databaseURI =
                     "host=127.0.0.1,127.0.0.1 port=\(off.number),\(server.port) user=postgres "
+                    + "password=\(server.password) "
                     + "dbname=\(database) target_session_attrs=read-write"
                 // A half is for the host that is off; where the rest does not do, it is tried again.
                 $0.connectTimeout = .seconds(5)

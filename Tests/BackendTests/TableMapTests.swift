@@ -75,6 +75,116 @@ struct TableMapTests {
         #expect(error.message.contains(message))
     }
 
+    // MARK: Parents
+
+    /// `lists`, of somebody, and `todos` that name them.
+    private static var parents: Catalog {
+        var catalog = Build.catalog
+        var todos = Catalog.Table()
+        func column(_ name: String, _ oid: UInt32, _ type: String) -> Catalog.Column {
+            Catalog.Column(name: name, type: type, typeOID: oid)
+        }
+        todos.columns = [
+            column("id", 25, "text"), column("list_id", 25, "text"), column("n", 23, "integer"),
+            column("who", 2950, "uuid"),
+        ]
+        todos.uniqueColumns = [ExactText("id")]
+        todos.references = [
+            Catalog.Reference(columns: ["list_id"], table: Catalog.Name(schema: "public", table: "lists"))
+        ]
+        catalog.tables[Catalog.Name(schema: "public", table: "todos")] = todos
+        return catalog
+    }
+
+    private func tables(
+        _ yaml: String, _ catalog: Catalog = TableMapTests.parents, isRunning: Bool = false
+    ) throws -> UploadTables {
+        let map = try TableMap(yaml: yaml, source: "map.yaml")
+        return try UploadTables(map: map, source: "map.yaml", catalog: catalog, isRunning: isRunning)
+    }
+
+    private static func todos(_ entry: String, lists: String = "{ owner: owner_id }") -> String {
+        "tables:\n  todos: \(entry)\n  lists: \(lists)\n"
+    }
+
+    @Test func aParentIsFoundWhereverItStandsInTheMap() throws {
+        let tables = try tables(Self.todos("{ owner: who, parents: { list_id: lists } }"))
+        let todos = try #require(tables.tables[ExactText("todos")])
+        #expect(todos.parents.map(\.column.name) == ["list_id"])
+        #expect(todos.parents.first?.quoted == #""public"."lists""#)
+        #expect(todos.parents.first?.id.name == "id")
+        #expect(todos.parents.first?.owner.name == "owner_id")
+        #expect(tables.warnings == [])
+    }
+
+    @Test(arguments: [
+        ("{ parents: { list_id: nosuch } }", "{ owner: owner_id }", "line 2, column 32", "no table nosuch"),
+        ("{ parents: { list_id: lists } }", "{}", "line 2, column 32", "rows of lists are nobody's"),
+        ("{ parents: { nosuch: lists } }", "{ owner: owner_id }", "line 2, column 23", "no column nosuch"),
+        ("{ parents: { id: lists } }", "{ owner: owner_id }", "line 2, column 23", "names no parent"),
+        (
+            "{ owner: who, parents: { who: lists } }", "{ owner: owner_id }", "line 2, column 35",
+            "clients do not write who"
+        ),
+        (
+            "{ parents: { list_id: lists }, columns: { list_id: { write: server } } }", "{ owner: owner_id }",
+            "line 2, column 23", "clients do not write list_id"
+        ),
+        (
+            "{ parents: { n: lists } }", "{ owner: owner_id }", "line 2, column 23",
+            "n is of type integer, and the ids of public.lists are text"
+        ),
+        ("{ parents: [list_id] }", "{ owner: owner_id }", "line 2, column 21", "expected a mapping"),
+    ])
+    func aWrongParentIsNamedWithItsPlace(
+        entry: String, lists: String, place: String, message: String
+    ) throws {
+        let error = try #require(
+            thrown { try tables(Self.todos(entry, lists: lists)) } as? BackendError)
+        #expect(error.code == .tableMap)
+        #expect(error.message.contains(place), "\(error)")
+        #expect(error.message.contains(message), "\(error)")
+    }
+
+    @Test func aRoleThatMayNotHoldTheParentIsRefused() throws {
+        var catalog = Self.parents
+        catalog.tables[Catalog.Name(schema: "public", table: "lists")]?.mayHoldRows = false
+        let yaml = Self.todos("{ parents: { list_id: lists } }")
+        let error = try #require(thrown { try tables(yaml, catalog) } as? BackendError)
+        #expect(error.message.contains("line 2, column 32: the database role may not hold rows"))
+        #expect(try tables(yaml, catalog, isRunning: true).tables[ExactText("todos")] != nil)
+    }
+
+    /// Nothing may be written unasked while the table that would have to be asked is changed.
+    @Test func aTableIsNotThereWhileItsParentIsNot() throws {
+        let yaml = Self.todos("{ parents: { list_id: lists } }")
+        var catalog = Self.parents
+        let name = Catalog.Name(schema: "public", table: "lists")
+        catalog.tables[name] = nil
+        let without = try tables(yaml, catalog, isRunning: true)
+        #expect(without.tables.isEmpty)
+        #expect(Set(without.missing.keys.map(\.text)) == ["todos", "lists"])
+        catalog = Self.parents
+        catalog.tables[name]?.columns[0].type = "uuid"
+        #expect(try tables(yaml, catalog, isRunning: true).tables.keys.map(\.text) == ["lists"])
+        // Without its column nobody can name a parent.
+        catalog = Self.parents
+        catalog.tables[Catalog.Name(schema: "public", table: "todos")]?.columns.remove(at: 1)
+        let todos = try tables(yaml, catalog, isRunning: true).tables[ExactText("todos")]
+        #expect(todos?.parents == [])
+    }
+
+    @Test func theStartWarnsOfWhatIsEverybodysAndOfReferencesThatNobodyAsksAbout() throws {
+        let tables = try tables(Self.todos("{}"))
+        #expect(tables.warnings.count == 2, "\(tables.warnings)")
+        #expect(tables.warnings.first?.contains("line 2, column 3: todos has no owner") == true)
+        #expect(tables.warnings.last?.contains("list_id refers to rows of public.lists") == true)
+        let named = try self.tables(Self.todos("{ parents: { list_id: lists } }"))
+        #expect(named.warnings.count == 1)
+    }
+
+    // MARK: What a database can do
+
     @Test func aViewThatTakesNoUpsertsTakesNoPUT() throws {
         var catalog = Build.catalog
         var view = Catalog.Table()
@@ -106,6 +216,7 @@ struct TableMapTests {
                   name: { empty: keep, infinity: refuse }
                   made: { encoding: hex }
                   price: { epoch: s }
+                owner: owner_id
             """)
         let columns = try #require(tables.tables[ExactText("lists")]).columns
         var options = ValueOptions()

@@ -1,5 +1,6 @@
 import PowerSyncBackend
 import PowerSyncCommandLine
+import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncHTTPTestSupport
 import PowerSyncPostgres
@@ -17,6 +18,8 @@ struct TestBackend: Sendable {
     let uri: String
     let lines: Lock<[String]>
     let clock: Lock<Double>
+    /// Mints as the backend does, with its key, and needs no database; nil where the test has chosen the keys.
+    let mint: TokenMint?
 
     /// The tables of the recordings, published.
     static let demoTables = """
@@ -44,14 +47,22 @@ struct TestBackend: Sendable {
         configuration.poolSize = 4
         if let map { configuration.tables = .text(map) }
         change(&configuration)
+        var keys: SigningKeys?
+        if configuration.keys == .ephemeral {
+            let key = try JSONWebKey.generate(.ES256)
+            configuration.keys = .given(GivenKeys(privateText: key.jsonObjectText(includePrivate: true)))
+            keys = SigningKeys(try KeySet(signer: key))
+        }
         let lines = Lock<[String]>([])
         let clock = Lock(1_800_000_000.0)
+        let environment = BackendEnvironment(now: { clock.withLock { $0 } })
         let log = Log(label: "test", level: .trace) { line in lines.withLock { $0.append(line) } }
         let backend = Backend(
-            configuration: configuration, poller: poller, log: log,
-            environment: BackendEnvironment(now: { clock.withLock { $0 } }), store: store)
+            configuration: configuration, poller: poller, log: log, environment: environment, store: store)
         try await backend.start()
-        return TestBackend(backend: backend, poller: poller, uri: database, lines: lines, clock: clock)
+        let mint = keys.map { TokenMint(keys: $0, configuration: configuration, environment: environment) }
+        return TestBackend(
+            backend: backend, poller: poller, uri: database, lines: lines, clock: clock, mint: mint)
     }
 
     /// A configuration with the times of tests, on any port.
@@ -66,6 +77,7 @@ struct TestBackend: Sendable {
         configuration.headerTimeout = TestOptions.deadline
         configuration.bodyTimeout = TestOptions.deadline * 6
         configuration.grace = TestOptions.deadline
+        configuration.closing = TestOptions.deadline
         configuration.admissionTimeout = TestOptions.deadline
         configuration.uploadsPerUser = 64
         configuration.probeTimeout = TestOptions.deadline
@@ -79,6 +91,9 @@ struct TestBackend: Sendable {
         configuration.uploadTimes.last = TestOptions.deadline
         // That of a test is nobody else's.
         configuration.clockTolerance = nil
+        // Off but where the test is about them: the clock stands still.
+        configuration.rateLimits.tokensPerMinute = 0
+        configuration.rateLimits.failedCredentialsPerMinute = 0
         return configuration
     }
 
@@ -205,6 +220,7 @@ struct TestBackend: Sendable {
     }
 
     func token(_ user: String = "u1") async throws -> String {
+        if let mint { return try mint.mint(subject: user).token }
         let answer = try await send("GET", "/api/auth/token?user_id=\(user)")
         return try #require(answer.json["token"]?.stringValue)
     }

@@ -1,4 +1,3 @@
-import Foundation
 import PowerSyncBackend
 import PowerSyncCrypto
 import PowerSyncSystem
@@ -10,6 +9,8 @@ struct TokenTests {
     private let keys: SigningKeys
 
     init() throws { keys = try SigningKeys.ofThisRun() }
+
+    private var signer: KeySet.Signer { get throws { try #require(keys.set.signer) } }
 
     private func mint(
         _ keys: SigningKeys? = nil, now: Double = now,
@@ -34,27 +35,64 @@ struct TokenTests {
         #expect(response.expiresAt == "2027-01-15T08:10:00Z")
         let token = try JSONWebToken(parsing: response.token)
         #expect(token.header.algorithm == "ES256")
-        #expect(token.header.kid == keys.signer.thumbprint)
+        #expect(try token.header.kid == signer.key.thumbprint)
         #expect(token.header.type == "JWT")
         let claims = try JSON.parse(token.payload)
         #expect(claims["sub"] == .string("u1"))
         #expect(claims["aud"] == .array([.string("http://sync.example.com"), .string("powersync")]))
         #expect(claims["iss"] == .string("me"))
-        #expect(claims["iat"] == .number("1800000000"))
+        #expect(claims["iat"] == .number("1799999995"), "for whoever's clock is behind")
         #expect(claims["exp"] == .number("1800000600"))
         #expect(claims["jti"]?.stringValue?.isEmpty == false)
         #expect(claims["parameters"] == .object([]))
     }
 
+    /// The sync service refuses what lives for more than a day (backend 4.1).
+    @Test func theLongestLifeIsADayFromWhatTheTokenSays() throws {
+        let response = try mint { $0.tokenLifetime = .seconds(86_400) }.mint(subject: "u1")
+        let claims = try JSON.parse(try JSONWebToken(parsing: response.token).payload)
+        #expect(claims["iat"] == .number("1800000000") && claims["exp"] == .number("1800086400"))
+    }
+
+    @Test func aRoleTravelsAlongAndIsNeverAnotherClaim() throws {
+        func claims(_ role: JSONMember) throws -> JSON {
+            let response = try mint { $0.tokenIssuer = "me" }.mint(
+                subject: "u1", parameters: .object([]), role: role)
+            return try JSON.parse(try JSONWebToken(parsing: response.token).payload)
+        }
+        #expect(try claims(JSONMember("db_role", .string("app")))["db_role"] == .string("app"))
+        for name in ["sub", "aud", "iss", "iat", "exp", "jti", "parameters"] {
+            let claims = try claims(JSONMember(name, .string("app")))
+            #expect(claims["sub"] == .string("u1") && claims[name] != .string("app"))
+            #expect(claims.objectMembers?.filter { $0.name == name }.count == 1)
+        }
+    }
+
+    @Test func whatIsMintedCanBeShown() throws {
+        func parameters(_ count: Int) -> JSON {
+            .object([JSONMember("p", .string(String(repeating: "p", count: count - 8)))])
+        }
+        let token = try mint().mint(
+            subject: String(repeating: "é", count: 512), parameters: parameters(2_048)
+        ).token
+        #expect(token.utf8.count < 6_000)
+        #expect(try mint().verify(authorization: "Bearer " + token).subject.utf8.count == 1_024)
+        let more = thrown { try mint().mint(subject: "u1", parameters: parameters(2_049)) } as? Problem
+        #expect(more == .claimsTooLarge)
+        // Each of these is six bytes of JSON.
+        let control = String(repeating: "\u{1}", count: 1_024)
+        #expect(thrown { try mint().mint(subject: control) } as? Problem == .claimsTooLarge)
+    }
+
     @Test func thePublishedKeyVerifiesAndHoldsNothingSecret() throws {
         let token = try JSONWebToken(parsing: mint().mint(subject: "u1").token)
-        let published = try JSON.parse(keys.published)
+        let published = try JSON.parse(keys.set.published)
         let key = try #require(published["keys"]?.arrayValue?.first)
         #expect(key["kid"]?.stringValue == token.header.kid)
         #expect(key["use"] == .string("sig"))
         #expect(key["alg"] == .string("ES256"))
         for member in ["d", "p", "q", "dp", "dq", "qi", "k", "oth"] { #expect(key[member] == nil) }
-        let set = try JSONWebKeySet(json: Array(keys.published.utf8))
+        let set = try JSONWebKeySet(json: Array(keys.set.published.utf8))
         #expect(token.isSigned(by: try #require(set.keys.first), as: .ES256))
     }
 
@@ -91,22 +129,24 @@ struct TokenTests {
         let other = try SigningKeys.ofThisRun()
         #expect(refusal(try mint(other).mint(subject: "u1").token, by: mint())?.status == 401)
         // The right name on the wrong key does not help.
+        let otherSigner = try #require(other.set.signer)
         let forged = try JSONWebToken.signed(
-            payload: Self.claims(), with: other.signer, algorithm: .ES256, kid: keys.signerID)
+            payload: Self.claims(), with: otherSigner.key, algorithm: .ES256, kid: signer.id)
         #expect(refusal(forged, by: mint())?.status == 401)
         let unnamed = try JSONWebToken.signed(
-            payload: Self.claims(), with: keys.signer, algorithm: .ES256, kid: nil)
+            payload: Self.claims(), with: signer.key, algorithm: .ES256, kid: nil)
         #expect(refusal(unnamed, by: mint())?.status == 401)
     }
 
     @Test func theAlgorithmIsThatOfTheKeyWhateverTheHeaderSays() throws {
         func encoded(_ text: String) -> String { Base64URL.encode(Array(text.utf8)) }
         let payload = Base64URL.encode(Self.claims())
-        let none = encoded("{\"alg\":\"none\",\"kid\":\"\(keys.signerID)\"}") + "." + payload + "."
+        let id = try signer.id
+        let none = encoded("{\"alg\":\"none\",\"kid\":\"\(id)\"}") + "." + payload + "."
         #expect(refusal(none, by: mint())?.status == 401)
-        let secret = try JSONWebKey(secret: Array(keys.published.utf8), algorithm: .HS256)
+        let secret = try JSONWebKey(secret: Array(keys.set.published.utf8), algorithm: .HS256)
         let confused = try JSONWebToken.signed(
-            payload: Self.claims(), with: secret, algorithm: .HS256, kid: keys.signerID)
+            payload: Self.claims(), with: secret, algorithm: .HS256, kid: signer.id)
         #expect(refusal(confused, by: mint())?.status == 401)
     }
 
@@ -136,13 +176,13 @@ struct TokenTests {
         ]
         for (payload, reason) in wrong {
             let token = try JSONWebToken.signed(
-                payload: payload, with: keys.signer, algorithm: .ES256, kid: keys.signerID)
+                payload: payload, with: signer.key, algorithm: .ES256, kid: signer.id)
             let problem = try #require(refusal(token, by: mint()))
             #expect(problem.status == 401)
             #expect(problem.detail?.contains(reason) == true, "\(reason)")
         }
         let right = try JSONWebToken.signed(
-            payload: Self.claims(), with: keys.signer, algorithm: .ES256, kid: keys.signerID)
+            payload: Self.claims(), with: signer.key, algorithm: .ES256, kid: signer.id)
         #expect(refusal(right, by: mint()) == nil)
         #expect(refusal(right, by: mint { $0.tokenIssuer = "me" })?.detail?.contains("issuer") == true)
     }
@@ -154,88 +194,38 @@ struct TokenTests {
         }
         #expect(refusal(try strict.mint(subject: "u1").token, by: strict)?.status == 401)
         let own = try JSONWebToken.signed(
-            payload: Self.claims(aud: .string("uploads")), with: keys.signer, algorithm: .ES256,
-            kid: keys.signerID)
+            payload: Self.claims(aud: .string("uploads")), with: signer.key, algorithm: .ES256,
+            kid: signer.id)
         #expect(refusal(own, by: strict) == nil)
     }
 
-    // MARK: Keys
-
-    @Test(arguments: [SignatureAlgorithm.ES256, .RS256, .EdDSA])
-    func aKeyOfTheEnvironmentSignsAsItsTypeSays(algorithm: SignatureAlgorithm) throws {
-        let key = try JSONWebKey.generate(algorithm)
-        let bare = try JSON.parse(key.jsonObjectText(includePrivate: true))
-        let members = (bare.objectMembers ?? []).filter { !["kid", "alg", "use"].contains($0.name) }
-        let text = Base64.encode(JSON.object(members).utf8)
-        let keys = try SigningKeys([SigningKeys.key(text)])
-        #expect(keys.algorithm == algorithm)
-        #expect(keys.signerID == key.thumbprint)
-        #expect(
-            try mint(keys).verify(authorization: "Bearer " + mint(keys).mint(subject: "u").token).subject
-                == "u")
+    @Test func withoutASignerTheOthersVerifyAndNobodyGetsAToken() throws {
+        let token = try mint().mint(subject: "u1").token
+        let orphaned = SigningKeys(try KeySet(signer: nil, others: [signer.key]))
+        #expect(refusal(token, by: mint(orphaned)) == nil)
+        let problem = try #require(thrown { try mint(orphaned).mint(subject: "u1") } as? Problem)
+        #expect(problem.status == 503 && problem.code == "KEYS_UNAVAILABLE")
     }
 
-    @Test func keysThatCannotSignAreRefused() throws {
-        let secret = try JSONWebKey(secret: Array("secret".utf8), algorithm: .HS256, kid: "s")
-        #expect((thrown { try SigningKeys([secret]) } as? BackendError)?.code == .keys)
-        #expect((thrown { try SigningKeys([keys.signer.publicKey()]) } as? BackendError)?.code == .keys)
-        #expect((thrown { try SigningKeys([]) } as? BackendError)?.code == .keys)
-        #expect((thrown { try SigningKeys.key("not a key") } as? BackendError)?.code == .keys)
-        #expect((thrown { try SigningKeys.key("{}") } as? BackendError)?.code == .keys)
-    }
-
-    @Test func aFolderOfKeysOutlivesARestart() throws {
-        let folder = try TemporaryDirectory(prefix: "keys")
-        defer { folder.remove() }
-        let directory = KeyDirectory(path: folder.path + "/inner")
-        let first = try SigningKeys(directory.keys(creating: .ES256))
-        let again = try SigningKeys(directory.keys(creating: .ES256))
-        #expect(first.signerID == again.signerID)
-        let token = try mint(first).mint(subject: "u").token
-        #expect(refusal(token, by: mint(again)) == nil)
-        let file = folder.path + "/inner/signing-key.jwk"
-        let attributes = try FileManager.default.attributesOfItem(atPath: file)
-        #expect(attributes[.posixPermissions] as? Int == 0o600)
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: folder.path + "/inner") == ["signing-key.jwk"]
-        )
-    }
-
-    /// The next start in a container has the same number.
-    @Test func whatAKilledStartLeftDoesNotEndTheNext() throws {
-        let folder = try TemporaryDirectory(prefix: "keys")
-        defer { folder.remove() }
-        let left = folder.path + "/.new-\(ProcessInfo.processInfo.processIdentifier)"
-        try "half a key".write(toFile: left, atomically: true, encoding: .utf8)
-        #expect(try KeyDirectory(path: folder.path).keys(creating: .ES256).count == 1)
-    }
-
-    /// As when the stack that had made it was killed, and its shell has removed it.
-    @Test func aFolderThatWasTakenAwayDoesNotComeBack() throws {
-        let folder = try TemporaryDirectory(prefix: "keys")
-        let directory = KeyDirectory(path: folder.path + "/keys")
-        folder.remove()
-        let error = thrown { try directory.keys(creating: .ES256) } as? BackendError
-        #expect(error?.code == .keys)
-        #expect(error?.message.hasSuffix("the folder above it: No such file or directory") == true)
-        #expect(!FileManager.default.fileExists(atPath: folder.path))
-    }
-
-    @Test func theNewestKeySignsAndTheOlderStaysPublished() throws {
-        let folder = try TemporaryDirectory(prefix: "keys")
-        defer { folder.remove() }
-        let directory = KeyDirectory(path: folder.path)
-        let old = try SigningKeys(directory.keys(creating: .ES256))
-        try FileManager.default.setAttributes(
-            [.modificationDate: Date(timeIntervalSinceNow: -100)],
-            ofItemAtPath: folder.path + "/signing-key.jwk")
-        let new = try JSONWebKey.generate(.EdDSA)
-        try new.jsonObjectText(includePrivate: true).write(
-            toFile: folder.path + "/next.jwk", atomically: true, encoding: .utf8)
-        let both = try SigningKeys(directory.keys(creating: .ES256))
-        #expect(both.signerID == new.thumbprint)
-        #expect(refusal(try mint(old).mint(subject: "u").token, by: mint(both)) == nil)
-        try "broken".write(toFile: folder.path + "/broken.jwk", atomically: true, encoding: .utf8)
-        #expect((thrown { try directory.keys(creating: .ES256) } as? BackendError)?.code == .keys)
+    @Test func aNameThatNobodyKnowsIsLookedForOnce() throws {
+        let other = try SigningKeys.ofThisRun()
+        let token = try mint(other).mint(subject: "u1").token
+        let looks = Lock(0)
+        let (keys, set) = (self.keys, other.set)
+        let looking = TokenMint(
+            keys: keys, configuration: BackendConfiguration(databaseURI: "", powersyncURL: "powersync"),
+            environment: BackendEnvironment(now: { Self.now }),
+            lookForUnknown: {
+                let count = looks.withLock { looks -> Int in
+                    looks += 1
+                    return looks
+                }
+                if count == 2 { keys.replace(with: set) }
+                return true
+            })
+        #expect(refusal(token, by: looking)?.status == 401, "it was not there yet")
+        #expect(refusal(token, by: looking) == nil)
+        #expect(refusal(token, by: looking) == nil)
+        #expect(looks.withLock { $0 } == 2)
     }
 }

@@ -44,13 +44,14 @@ struct TwoRoles: Sendable {
         let database = try #require(uri.split(separator: "/").last).description
         let roles = (owner: "owner_of_\(database)", backend: "backend_of_\(database)")
         let two = TwoRoles(
-            superuser: uri, owner: uri.replacing("//postgres@", with: "//\(roles.owner)@"),
-            backend: uri.replacing("//postgres@", with: "//\(roles.backend)@"),
+            superuser: uri, owner: TestRole.uri(uri, as: roles.owner),
+            backend: TestRole.uri(uri, as: roles.backend),
             backendRole: roles.backend, poller: poller)
+        let login = try TestRole.login(uri)
         // What is made is nobody's to execute unless somebody says so.
         try await two.asSuperuser(
             """
-            CREATE ROLE \(roles.owner) LOGIN; CREATE ROLE \(roles.backend) LOGIN;
+            CREATE ROLE \(roles.owner) \(login); CREATE ROLE \(roles.backend) \(login);
             GRANT CREATE ON DATABASE \(database) TO \(roles.owner);
             REVOKE CREATE ON SCHEMA public FROM PUBLIC;
             GRANT CREATE ON SCHEMA public TO \(roles.owner);

@@ -259,6 +259,37 @@ struct UploadPlannerTests {
             ])
     }
 
+    /// Whether a parent is there is asked before the run that names it.
+    @Test func aRunEndsWhereARowNamesOneOfIt() throws {
+        let planner = try planner("tables: { lists: { owner: owner_id, parents: { made: lists } } }\n")
+        func put(_ id: String, _ parent: String?) throws -> UploadOperation {
+            let value = parent.map { "\"\($0)\"" } ?? "null"
+            return try Build.operation(.put, "lists", id, "{\"made\":\(value)}")
+        }
+        let plans = try self.plans(
+            [
+                put("a", nil), put("b", "x"), put("c", "b"), put("d", "c"), put("e", "e"), put("f", "x"),
+                Build.operation(.patch, "lists", "g", #"{"made":"h"}"#),
+                Build.operation(.patch, "lists", "h", #"{"made":"g"}"#),
+            ], planner)
+        #expect(
+            plans.map { $0.parents[0] } == [nil, "x", "b", "c", nil, "x", "h", "g"],
+            "none, and its own row, are not asked about")
+        let runs = UploadRun.runs(of: plans).map { $0.operations.map(\.index) }
+        #expect(runs == [[0, 1], [2], [3, 4, 5], [6, 7]])
+    }
+
+    @Test func whoOwnsNoParentIsToldThatItIsMissing() throws {
+        let yaml = "tables: { things: { table: app.things, id: thing_id, parents: { name: lists } }, "
+            + "lists: { owner: owner_id } }\n"
+        let operation = try Build.operation(
+            .patch, "things", "0f8fad5b-d9cb-469f-a165-70867728950e", #"{"name":"a"}"#)
+        let refusal = thrown { try planner(yaml, subject: "no uuid").plan(operation, at: 3) } as? Refusal
+        #expect(refusal?.code == "PARENT_MISSING")
+        #expect(refusal?.column == "name" && refusal?.index == 3 && refusal?.table == "things")
+        #expect(refusal?.sqlstate == nil)
+    }
+
     @Test func twoSpellingsOfOneUUIDAreOneID() throws {
         let upper = "0F8FAD5B-D9CB-469F-A165-70867728950E"
         let plans = try self.plans(
@@ -340,7 +371,8 @@ struct UploadPlannerTests {
         let put = try sql([Build.operation(.put, "lists", "a", #"{"n":1}"#)], yaml)
         #expect(
             put.text.contains(
-                #"WHERE CASE WHEN t."owner_id"::text COLLATE pg_catalog."C" = $4::text THEN true ELSE psb."#))
+                #"WHERE CASE WHEN t."owner_id"::text COLLATE pg_catalog."C" = $4::text THEN true ELSE "#))
+        #expect(put.text.contains("ELSE pg_catalog.setseed(2) IS NULL END"))
         #expect(put.parameters == ["a", "1", subject, subject])
         for operation in [
             try Build.operation(.patch, "lists", "a", #"{"n":1}"#),
@@ -350,13 +382,30 @@ struct UploadPlannerTests {
             let parameter = "$\(sql.parameters.count)"
             #expect(
                 sql.text.contains(
-                    #"WHEN t."owner_id"::text COLLATE pg_catalog."C" = \#(parameter)::text THEN true ELSE psb."#
-                ))
+                    #" AND t."owner_id"::text COLLATE pg_catalog."C" = \#(parameter)::text RETURNING"#))
+            #expect(!sql.text.contains("setseed"), "a row of another is missing")
             #expect(sql.parameters.last == subject)
         }
         let many = try sql((0..<3).map { try Build.operation(.delete, "lists", "a\($0)") }, yaml)
         #expect(many.text.contains("USING unnest($1::text[])"))
         #expect(many.parameters == [#"{"a0","a1","a2"}"#, subject])
+    }
+
+    @Test func aStrictStatementFailsForARowThatItDoesNotFind() throws {
+        let planner = try planner("tables: { lists: { owner: owner_id } }\n")
+        let operations = [try Build.operation(.patch, "lists", "a", #"{"n":1}"#)]
+        let run = try #require(UploadRun.runs(of: try plans(operations, planner)).first)
+        let sql = UploadSQL(run, owner: subject, isStrict: true)
+        #expect(
+            sql.text.hasPrefix(
+                """
+                WITH done AS (UPDATE "public"."lists" AS t SET "n" = u.c0::integer FROM unnest($1::text[], $2::text[]) \
+                WITH ORDINALITY AS u(k, c0, o) WHERE t."id" = u.k::text AND t."owner_id"::text COLLATE pg_catalog."C" = \
+                $3::text RETURNING u.o::text AS o)
+                """))
+        #expect(sql.text.contains("current_setting('psb.there')"))
+        #expect(sql.text.contains("ELSE pg_catalog.setseed(2) IS NULL END"))
+        #expect(sql.parameters == [#"{"a"}"#, #"{"1"}"#, subject])
     }
 
     @Test func noValueAndNoSentNameIsInTheText() throws {

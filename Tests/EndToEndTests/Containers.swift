@@ -61,7 +61,7 @@ final class Containers: Sendable {
         await server.stop()
     }
 
-    /// Does what the image's entry point does with the files of /docker-entrypoint-initdb.d, then asks for passwords
+    /// Does what the image's entry point does with the files of /docker-entrypoint-initdb.d. The server asks for passwords
     /// as the image does, so that a wrong one shows.
     private func initialize() async throws {
         let container = try compose.container("postgres")
@@ -69,6 +69,8 @@ final class Containers: Sendable {
             container.mounts.first { $0.target.hasPrefix("/docker-entrypoint-initdb.d/") })
         var environment = environmentOfThePrograms
         environment.merge(container.environment) { $1 }
+        // That of POSTGRES_USER, whom the image makes with POSTGRES_PASSWORD.
+        environment["PGPASSWORD"] = server.password
         let psql = try await PostgresBinaries.find().directory + "/psql"
         let result = try await ChildProcess.run(
             FileManager.default.isExecutableFile(atPath: psql) ? psql : "psql",
@@ -80,16 +82,9 @@ final class Containers: Sendable {
                 "--file", Repository.root.path + "/" + script.source,
             ], environment: environment, timeout: TestOptions.deadline)
         try #require(result.status == .exited(0), "psql: \(result.error)")
-        let rules = try #require(try await postgres.query("SHOW hba_file").scalar)
-        // Written over and not replaced: the file stays the server's.
-        try """
-        host all \(try compose.setting("PG_DATABASE_USER")) 127.0.0.1/32 trust
-        host all all 127.0.0.1/32 scram-sha-256
-        """.write(toFile: rules, atomically: false, encoding: .utf8)
-        _ = try await postgres.query("SELECT pg_reload_conf()")
         try await wait(for: "a login without password to be refused") { [server, poller] in
             do {
-                let uri = server.uri().replacing("postgres@", with: "powersync_backend@")
+                let uri = "postgresql://powersync_backend@127.0.0.1:\(server.port)/postgres"
                 await (try PostgresConnection.connect(uri, poller: poller)).close()
                 return false
             } catch is PostgresError {

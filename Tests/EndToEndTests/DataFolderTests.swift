@@ -80,6 +80,7 @@ struct DataFolderTests {
             let all = try FileManager.default.contentsOfDirectory(atPath: data)
             #expect(Set(all) == ["attachments", "keys", "service", "postgres", "lock", "database"])
             #expect(try Self.mode(data + "/postgres/cluster") == 0o700)
+            #expect(try Self.mode(data + "/postgres/password") == 0o600)
             up.process.signal(SIGINT)
             #expect(try await up.end() == .exited(0))
         }

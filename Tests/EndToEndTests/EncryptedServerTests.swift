@@ -45,8 +45,8 @@ struct EncryptedServerTests {
         }
         try """
         local all all trust
-        hostssl all all all trust
-        hostssl replication all all trust
+        hostssl all all all scram-sha-256
+        hostssl replication all all scram-sha-256
         """.write(toFile: data + "/pg_hba.conf", atomically: false, encoding: .utf8)
         try await connection.script("ALTER SYSTEM SET ssl = on")
         try await connection.script("SELECT pg_reload_conf()")
@@ -98,7 +98,8 @@ struct EncryptedServerTests {
                 let port = users.server.port
                 return [
                     "DATABASE_URI":
-                        "host=127.0.0.1 port=\(port) user=somebody dbname=theirs sslmode = require"
+                        "host=127.0.0.1 port=\(port) user=somebody password=\(users.server.password) "
+                        + "dbname=theirs sslmode = require"
                 ]
             case .environment: return ["DATABASE_URI": users.uri, "PGSSLMODE": "require"]
             case .serviceFile:

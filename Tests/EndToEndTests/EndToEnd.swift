@@ -13,7 +13,7 @@ enum EndToEnd {
 
     /// The text of a connection to a server of ours, for programs: nothing but a busy machine is in the way.
     static func patient(_ uri: String) -> String {
-        "\(uri)?connect_timeout=\(TestOptions.deadline.components.seconds)"
+        "\(uri)\(uri.contains("?") ? "&" : "?")connect_timeout=\(TestOptions.deadline.components.seconds)"
     }
 
     /// Settings of a backend for a machine that stands still now and then.

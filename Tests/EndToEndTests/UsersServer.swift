@@ -50,10 +50,11 @@ struct UsersServer: Sendable {
     static func start(_ poller: Poller) async throws -> UsersServer {
         let server = try await PostgresServer.start()
         let connection = try await PostgresConnection.connect(server.uri(), poller: poller)
+        let login = try TestRole.login(server.uri())
         try await connection.script(
             """
-            CREATE ROLE somebody LOGIN CREATEDB REPLICATION;
-            CREATE ROLE unable LOGIN CREATEDB;
+            CREATE ROLE somebody \(login) CREATEDB REPLICATION;
+            CREATE ROLE unable \(login) CREATEDB;
             """)
         try await connection.script("CREATE DATABASE theirs OWNER somebody")
         await connection.close()
@@ -67,9 +68,7 @@ struct UsersServer: Sendable {
     var uri: String { uri(role: "somebody") }
 
     /// The URI of the user's database for another role.
-    func uri(role: String) -> String {
-        EndToEnd.patient("postgresql://\(role)@127.0.0.1:\(server.port)/theirs")
-    }
+    func uri(role: String) -> String { EndToEnd.patient(server.uri(database: "theirs", user: role)) }
 
     /// Runs statements as the user.
     func script(_ sql: String) async throws {

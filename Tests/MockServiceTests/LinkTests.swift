@@ -81,7 +81,7 @@ struct LinkTests {
         ) { service in
             let database = service.uri.split(separator: "/").last ?? ""
             let role = "replicator_\(database)"
-            try await service.tx("CREATE ROLE \(role) LOGIN REPLICATION")
+            try await service.tx("CREATE ROLE \(role) \(try TestRole.login(service.uri)) REPLICATION")
             try await service.source.query(
                 "SELECT pg_create_logical_replication_slot('powersync_\(database)_stray', 'pgoutput')")
             let begun = ContinuousClock.now

@@ -27,7 +27,7 @@ struct SnapshotOrderTests {
         ) { service in
             let role = "replicator_\(service.uri.split(separator: "/").last ?? "")"
             try await service.tx(
-                "CREATE ROLE \(role) LOGIN REPLICATION",
+                "CREATE ROLE \(role) \(try TestRole.login(service.uri)) REPLICATION",
                 "GRANT SELECT ON ALL TABLES IN SCHEMA public TO \(role)", "REVOKE SELECT ON a FROM \(role)")
             let start = Task {
                 try await service.start(Self.config) {

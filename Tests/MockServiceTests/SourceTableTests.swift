@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncHTTP
 import PowerSyncMockService
 import PowerSyncPostgres
+import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -370,7 +371,7 @@ struct SourceTableTests {
         try await TestService.run(schema) { service in
             let role = "replicator_\(service.uri.split(separator: "/").last ?? "")"
             try await service.tx(
-                "CREATE ROLE \(role) LOGIN REPLICATION",
+                "CREATE ROLE \(role) \(try TestRole.login(service.uri)) REPLICATION",
                 "GRANT SELECT ON ALL TABLES IN SCHEMA public TO \(role)")
             try await service.start(Self.config) {
                 $0.source = .patient(service.uri, parameters: ["user": role])

@@ -483,9 +483,10 @@ struct StatePositionTests {
     /// What was read of a table that is not finished may never have been: the source is asked since when it counts.
     @Test func aTableThatIsNotFinishedIsReadAnewBehindACrashOfTheSource() async throws {
         try await TestCluster.withServer { server in
+            let login = try TestRole.login(server.uri())
             let schema = [
                 "CREATE TABLE t(id text PRIMARY KEY)", "INSERT INTO t VALUES ('1')",
-                "CREATE ROLE replicator LOGIN REPLICATION",
+                "CREATE ROLE replicator \(login) REPLICATION",
             ]
             try await TestService.run(schema, uri: server.uri()) { service in
                 func record() async throws -> String? {

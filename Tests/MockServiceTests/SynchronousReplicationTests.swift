@@ -105,7 +105,7 @@ struct SynchronousReplicationTests {
         try await TestCluster.withServer { server in
             try await TestService.run(Self.schema, uri: server.uri()) { service in
                 try await service.tx(
-                    "CREATE ROLE replicator LOGIN REPLICATION",
+                    "CREATE ROLE replicator \(try TestRole.login(server.uri())) REPLICATION",
                     "GRANT SELECT ON ALL TABLES IN SCHEMA public TO replicator")
                 try await service.start(Self.config) {
                     $0.source = .patient(service.uri, parameters: ["user": "replicator"])

@@ -166,6 +166,96 @@ struct PostgresServerTests {
         #expect(error?.message.contains("\(port)") == true)
     }
 
+    // MARK: The password
+
+    /// What the server says to whoever shows a password, or none, by TCP; nil if it lets him in.
+    private func refusal(
+        _ password: String?, _ server: PostgresServer, host: String = "127.0.0.1",
+        parameters: [String: String] = [:]
+    ) async throws -> String? {
+        var all = [
+            "host": host, "port": String(server.port), "user": "postgres",
+            // A file of the user's has nothing to say here.
+            "passfile": "/nonexistent",
+        ].merging(parameters) { $1 }
+        all["password"] = password
+        do {
+            let connection = try await PostgresConnection.connect(
+                "dbname=postgres", parameters: all, poller: poller)
+            await connection.close()
+            return nil
+        } catch let error as PostgresError {
+            return error.sqlstate ?? error.message
+        }
+    }
+
+    private func expectClosed(_ server: PostgresServer) async throws {
+        #expect(try await refusal("wrong", server) == "28P01")
+        let without = try await refusal(nil, server)
+        #expect(without?.contains("no password supplied") == true, "\(without ?? "let in")")
+        let streaming = try await refusal("wrong", server, parameters: ["replication": "database"])
+        #expect(streaming == "28P01")
+        #expect(try await refusal(server.password, server) == nil)
+        #expect(try await refusal(server.password, server, parameters: ["replication": "database"]) == nil)
+        let rules = try await scalar(
+            """
+            SELECT count(*) FROM pg_hba_file_rules WHERE type LIKE 'host%' AND auth_method <> 'scram-sha-256'
+            """, server)
+        #expect(rules == "0")
+    }
+
+    @Test func nobodyEntersByTCPWithoutThePassword() async throws {
+        let server = try await TestPostgres.server()
+        try await expectClosed(server)
+        // Whoever gets to the socket is the owner of its folder.
+        #expect(try await refusal(nil, server, host: server.temporaryFolder) == nil)
+        let attributes = try FileManager.default.attributesOfItem(atPath: server.temporaryFolder)
+        #expect(attributes[.posixPermissions] as? Int == 0o700)
+        #expect(server.password.count == 32 && server.uri().contains(":\(server.password)@"))
+    }
+
+    @Test func aFolderKeepsItsPasswordForItsOwnerAlone() async throws {
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
+        let first = try await PostgresServer.start(directory: directory.path, fsync: false)
+        await first.stop()
+        let second = try await PostgresServer.start(directory: directory.path, fsync: false)
+        #expect(second.password == first.password)
+        try await expectClosed(second)
+        let file = directory.path + "/password"
+        let attributes = try FileManager.default.attributesOfItem(atPath: file)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(try Self.owner(file) == Self.owner(directory.path + "/cluster"))
+        await second.stop()
+    }
+
+    private static func owner(_ path: String) throws -> uid_t {
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+        return status.st_uid
+    }
+
+    /// As earlier versions have made it: no password, and everybody is let in.
+    @Test func aClusterOfAnEarlierVersionIsClosed() async throws {
+        let directory = try await TestCluster.folder()
+        defer { directory.remove() }
+        let rules = directory.path + "/cluster/pg_hba.conf"
+        let former = try String(contentsOfFile: rules, encoding: .utf8)
+        try former.replacing("scram-sha-256", with: "trust")
+            .write(toFile: rules, atomically: false, encoding: .utf8)
+        let earlier = try await PostgresServer.start(directory: directory.path, fsync: false)
+        #expect(try await refusal("wrong", earlier) == nil, "the file of the password alone tells them apart")
+        try await execute("ALTER ROLE postgres PASSWORD NULL; CREATE TABLE kept AS SELECT 7 AS x", earlier)
+        await earlier.stop()
+        try FileManager.default.removeItem(atPath: directory.path + "/password")
+        for _ in 1...2 {
+            let server = try await PostgresServer.start(directory: directory.path, fsync: false)
+            try await expectClosed(server)
+            #expect(try await scalar("SELECT x FROM kept", server) == "7")
+            await server.stop()
+        }
+    }
+
     @Test func makesAndDropsDatabasesWithTheirSlots() async throws {
         let server = try await TestPostgres.server()
         let (name, slot) = ("a \"b\"/ü", "of_a_dropped_database")

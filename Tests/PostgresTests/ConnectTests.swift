@@ -205,7 +205,8 @@ struct ConnectTests {
             _ = try await PostgresConnection.connect(
                 server.uri(), parameters: ["user": "nobody_here"], poller: poller)
         }
-        #expect(user?.sqlstate == "28000")
+        // As for a wrong password: whether there is such a role is told to nobody.
+        #expect(user?.sqlstate == "28P01")
         let option = await #expect(throws: PostgresError.self) {
             _ = try await PostgresConnection.connect(
                 server.uri(), parameters: ["no_such": "1"], poller: poller)

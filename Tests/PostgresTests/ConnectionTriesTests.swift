@@ -19,7 +19,8 @@ struct ConnectionTriesTests {
         -> String
     {
         let server = try await TestPostgres.server()
-        return "host=127.0.0.1,127.0.0.1 port=\(port),\(server.port) user=postgres dbname=postgres \(rest)"
+        return "host=127.0.0.1,127.0.0.1 port=\(port),\(server.port) user=postgres "
+            + "password=\(server.password) dbname=postgres \(rest)"
     }
 
     /// Connects, and returns the port that the server says it is reached at.
@@ -81,7 +82,7 @@ struct ConnectionTriesTests {
             }
             let poller = try Poller(names: names)
             defer { poller.stop() }
-            let uri = "postgres://postgres@db.test:\(off.number)/postgres"
+            let uri = "postgres://postgres:\(server.password)@db.test:\(off.number)/postgres"
             #expect(try await portInTheEnd(uri, poller) == server.port)
         }
     #endif
@@ -143,16 +144,19 @@ struct ConnectionTriesTests {
 
     @Test func aServerOfTheOtherKindIsPassedOver() async throws {
         try await TestCluster.withServer { standby in
+            let server = try await TestPostgres.server()
             let connection = try await PostgresConnection.connect(standby.uri(), poller: poller)
+            // A text has one password for all of its hosts.
+            try await connection.script("ALTER ROLE postgres PASSWORD '\(server.password)'")
+            let uri = standby.uri().replacing(standby.password, with: server.password)
             try await connection.script("ALTER SYSTEM SET default_transaction_read_only = on")
             try await connection.script("SELECT pg_reload_conf()")
             await connection.close()
             try await wait(for: "the server to be read-only") {
-                try await readOnly(standby.uri()) == "on"
+                try await readOnly(uri) == "on"
             }
-            let server = try await TestPostgres.server()
             #expect(try await port(try await text(first: standby.port)) == server.port)
-            let alone = await failure(standby.uri() + "?target_session_attrs=read-write")
+            let alone = await failure(uri + "?target_session_attrs=read-write")
             #expect(alone?.code == .unavailable && alone?.isConnectionLost == true)
             // What is preferred is nowhere: then it is the first, whatever it is.
             let preferred = try await text(first: standby.port, "target_session_attrs=prefer-standby")
@@ -172,7 +176,8 @@ struct ConnectionTriesTests {
         let server = try await TestPostgres.server()
         let next = try RawServer { $0.waitForHangUp() }
         let error = await failure(
-            "host=127.0.0.1,127.0.0.1 port=\(server.port),\(next.port) user=postgres dbname=nowhere")
+            "host=127.0.0.1,127.0.0.1 port=\(server.port),\(next.port) user=postgres "
+                + "password=\(server.password) dbname=nowhere")
         #expect(error?.sqlstate == "3D000")
         #expect(next.connections == 0)
     }

@@ -21,6 +21,46 @@ struct PostgresPoolTests {
         return PostgresPool(uri: try await TestPostgres.database(poller), limits: limits, poller: poller)
     }
 
+    /// What a stop has no time for is left to the server, however long it might take otherwise (P12).
+    @Test(.enabled(if: PostgresServer.canStandStill))
+    func aClosingTimeEndsWhatAConnectionIsPutInOrderFor() async throws {
+        try await TestCluster.withServer { server in
+            let (closing, gate) = (ClosingTime(), Gate())
+            var limits = PostgresPool.Limits(size: 1)
+            limits.connectTimeout = TestOptions.deadline
+            limits.rollbackTimeout = .seconds(3600)
+            limits.closingTime = closing
+            let pool = PostgresPool(uri: server.uri(), limits: limits, poller: poller)
+            let caller = Task {
+                try await pool.withConnection { connection in
+                    await connection.setRecoveryTime(.seconds(3600))
+                    try await connection.query("BEGIN")
+                    await gate.pass()
+                    try await connection.query("SELECT 1")
+                }
+            }
+            defer { gate.open() }
+            try await wait(for: "a transaction") { gate.arrivals == 1 }
+            try await server.whileStandingStill {
+                closing.set(.now)
+                gate.open()
+                caller.cancel()
+                // Without the time this takes an hour.
+                _ = await caller.result
+                #expect(await pool.statistics == (0, 0, 0))
+            }
+            await pool.close()
+        }
+    }
+
+    @Test func aClosingTimeIsNoTimeUntilItIsSaid() {
+        let (closing, now) = (ClosingTime(), ContinuousClock.now)
+        #expect(closing.limit(now + .seconds(5)) == now + .seconds(5))
+        closing.set(now + .seconds(1))
+        #expect(closing.limit(now + .seconds(5)) == now + .seconds(1))
+        #expect(closing.limit(now) == now)
+    }
+
     @Test func usesAConnectionAgain() async throws {
         let pool = try await pool(.init(size: 3))
         let first = try await pool.withConnection { await $0.backendProcessID }
@@ -168,6 +208,53 @@ struct PostgresPoolTests {
         let second = try await pool.withConnection { await $0.backendProcessID }
         #expect(first != second)
         #expect(await pool.statistics.open == 1)
+        await pool.close()
+    }
+
+    /// Connections that were made in the same moment do not end in the same one.
+    @Test func lifetimesDifferByATenth() async throws {
+        let limits = PostgresPool.Limits(size: 1, lifetime: .seconds(1000))
+        for (chance, age) in [(0.0, Duration.seconds(900)), (0.5, .seconds(1000)), (1.0, .seconds(1100))] {
+            let difference = limits.longestAge(at: chance) - age
+            #expect(difference < .milliseconds(1) && difference > .milliseconds(-1), "\(chance)")
+        }
+        let asked = Lock(0)
+        let pool = PostgresPool(
+            uri: try await TestPostgres.database(poller), limits: .patient(size: 2), poller: poller,
+            random: {
+                asked.withLock { $0 += 1 }
+                return 0
+            })
+        try await pool.withConnection { _ in try await pool.withConnection { _ in } }
+        #expect(asked.withLock { $0 } == 2, "each connection has a lifetime of its own")
+        await pool.close()
+    }
+
+    /// What a server that goes says of one session is true of all (backend 8.2): that the rest is made anew costs a moment,
+    /// and nobody who works is disturbed.
+    @Test func oneLostSessionRenewsTheRest() async throws {
+        let pool = try await pool(.init(size: 3, acquireTimeout: .seconds(3600)))
+        try await pool.withConnection { working in
+            let before = await working.backendProcessID
+            let resting = Lock(Int32(0))
+            let error = await #expect(throws: PostgresError.self) {
+                try await pool.withConnection { lost in
+                    let other = try await pool.withConnection { await $0.backendProcessID }
+                    resting.withLock { $0 = other }
+                    try await lost.query("SELECT pg_terminate_backend(pg_backend_pid())")
+                }
+            }
+            #expect(error?.isConnectionLost == true)
+            #expect(await pool.statistics == (0, 1, 0), "what rested is closed")
+            let next = try await pool.withConnection { connection in
+                let answer = try await connection.query("SELECT 1")
+                #expect(answer.scalar == "1")
+                return await connection.backendProcessID
+            }
+            #expect(next != resting.withLock { $0 })
+            let answer = try await working.query("SELECT pg_backend_pid()")
+            #expect(answer.scalar == String(before), "who works goes on")
+        }
         await pool.close()
     }
 

@@ -31,7 +31,8 @@ struct LeftOversTests {
             ALTER DATABASE \(quoteIdentifier(name)) SET search_path = trap, pg_catalog
             """)
         await owner.close()
-        let text = "host=127.0.0.1 port=\(server.port) user=postgres dbname=postgres"
+        let text =
+            "host=127.0.0.1 port=\(server.port) user=postgres password=\(server.password) dbname=postgres"
         let warnings = Lock<[String]>([])
         let dropped = try await LeftOvers.drop(uri: isURI ? server.uri() : text, poller: poller) { warning in
             warnings.withLock { $0.append(warning) }

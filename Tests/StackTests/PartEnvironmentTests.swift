@@ -11,7 +11,7 @@ struct PartEnvironmentTests {
         "PSB_ANYTHING": "x", "JWT_AUDIENCE": "x", "LC": "x", "PATHS": "x", "PGSSLMODE": "require",
         "ATTACHMENTS_STORE": "s3://production", "ATTACHMENTS_S3_SECRET_KEY": "x",
         "ATTACHMENTS_PUBLIC_URL": "x",
-        "PGPASSFILE": "/h/p",
+        "PGPASSFILE": "/h/p", "DATABASE_TLS_INSECURE": "true",
     ]
 
     @Test func onlyWhatTheListNamesIsHandedOn() {
@@ -22,6 +22,7 @@ struct PartEnvironmentTests {
     @Test func aUsersServerIsReachedAsTheUserReachesIt() {
         let handed = PartEnvironment.of(Self.shell, isUsersServer: true)
         #expect(handed["PGSSLMODE"] == "require" && handed["PGPASSFILE"] == "/h/p")
+        #expect(handed["DATABASE_TLS_INSECURE"] == "true")
         #expect(handed["POWERSYNC_PRIVATE_KEY"] == nil && handed["DATABASE_URI"] == nil)
         #expect(!handed.keys.contains { $0.hasPrefix("ATTACHMENTS_") })
     }

@@ -13,9 +13,11 @@ struct StackDatabaseTests {
         defer { poller.stop() }
         let server = try await PostgresServer.start()
         let superuser = try await connect(server.uri(), poller)
-        try await superuser.script("CREATE ROLE plain LOGIN CREATEDB REPLICATION; CREATE ROLE stranger LOGIN")
+        let login = "LOGIN PASSWORD '\(server.password)'"
+        try await superuser.script(
+            "CREATE ROLE plain \(login) CREATEDB REPLICATION; CREATE ROLE stranger \(login)")
         let wait = "?connect_timeout=\(TestOptions.deadline.components.seconds)"
-        func uri(_ role: String) -> String { server.uri().replacing("postgres@", with: "\(role)@") + wait }
+        func uri(_ role: String) -> String { server.uri(user: role) + wait }
         let database = StackDatabase(.ownDatabase(server: uri("plain")), poller: poller)
         try await database.open()
         let owner = try await connect(database.uri, poller)

@@ -10,6 +10,36 @@ struct IPRangesTests {
         #expect(try #require(IPAddress(text)).description == expected)
     }
 
+    @Test(arguments: [
+        ("::ffff:10.0.0.1", "10.0.0.1"), ("10.0.0.1", "10.0.0.1"), ("::1", "::1"), ("fe80::1%1", "fe80::1%1"),
+        // These belong to whoever has them, and not to the address of version 4 in them.
+        ("::10.0.0.1", "::10.0.0.1"), ("2002:a00:1::", "2002:a00:1::"), ("64:ff9b::a00:1", "64:ff9b::a00:1"),
+    ])
+    func aMappedAddressIsOneOfVersion4(_ text: String, _ expected: String) throws {
+        let address = try #require(IPAddress(text))
+        #expect(address.unmapped == IPAddress(expected))
+    }
+
+    /// One range alone is strict: it says who is trusted.
+    @Test(arguments: [
+        ("10.0.0.0/8", "10.0.0.1", true), ("::ffff:10.0.0.0/104", "10.0.0.1", true),
+        ("fd00::/8", "fd00::1", true), ("fe80::/10", "fe80::1%1", true), ("10.0.0.0/8", "11.0.0.1", false),
+        ("10.0.0.0/8", "::10.0.0.1", false), ("10.0.0.0/8", "2002:a00:1::", false),
+        ("10.0.0.0/8", "64:ff9b::a00:1", false), ("0.0.0.0/0", "::1", false), ("::/0", "127.0.0.1", false),
+    ])
+    func oneRangeHoldsAddressesOfItsVersionAlone(_ range: String, _ address: String, _ isIn: Bool) throws {
+        let range = try #require(IPRange(range))
+        #expect(range.contains(try #require(IPAddress(address))) == isIn)
+    }
+
+    @Test(arguments: [
+        ("0.0.0.0/0", true), ("::/0", true), ("::ffff:0:0/96", true), ("10.1.2.3/0", true),
+        ("0.0.0.0/1", false), ("::/1", false), ("0.0.0.0", false), ("::", false),
+    ])
+    func aRangeOfNoBitsIsEverything(_ range: String, _ isEverything: Bool) throws {
+        #expect(try #require(IPRange(range)).isEverything == isEverything)
+    }
+
     /// Some of these are addresses to `getaddrinfo`, which is then asked.
     @Test(arguments: [
         "", "localhost", "127.1", "0x7f.1", "2130706433", "1.2.3.4.5", "::1%no-such-interface", "1\0",

@@ -72,6 +72,42 @@ struct StopSignalTests {
         }
     }
 
+    /// Each SIGHUP is for who reads again, and none for who ends; the end is none for who reads again.
+    @Test func aHangUpThatIsNoStopIsToldToWhoReadsAgain() async {
+        await #expect(processExitsWith: .success) {
+            var reload = ReloadSignal.stream().makeAsyncIterator()
+            var stop = StopSignal.stream(hangUp: false).makeAsyncIterator()
+            for _ in 0..<2 {
+                kill(getpid(), SIGHUP)
+                #expect(await reload.next() == SIGHUP)
+                kill(getpid(), SIGTERM)
+                #expect(await stop.next() == SIGTERM)
+            }
+        }
+    }
+
+    @Test func aStopWithoutTheHangUpLeavesItWhatItIs() async {
+        await #expect(processExitsWith: .signal(SIGHUP)) {
+            let task = Task { for await _ in StopSignal.stream(hangUp: false) {} }
+            var stop = StopSignal.stream(hangUp: false).makeAsyncIterator()
+            kill(getpid(), SIGTERM)
+            #expect(await stop.next() == SIGTERM)
+            kill(getpid(), SIGHUP)
+            sleep(UInt32(TestOptions.deadline.components.seconds))
+            task.cancel()
+        }
+    }
+
+    @Test func theLastWhoReadsAgainGivesTheHangUpBack() async {
+        await #expect(processExitsWith: .signal(SIGHUP)) {
+            let task = Task { for await _ in ReloadSignal.stream() {} }
+            task.cancel()
+            await task.value
+            kill(getpid(), SIGHUP)
+            sleep(UInt32(TestOptions.deadline.components.seconds))
+        }
+    }
+
     /// Neither kind of stream gets what is for the other, and the last stream of a kind gives that kind back alone.
     @Test func aScreenIsToldOfItsSizeOfGoingOnAndOfQuittingAndOfNothingElse() async {
         await #expect(processExitsWith: .signal(SIGTERM)) {

@@ -65,6 +65,21 @@ package final class RawClient: Sendable {
         channel = try poller.channel(descriptor)
     }
 
+    /// Takes over a socket that is connected, and closes it in the end.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The socket.
+    ///   - poller: Wakes the waits.
+    /// - Throws: What the poller throws.
+    package init(connected descriptor: Int32, _ poller: Poller) throws {
+        do {
+            channel = try poller.channel(descriptor)
+        } catch {
+            closeDescriptor(descriptor)
+            throw error
+        }
+    }
+
     deinit { leave() }
 
     /// Closes the connection.

@@ -27,12 +27,13 @@ static int prepare(int descriptor) {
 }
 #endif
 
-int powersync_accept(int listener) {
+int powersync_accept(int listener, struct sockaddr_storage *peer) {
+    socklen_t length = sizeof *peer;
 #if defined(__linux__)
-    int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int descriptor = accept4(listener, (struct sockaddr *)peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
     return descriptor < 0 ? -errno : descriptor;
 #else
-    int descriptor = accept(listener, NULL, NULL);
+    int descriptor = accept(listener, (struct sockaddr *)peer, &length);
     return descriptor < 0 ? -errno : prepare(descriptor);
 #endif
 }

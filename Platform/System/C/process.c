@@ -140,8 +140,9 @@ int powersync_reap(pid_t process, int *value, bool *signalled) {
 
 // MARK: Signals
 
-// What the signals of a slot are for: ending the program, or what concerns a program with a screen.
-enum { kind_stop, kind_screen, kind_count };
+// Signals by what they are for: ending the program, that the terminal has gone or something is to be read again, and what
+// concerns a program with a screen. A slot has one or more of these groups, as bits.
+enum { group_end = 1, group_hang_up = 2, group_screen = 4, group_count = 3 };
 
 // A handler may be between reading a slot and writing to its pipe at any moment, therefore pipes are kept open
 // and used again instead of being closed.
@@ -150,20 +151,25 @@ struct slot {
     int read_end;
     int write_end;
     bool taken;
-    atomic_int kind;
+    atomic_int groups;
     atomic_bool listening;
 };
 static struct slot slots[slot_count];
 static int slots_made = 0;
-static int slots_listening[kind_count];
+static int slots_listening[group_count];
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int group_of(int signal_number) {
+    if (signal_number == SIGINT || signal_number == SIGTERM) return group_end;
+    return signal_number == SIGHUP ? group_hang_up : group_screen;
+}
 
 static void forward(int signal_number) {
     int before = errno;
-    int kind = signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP ? kind_stop : kind_screen;
+    int group = group_of(signal_number);
     unsigned char byte = (unsigned char)signal_number;
     for (int index = 0; index < slot_count; index++) {
-        if (!slots[index].listening || slots[index].kind != kind) continue;
+        if (!slots[index].listening || !(slots[index].groups & group)) continue;
         // A full pipe already holds thousands of unread arrivals.
         ssize_t written = write(slots[index].write_end, &byte, 1);
         (void)written;
@@ -171,23 +177,24 @@ static void forward(int signal_number) {
     errno = before;
 }
 
-static void set_action(int kind, void (*handler)(int)) {
+static void set_action(int group, void (*handler)(int)) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    if (kind == kind_screen) {
+    if (group == group_screen) {
         sigaction(SIGWINCH, &action, NULL);
         sigaction(SIGCONT, &action, NULL);
         sigaction(SIGQUIT, &action, NULL);
-        return;
+    } else if (group == group_end) {
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+    } else {
+        // The terminal has gone, unless somebody (nohup) wants the program to outlive it.
+        struct sigaction before;
+        if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    // The terminal has gone, unless somebody (nohup) wants the program to outlive it.
-    struct sigaction before;
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }
 
-static int open_signals(int kind, int *slot) {
+static int open_signals(int groups, int *slot) {
     pthread_mutex_lock(&slots_lock);
     int chosen = 0;
     while (chosen < slots_made && slots[chosen].taken) chosen++;
@@ -202,9 +209,12 @@ static int open_signals(int kind, int *slot) {
     int descriptor = -error;
     if (error == 0) {
         slots[chosen].taken = true;
-        slots[chosen].kind = kind;
+        slots[chosen].groups = groups;
         slots[chosen].listening = true;
-        if (slots_listening[kind]++ == 0) set_action(kind, forward);
+        for (int index = 0; index < group_count; index++) {
+            if ((groups & (1 << index)) == 0) continue;
+            if (slots_listening[index]++ == 0) set_action(1 << index, forward);
+        }
         *slot = chosen;
         descriptor = slots[chosen].read_end;
     }
@@ -212,19 +222,26 @@ static int open_signals(int kind, int *slot) {
     return descriptor;
 }
 
-int powersync_stop_signals_open(int *slot) {
-    return open_signals(kind_stop, slot);
+int powersync_stop_signals_open(bool hang_up, int *slot) {
+    return open_signals(hang_up ? group_end | group_hang_up : group_end, slot);
+}
+
+int powersync_reload_signals_open(int *slot) {
+    return open_signals(group_hang_up, slot);
 }
 
 int powersync_screen_signals_open(int *slot) {
-    return open_signals(kind_screen, slot);
+    return open_signals(group_screen, slot);
 }
 
 void powersync_signals_close(int slot) {
     pthread_mutex_lock(&slots_lock);
-    int kind = slots[slot].kind;
+    int groups = slots[slot].groups;
     slots[slot].listening = false;
-    if (--slots_listening[kind] == 0) set_action(kind, SIG_DFL);
+    for (int index = 0; index < group_count; index++) {
+        if ((groups & (1 << index)) == 0) continue;
+        if (--slots_listening[index] == 0) set_action(1 << index, SIG_DFL);
+    }
     unsigned char end = 0;
     ssize_t written = write(slots[slot].write_end, &end, 1);
     (void)written;

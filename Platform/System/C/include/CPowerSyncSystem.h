@@ -37,8 +37,9 @@ void powersync_poller_wake(const struct powersync_poller *poller);
 
 // MARK: Descriptors
 
-// Accepts with close-on-exec and non-blocking set, without a moment in which a child could inherit it.
-int powersync_accept(int listener);
+// Accepts with close-on-exec and non-blocking set, without a moment in which a child could inherit it. The peer is the
+// address of who connected, also where that has left again: getpeername does not know it any more then.
+int powersync_accept(int listener, struct sockaddr_storage *peer);
 // A socket with close-on-exec and non-blocking set.
 int powersync_socket(int family, int type);
 // A pipe with close-on-exec set on both ends.
@@ -111,11 +112,14 @@ int powersync_reap(pid_t process, int *value, bool *signalled);
 
 // MARK: Signals
 
-// Turns SIGINT, SIGTERM and SIGHUP (unless that is ignored) into bytes; returns the read end of a pipe and a slot to give back.
-int powersync_stop_signals_open(int *slot);
+// Turns SIGINT and SIGTERM, and SIGHUP where that is wanted and not ignored, into bytes; returns the read end of a pipe and a
+// slot to give back.
+int powersync_stop_signals_open(bool hang_up, int *slot);
+// The same for SIGHUP alone, unless that is ignored.
+int powersync_reload_signals_open(int *slot);
 // The same for SIGWINCH and SIGCONT, after which a screen has to be drawn anew, and SIGQUIT, which would leave it as it is.
 int powersync_screen_signals_open(int *slot);
-// Ends the reader with a byte of 0 and, with the last slot of its kind, gives the signals their default action back.
+// Ends the reader with a byte of 0 and, with the last slot that has a signal, gives that signal its default action back.
 void powersync_signals_close(int slot);
 // Makes the slot, and with it the pipe, available again; called by the reader after the byte of 0.
 void powersync_signals_release(int slot);

@@ -1,0 +1,72 @@
+extension BackendSchema {
+    /// The state of a transaction of a user who may not do anything any more.
+    static let userDisabled = "PSB05"
+    /// The code of its failure.
+    static let userDisabledCode = "ACCOUNT_DISABLED"
+
+    /// Who may do nothing, which rejections a user has seen, and a question before each transaction that asks for the first and
+    /// knows roles (Backend/DESIGN.md 2, 5 and 7).
+    ///
+    /// `psb.open` and `psb.table_digest` with fewer parameters stay as they are, for backends of before.
+    static let userMigration = """
+        CREATE TABLE psb.disabled_users (
+            user_id text PRIMARY KEY, reason text, since timestamptz NOT NULL DEFAULT now());
+        ALTER TABLE psb.dead_letters ADD COLUMN acked_at timestamptz;
+        CREATE FUNCTION psb.table_digest(schema_name text, table_name text, reader name) RETURNS text
+        LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (\(digestOfReader)); END $$;
+        CREATE FUNCTION psb.open(claims text, subject text, schemas text[], tables text[], digests text[],
+            device text, first_op bigint, last_op bigint, considered bigint, reader name)
+        RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+        BEGIN
+            IF EXISTS (SELECT FROM psb.disabled_users d WHERE d.user_id = subject) THEN
+                RAISE EXCEPTION 'the user is disabled' USING ERRCODE = 'PSB05';
+            END IF;
+            PERFORM pg_catalog.set_config('request.jwt.claims', claims, true),
+                pg_catalog.set_config('request.jwt.claim.sub', subject, true),
+                pg_catalog.set_config('app.user_id', subject, true);
+            IF EXISTS (SELECT FROM unnest(schemas, tables, digests) AS e(schema_name, table_name, digest)
+                WHERE psb.table_digest(e.schema_name, e.table_name, reader) IS DISTINCT FROM e.digest)
+            THEN
+                RAISE EXCEPTION 'the catalog is not the one of the plan' USING ERRCODE = 'PSB03';
+            END IF;
+            IF device IS NULL THEN RETURN; END IF;
+            -- The length keeps "a" with "b c" and "a b" with "c" apart: nobody may hold the lock of another user.
+            PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
+                pg_catalog.concat(pg_catalog.length(subject), ' ', subject, ' ', device), 0));
+            IF EXISTS (SELECT FROM psb.ledger l WHERE l.user_id = subject AND l.client_id = device
+                AND l.last_op_id >= first_op AND l.first_op_id <= last_op AND l.id > considered)
+            THEN
+                RAISE EXCEPTION 'the ledger has entries that were not consulted' USING ERRCODE = 'PSB02';
+            END IF;
+        END $$;
+        """
+
+    /// What a digest is of; the parameters are `schema_name`, `table_name` and `reader`, whose privileges it tells: those of the
+    /// current user, if it is NULL.
+    ///
+    /// Beside what a plan spells it tells what may show in which order rows are written: triggers, which foreign keys have on
+    /// both sides, rules, row security, checks, every unique index and exclusion constraint, and each default by the number of
+    /// its entry in the catalog, which a new one has anew.
+    private static let digestOfReader = """
+        SELECT pg_catalog.md5(pg_catalog.concat_ws('|', c.relkind, c.relhastriggers, c.relhasrules, c.relrowsecurity,
+            c.relchecks,
+            (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(',', a.attnum, a.attname, a.atttypid, a.atttypmod,
+                    a.attcollation, a.attgenerated, a.attidentity, a.attnotnull,
+                    CASE WHEN a.atthasdef THEN (SELECT d.oid FROM pg_catalog.pg_attrdef d
+                        WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) ELSE 0 END,
+                    s.nspname, y.typname, y.typdefault IS NULL,
+                    CASE WHEN a.attnotnull AND NOT a.atthasdef THEN y.typdefault IS NULL
+                        AND pg_catalog.has_column_privilege(coalesce(reader, current_user), c.oid, a.attnum, 'SELECT')
+                        AND pg_catalog.has_column_privilege(coalesce(reader, current_user), c.oid, a.attnum, 'INSERT')
+                    END), ';' ORDER BY a.attnum)
+                FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
+                JOIN pg_catalog.pg_namespace s ON s.oid = y.typnamespace
+                WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+            (SELECT pg_catalog.string_agg(k.key, ';' ORDER BY k.key)
+                FROM pg_catalog.pg_index i CROSS JOIN LATERAL (SELECT pg_catalog.concat_ws(':', i.indisexclusion,
+                    i.indisvalid, i.indimmediate, i.indpred IS NULL, i.indnkeyatts, i.indkey) AS key) AS k
+                WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion))))
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = schema_name AND c.relname = table_name
+        """
+}

@@ -1,0 +1,101 @@
+import PowerSyncPostgres
+import PowerSyncWire
+
+/// What the start requires of the roles that transactions take (backend 2.9).
+enum RoleRights {
+    /// Requires that the roles are there and can be taken.
+    ///
+    /// - Parameters:
+    ///   - settings: the roles.
+    ///   - connection: the connection.
+    /// - Throws: `BackendError` with `.configuration`, `PostgresError`, `CancellationError`.
+    static func requireRoles(_ settings: RoleSettings, on connection: PostgresConnection) async throws {
+        let names = (settings.roles + (settings.probe.map { [$0] } ?? [])).map(\.name)
+        guard !names.isEmpty else { return }
+        // A right on psb is one to write what rejects and repeats; Postgres tells nobody's rights of a role that is not there.
+        try await refuse(
+            """
+            SELECT n.name || CASE WHEN r.oid IS NULL THEN ' is no role of the database'
+                WHEN NOT pg_catalog.pg_has_role(r.oid, 'MEMBER') THEN ' cannot be taken by ' || current_user
+                    || ': GRANT it'
+                ELSE ' has a right on the schema psb, which is the backend''s alone: REVOKE it' END
+            FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+            LEFT JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
+            WHERE CASE WHEN r.oid IS NULL THEN true ELSE NOT pg_catalog.pg_has_role(r.oid, 'MEMBER')
+                OR pg_catalog.has_schema_privilege(r.oid, 'psb'::text, 'USAGE, CREATE') END
+            ORDER BY n.place
+            """, [arrayLiteral(names)], on: connection)
+    }
+
+    /// Requires that policies hold for the roles, that all of them may do what plans count on, and that the probe sees what
+    /// policies hide.
+    ///
+    /// - Parameters:
+    ///   - settings: the roles, which are there.
+    ///   - tables: what they write.
+    ///   - connection: the connection.
+    /// - Throws: `BackendError` with `.configuration`, `PostgresError`, `CancellationError`.
+    static func require(
+        _ settings: RoleSettings, for tables: UploadTables, on connection: PostgresConnection
+    ) async throws {
+        let quoted = arrayLiteral(Set(tables.tables.values.map(\.quoted)).sorted())
+        if let first = settings.first {
+            let names = arrayLiteral(settings.roles.map(\.name))
+            try await refuse(
+                """
+                SELECT n.name || CASE WHEN r.rolsuper THEN ' is a superuser' WHEN r.rolbypassrls THEN ' has BYPASSRLS'
+                    ELSE ' owns ' || c.oid::pg_catalog.regclass END || ': policies do not hold for it'
+                FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+                JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
+                LEFT JOIN unnest($2::text[]) AS t(name) ON NOT r.rolsuper AND NOT r.rolbypassrls
+                LEFT JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
+                    AND pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE')
+                WHERE r.rolsuper OR r.rolbypassrls OR c.oid IS NOT NULL
+                ORDER BY n.place, c.oid
+                """, [names, quoted], on: connection)
+            try await refuse(
+                """
+                SELECT n.name || ' lacks ' || p.privilege || ' on ' || c.oid::pg_catalog.regclass
+                    || coalesce('.' || a.attname, '') || ', which ' || $3::text || ' has'
+                FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+                CROSS JOIN unnest($2::text[]) AS t(name)
+                JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
+                CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) WITH ORDINALITY AS p(privilege, number)
+                LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                    AND p.privilege <> 'DELETE'
+                WHERE CASE WHEN a.attnum IS NULL THEN pg_catalog.has_table_privilege($3::name, c.oid, p.privilege)
+                        AND NOT pg_catalog.has_table_privilege(n.name::name, c.oid, p.privilege)
+                    ELSE pg_catalog.has_column_privilege($3::name, c.oid, a.attnum, p.privilege)
+                        AND NOT pg_catalog.has_column_privilege(n.name::name, c.oid, a.attnum, p.privilege) END
+                ORDER BY n.place, c.oid, p.number, a.attnum
+                """, [names, quoted, first.name], on: connection)
+        }
+        guard let probe = settings.probe else { return }
+        try await refuse(
+            """
+            SELECT r.rolname || CASE WHEN pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT')
+                    AND pg_catalog.has_any_column_privilege(r.oid, c.oid, 'UPDATE')
+                THEN ' may not see all rows of ' ELSE ' lacks SELECT, or UPDATE on a column, of ' END
+                || c.oid::pg_catalog.regclass
+            FROM pg_catalog.pg_roles r CROSS JOIN unnest($2::text[]) AS t(name)
+            JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
+            WHERE r.rolname = $1::name AND c.relrowsecurity AND NOT (
+                pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT')
+                AND pg_catalog.has_any_column_privilege(r.oid, c.oid, 'UPDATE')
+                AND (r.rolsuper OR r.rolbypassrls
+                    OR pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') AND NOT c.relforcerowsecurity))
+            ORDER BY c.oid
+            """, [probe.name, quoted], setting: "RLS_PROBE_ROLE", on: connection)
+    }
+
+    /// Refuses the start for what a question finds, each in a sentence.
+    private static func refuse(
+        _ question: String, _ parameters: [String?], setting: String = "DB_ROLES",
+        on connection: PostgresConnection
+    ) async throws {
+        let found = try await connection.query(question, parameters).firstColumn
+        guard !found.isEmpty else { return }
+        let shown = found.prefix(10).joined(separator: "; ") + (found.count > 10 ? "; …" : "")
+        throw BackendError(.configuration, "\(setting): \(shown)")
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import PowerSyncBackend
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// The command `config check` (Backend/DESIGN.md 7 and 8).
+@Suite(.patient())
+struct ConfigCheckTests {
+    private static let secret = "postgres://app:hush@db/app"
+    private static let minimum = [
+        "DATABASE_URI": secret, "POWERSYNC_URL": "http://localhost:8080", "DEV_EPHEMERAL_KEYS": "true",
+        "DEV_OPEN_SCHEMA": "true",
+    ]
+
+    private func run(
+        _ environment: [String: String], _ arguments: String...
+    ) async -> (status: Int32, text: String) {
+        let lines = Lock<[String]>([])
+        let command = BackendCommand.named(
+            "powersync-backend", environment: { environment },
+            output: { line in lines.withLock { $0.append(line) } })
+        let status = await command.main(["config", "check"] + arguments, errors: { _ in })
+        return (status, lines.withLock { $0.joined(separator: "\n") })
+    }
+
+    private func origin(_ name: String, _ json: JSON) -> [String?] {
+        let row = json["settings"]?.arrayValue?.first { $0["name"]?.stringValue == name }
+        return [row?["value"]?.stringValue, row?["origin"]?.stringValue]
+    }
+
+    @Test func everySettingIsShownAndWhereItComesFrom() async throws {
+        let more = ["PORT": "7000", "POWERSYNC_PRIVATE_KEY_FILE": "", "JWT_TTL": ""]
+        let (status, text) = await run(Self.minimum.merging(more) { $1 }, "--json")
+        let json = try JSON.parse(text)
+        #expect(status == 0 && json["problems"] == .array([]))
+        let names = (json["settings"]?.arrayValue ?? []).compactMap { $0["name"]?.stringValue }
+        #expect(names == Setting.all.map(\.name))
+        #expect(origin("PORT", json) == ["7000", "environment"])
+        #expect(origin("JWT_TTL", json) == ["10m", "default"])
+        #expect(origin("JWT_ISSUER", json) == [nil, "default"])
+        #expect(origin("DATABASE_URI", json) == ["(set)", "environment"])
+        #expect(!text.contains("hush"))
+    }
+
+    @Test func aSecretInAFileIsNeitherShownNorItsContent() async throws {
+        let folder = try TemporaryDirectory(prefix: "config-")
+        defer { folder.remove() }
+        let path = folder.path + "/uri"
+        try Self.secret.write(toFile: path, atomically: true, encoding: .utf8)
+        var environment = Self.minimum
+        environment["DATABASE_URI"] = nil
+        environment["DATABASE_URI_FILE"] = path
+        let (status, text) = await run(environment, "--json")
+        let json = try JSON.parse(text)
+        #expect(status == 0 && origin("DATABASE_URI", json) == ["(set)", "file \(path)"])
+        #expect(!text.contains("hush"))
+    }
+
+    /// One of each part of the settings, none hiding another.
+    @Test func everyViolationIsTold() async throws {
+        let environment = [
+            "PSB_TABELMAP": "x", "DATABASE_TYPE": "mysql", "POWERSYNC_URL": "dev", "ENV": "production", "PORT": "x",
+            "JWT_TTL": "1s", "DEV_TOKENS": "true", "DEV_OPEN_UPLOADS": "maybe", "BATCH_ON_FATAL_ERROR": "never",
+            "MAX_BODY_BYTES": "1", "BODY_TIMEOUT": "0", "POOL_SIZE": "0", "LOCK_TIMEOUT_MS": "0",
+            "SCHEMA_DRIFT_GRACE": "x", "DRAIN_DELAY": "11s", "JWT_KEYS_SQL": "x", "CORS_ORIGINS": "*",
+            "UPLOAD_ACCEPTS_SYNC_TOKEN": "false", "ATTACHMENTS_STORE": "ftp://x", "AUTH_ISSUER": "x",
+            "SESSION_COOKIE": "a;b", "TRUSTED_PROXIES": "x", "DB_ROLE_CLAIM": "x", "TOKENS_PER_MINUTE": "-1",
+            "PREPARED": "maybe", "METRICS_PORT": "0",
+        ]
+        let (status, text) = await run(environment, "--json")
+        let problems = (try JSON.parse(text)["problems"]?.arrayValue ?? []).compactMap(\.stringValue)
+        #expect(status == 1)
+        let missing = ["DATABASE_URI", "JWT_KEYS_DIR", "PSB_TABLE_MAP", "UPLOAD_AUDIENCE"]
+        for name in environment.keys.filter({ !["ENV", "UPLOAD_ACCEPTS_SYNC_TOKEN"].contains($0) }) + missing {
+            #expect(problems.contains { $0.hasPrefix(name) }, "\(name)")
+        }
+        let plain = await run(environment)
+        #expect(plain.status == 1)
+        for problem in problems { #expect(plain.text.contains(problem), "\(problem)") }
+    }
+
+    @Test func whatIsWrongInAMapIsTold() async throws {
+        let folder = try TemporaryDirectory(prefix: "config-")
+        defer { folder.remove() }
+        let file = folder.path + "/map.yaml"
+        try "tables:\n  lists: { owners: x }\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let wrong = await run(Self.minimum.merging(["PSB_TABLE_MAP": file]) { $1 })
+        #expect(wrong.status == 1 && wrong.text.contains("line 2, column"))
+        let gone = await run(Self.minimum.merging(["PSB_TABLE_MAP": file + "x"]) { $1 })
+        #expect(gone.status == 1 && gone.text.contains("the table map cannot be read"))
+    }
+
+    @Test(.enabled(if: TestOptions.hasDatabase))
+    func theDatabaseIsLookedAtAndNotChanged() async throws {
+        try await OperatorDesk.with { backend, desk in
+            #expect(await desk.run("config", "check", "--database").status == 0)
+            _ = try await backend.query("ALTER TABLE lists RENAME COLUMN owner_id TO whose")
+            let renamed = await desk.run("config", "check", "--database")
+            #expect(renamed.status == 1 && renamed.text.contains("owner_id"), "\(renamed.text)")
+            #expect(await desk.run("config", "check").status == 0, "nobody has asked the database")
+            _ = try await backend.query("DROP SCHEMA psb CASCADE")
+            let empty = await desk.run("config", "check", "--database")
+            #expect(empty.status == 1 && empty.text.contains("has not yet what version"), "\(empty.text)")
+            #expect(try await backend.scalar("SELECT count(*) FROM pg_namespace WHERE nspname = 'psb'") == "0")
+        }
+    }
+}
