@@ -138,7 +138,9 @@ struct RandomPrograms {
         case 12: return random.once(in: 2) ? .not(all[0]) : .isNull(all[0])
         case 13: return .between(all[0], all[1], all[2])
         case 14: return .oneOf(all[0], Array(all.suffix(count)))
-        case 15: return choice(all, inner(&self))
+        case 15:
+            let last = inner(&self)
+            return choice(all, last)
         case 16: return .member(json(), all[0], random.pick(MemberForm.allCases))
         case 17: return random.once(in: 2) ? .contains(list: json(), all[0]) : .overlaps(json(), json())
         default: return call(all)
