@@ -110,7 +110,7 @@ extension BackendRoutes {
     ///   - ask: answers those that could be read, in their order.
     ///   - json: an answer as JSON.
     /// - Returns: for each item its answer, or why there is none.
-    /// - Throws: `CancellationError`.
+    /// - Throws: `Problem` for a user who is disabled, who is told so once and not for each item; `CancellationError`.
     private func answers<Question: Sendable, Value: Sendable>(
         to items: [JSON], _ requestID: String, read: (JSON) throws -> Question,
         ask: ([Question]) async throws -> [Result<Value, any Error>], json: (Value) -> JSON
@@ -128,7 +128,9 @@ extension BackendRoutes {
             switch answer {
             case .success(let value): answers[question.place] = json(value)
             case .failure(let error):
-                answers[question.place] = problem(for: error, requestID).item(requestID: requestID)
+                let problem = problem(for: error, requestID)
+                if problem == .accountDisabled { throw problem }
+                answers[question.place] = problem.item(requestID: requestID)
             }
         }
         return answers.compactMap { $0 }
