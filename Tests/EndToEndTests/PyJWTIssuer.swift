@@ -53,7 +53,7 @@ final class PyJWTIssuer: Sendable {
     ///   - changes: claims in place of the usual ones, or besides.
     /// - Returns: the token.
     func token(
-        _ subject: String, _ algorithm: String = "ES256", lifetime: Int = 300, _ changes: [JSONMember] = []
+        _ subject: String, _ algorithm: String = "ES256", lifetime: Int = 300, changes: [JSONMember] = []
     ) async throws -> String {
         let now = Int(Date().timeIntervalSince1970)
         let names = changes.map(\.name)
