@@ -54,8 +54,7 @@ struct ProductionTests {
         let settings = [
             "ENV": "production", "DEV_TOKENS": "", "DEV_OPEN_SCHEMA": "", "DEV_OPEN_UPLOADS": "", "DEV_HOSTS": "",
             "DEV_PUBLIC": "", "AUTH_JWKS_URI": issuer.keysURL, "AUTH_ALLOW_LOCAL_HTTP": "true",
-            "AUTH_ISSUER": PyJWTIssuer.name, "AUTH_AUDIENCE": PyJWTIssuer.audience,
-            "UPLOAD_ACCEPTS_SYNC_TOKEN": "false", "UPLOAD_AUDIENCE": "uploads-of-nobody", "DRAIN_DELAY": "0",
+            "AUTH_ISSUER": PyJWTIssuer.name, "AUTH_AUDIENCE": PyJWTIssuer.audience, "DRAIN_DELAY": "0",
         ]
         try await Containers.with(changes: ["PSB_TABLE_MAP": "/etc/powersync/tables.yaml"]) { containers in
             let backend = try await containers.start(
@@ -127,7 +126,7 @@ struct ProductionTests {
 
     // MARK: Tokens
 
-    /// It stands in URLs and logs of others: what it is good for is reading.
+    /// It stands in URLs and logs of others: what it is good for is reading, and no setting had to say so.
     @Test func aSyncTokenUploadsNothing() async throws {
         try await with { world in
             let token = try await world.syncToken("dora")
