@@ -2,6 +2,7 @@ import PowerSync
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncHTTPTestSupport
+import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
