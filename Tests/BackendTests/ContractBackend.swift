@@ -24,6 +24,7 @@ struct ContractBackend: Sendable {
     let uri: String
     let oracle: SQLOracle
     let keys: ContractKeys
+    let signIn: ContractSignIn
     let fixtures: ContractFixtures
 
     /// Starts one on a database of its own.
@@ -40,6 +41,8 @@ struct ContractBackend: Sendable {
         configuration.keys = .given(GivenKeys(privateText: signer.jsonObjectText(includePrivate: true)))
         configuration.tokenIssuer = issuer
         configuration.hasDevelopmentTokens = true
+        let session = try SignIn.sessionSettings()
+        configuration.authentication.session = session
         for (name, value) in settings { try set(name, value, in: &configuration) }
         let fixtures = try ContractFixtures(
             yaml: try Repository.text("Tests/Fixtures/contract/fixtures.yaml"), source: "fixtures.yaml")
@@ -49,6 +52,9 @@ struct ContractBackend: Sendable {
             faults: faults, poller: poller, uri: uri,
             oracle: SQLOracle(uri: uri, fixtures: fixtures, poller: poller),
             keys: try ContractKeys(signer: signer, audiences: configuration.tokenAudiences, issuer: issuer),
+            signIn: try ContractSignIn(
+                secret: session.secret, audience: try #require(session.audiences.first),
+                issuer: session.issuer),
             fixtures: fixtures)
     }
 
@@ -100,7 +106,7 @@ struct ContractBackend: Sendable {
         }
         return ContractTarget(
             url: await faults.url, users: users, fixtures: fixtures, oracle: oracle, profile: profile,
-            keys: keys, faults: faults, patience: max(TestOptions.patience, 4))
+            keys: keys, signIn: signIn, faults: faults, patience: max(TestOptions.patience, 4))
     }
 }
 
