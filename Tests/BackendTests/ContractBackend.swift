@@ -26,8 +26,10 @@ struct ContractBackend: Sendable {
     let keys: ContractKeys
     let fixtures: ContractFixtures
 
-    /// Starts one on a database of its own.
-    static func start(_ settings: [String: String]) async throws -> ContractBackend {
+    /// Starts one on a database of its own, which it reaches through a pooler if there is one.
+    static func start(
+        _ settings: [String: String], through bouncer: PgBouncer? = nil
+    ) async throws -> ContractBackend {
         let poller = try Poller()
         let uri = try await TestPostgres.database(poller)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
@@ -40,6 +42,10 @@ struct ContractBackend: Sendable {
         configuration.keys = .given(GivenKeys(privateText: signer.jsonObjectText(includePrivate: true)))
         configuration.tokenIssuer = issuer
         configuration.hasDevelopmentTokens = true
+        if let bouncer {
+            configuration.databaseURI = bouncer.uri(through: uri)
+            configuration.links.preparesStatements = false
+        }
         for (name, value) in settings { try set(name, value, in: &configuration) }
         let fixtures = try ContractFixtures(
             yaml: try Repository.text("Tests/Fixtures/contract/fixtures.yaml"), source: "fixtures.yaml")
@@ -139,11 +145,19 @@ actor ContractBackends {
     /// Those of `ContractTests`.
     static let shared = ContractBackends()
 
+    private let bouncer: Task<PgBouncer, any Error>?
     private var started: [[String: String]: Task<ContractBackend, any Error>] = [:]
+
+    /// Makes a place for backends, which reach their databases through a pooler if there is one.
+    init(through bouncer: Task<PgBouncer, any Error>? = nil) { self.bouncer = bouncer }
 
     /// Returns the backend with these settings, which the first one starts who asks.
     func backend(_ settings: [String: String]) async throws -> ContractBackend {
-        let task = started[settings] ?? Task { try await ContractBackend.start(settings) }
+        let task =
+            started[settings]
+            ?? Task { [bouncer] in
+                try await ContractBackend.start(settings, through: try await bouncer?.value)
+            }
         started[settings] = task
         return try await task.value
     }
