@@ -191,7 +191,7 @@ struct InjectionTests {
                 let (user, quoted) = (desk.user(number), JSON.quoted(text))
                 let put = operation("PUT", "c\(number)", [("body", quoted)]).dropFirst()
                 let device = #"{"v":1,"client_id":\#(quoted),"request_id":\#(quoted),"transactions":["#
-                let body = device + #"{"tx_id":\#(number),"crud":[{"op_id":1,\#(put)]}]}"#
+                let body = device + #"{"tx_id":\#(number + 1),"crud":[{"op_id":1,\#(put)]}]}"#
                 let answer = try await backend.upload(body, user: user)
                 #expect(answer.status == 200 && answer.states == ["applied"], "\(answer.json.text)")
                 let encoded = text.utf8.map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
