@@ -110,7 +110,7 @@ struct EncryptedDatabaseTests {
             for mode in ["require", "prefer", "disable", "verify-ca"] {
                 let lower = ["DATABASE_URI": desk.uri("&sslmode=\(mode)")]
                 #expect(throws: BackendError.self) {
-                    try BackendConfiguration.ofDatabase(environment: lower, readFile: { _ in "" })
+                    _ = try BackendConfiguration.ofDatabase(environment: lower, readFile: { _ in "" })
                 }
             }
             let insecure = ["DATABASE_URI": desk.uri("&sslmode=require"), "DATABASE_TLS_INSECURE": "true"]
