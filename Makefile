@@ -6,8 +6,11 @@ SHELL := bash
 # Arguments of the program that a target runs: make demo ARGS=--json
 ARGS ?=
 DEBUG := .build/debug
-# The service is measured as Scripts/release.sh builds it, by a program with the same flags: other flags build all anew.
+# Service and backend are measured as Scripts/release.sh builds them, by a program with the same flags: other flags build all
+# anew.
 STATIC := $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
+MEASURED_service := powersync-mock-service
+MEASURED_backend := powersync-backend
 # What `make up` without ARGS is for, unless a database is named.
 EXAMPLE := --schema Examples/Todos/schema.sql --sync-config Examples/Todos/sync-config.yaml --tables Examples/Todos/tables.yaml
 
@@ -77,9 +80,9 @@ format: ## Format all Swift files in place
 docs: setup ## Write the reference of the client into .build/docs (ARGS=--serve shows it on 127.0.0.1)
 	@Scripts/docs.sh $(ARGS)
 
-bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes); ARGS=service the service
-ifeq ($(firstword $(ARGS)),service)
-	@swift build -c release $(STATIC) --product powersync-mock-service >&2
+bench: setup ## Measure the client beside bare loops on the same SQLite (release build, about twenty minutes); ARGS=service the service, ARGS=backend the backend
+ifneq ($(MEASURED_$(firstword $(ARGS))),)
+	@swift build -c release $(STATIC) --product $(MEASURED_$(firstword $(ARGS))) >&2
 	@swift run -c release $(STATIC) PowerSyncBenchmarks $(ARGS)
 else
 	@swift run -c release PowerSyncBenchmarks $(ARGS)

@@ -117,7 +117,7 @@ let targets: [Target] = [
     command("MockServiceCommand", "MockService/Executable", ["MockService", "Crypto", "CommandLine", "System"]),
     command("StackCommand", "Stack/Executable", ["Stack", "Crypto", "CommandLine", "System"]),
     command("CrashChild", "Tests/CrashChild", ["Client", "C:SQLite"]),
-    // What the service is measured beside.
+    // What service and backend are measured beside.
     .target(
         name: full("C:Benchmarks"),
         dependencies: ["C:PQ", "C:Crypto", "C:SQLite"].map { .target(name: full($0)) },
@@ -201,8 +201,9 @@ let targets: [Target] = [
     tests(
         "Benchmarks",
         [
-            "Benchmarks", "MockServiceCommand", "Stack", "SQLite", "HTTP", "HTTPClient", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Compression", "Crypto", "CommandLine", "System", "Wire",
+            "Benchmarks", "BackendCommand", "MockServiceCommand", "Stack", "SQLite", "HTTP", "HTTPClient",
+            "Postgres", "PostgresServer", "PostgresTestSupport", "Compression", "Crypto", "CommandLine",
+            "System", "Wire",
         ]),
     tests(
         "EndToEnd",

@@ -54,10 +54,12 @@ enum BenchmarkCommand {
             pairs and leaves out the twentieth at either end. Numbers of \
             different machines cannot be compared, ratios roughly.
 
-            Four tables of their own, with their own --help, are of clients, backend, service and Postgres:
+            Five measures of their own, with their own --help, are of clients, backend, service and Postgres:
 
              service       how fast the sync service is, beside what the machine can do
                            (make bench ARGS=service)
+             backend       how fast the backend applies uploads, beside what the machine can do
+                           (make bench ARGS=backend)
              stack         how long writes, uploads and a first sync take (make bench-stack)
              faults        how long it takes to get over faults (make bench-faults)
              attachments   how fast files go to their storage and come back (make bench-attachments)
@@ -85,7 +87,11 @@ enum BenchmarkCommand {
 
     /// Returns the command of a word that has one of its own; nil if it names none.
     private static func named(_ word: String?) -> Command? {
-        word == "service" ? ServiceBenchmarkCommand.command : StackBenchmarkCommand.named(word)
+        switch word {
+        case "service": ServiceBenchmarkCommand.command
+        case "backend": BackendBenchmarkCommand.command
+        default: StackBenchmarkCommand.named(word)
+        }
     }
 
     private static func run(_ arguments: ParsedArguments) async throws -> Int32 {

@@ -113,11 +113,16 @@ package final class MockService: Sendable {
         let make: @Sendable (StateOpener.State) async throws -> Parts = { [self] state in
             // First what can fail.
             let servers = LinkedServers()
-            let replicators = try await replicators(config, state, publisher, servers, metrics, health)
+            let store = state.store
+            let frames = FrameStore(limit: store.limits.keptFrameBytes, lines: lines) {
+                try await store.frame($0)
+            }
+            let replicators = try await replicators(
+                config, state, publisher, frames, servers, metrics, health)
             let pool = configuration.source.pool(patience: configuration.linkTimes.statement, poller)
             let streams = StreamHandler(
-                store: state.store, publisher: publisher, alarm: alarm, slots: slots, metrics: metrics,
-                lines: lines, bucketLimit: configuration.maxBucketsPerConnection,
+                store: store, frames: frames, publisher: publisher, alarm: alarm, slots: slots,
+                metrics: metrics, lines: lines, bucketLimit: configuration.maxBucketsPerConnection,
                 log: log.labelled("sync"))
             return Parts(
                 store: state.store, pool: pool,
@@ -188,7 +193,7 @@ package final class MockService: Sendable {
     /// state has.
     private func replicators(
         _ config: CompiledSyncConfig, _ state: StateOpener.State, _ publisher: Publisher,
-        _ servers: LinkedServers, _ metrics: ServiceMetrics, _ health: ServiceHealth
+        _ frames: FrameStore, _ servers: LinkedServers, _ metrics: ServiceMetrics, _ health: ServiceHealth
     ) async throws -> [Replicator] {
         let hash = Hexadecimal.encode(Digest.sha256(Array(configuration.syncConfig.utf8)))
         func replicator(
@@ -196,8 +201,8 @@ package final class MockService: Sendable {
         ) -> Replicator {
             let log = log.labelled("replication")
             return Replicator(
-                source: configuration.source, store: state.store, publisher: publisher, servers: servers,
-                poller: poller, log: log, metrics: metrics, config: config, configText: text,
+                source: configuration.source, store: state.store, publisher: publisher, frames: frames,
+                servers: servers, poller: poller, log: log, metrics: metrics, config: config, configText: text,
                 configHash: hash, formerStream: formerStream, slotPrefix: configuration.slotNamePrefix,
                 heartbeat: configuration.heartbeat, times: configuration.linkTimes, health: health.link(hash),
                 random: clock.random, warnings: RowWarningLog(log))

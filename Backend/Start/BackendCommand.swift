@@ -50,8 +50,11 @@ package enum BackendCommand {
                         map and keys again. Secrets may also be in a file named by \
                         <NAME>_FILE.
 
+                        Without ENV=development it is a backend in production, which refuses all that is for development, \
+                        and asks who may sign in. On one's own machine:
+
                           DATABASE_URI=postgres://localhost/app POWERSYNC_URL=http://localhost:8080 \\
-                          DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true $0
+                          ENV=development DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true $0
                         """,
                     variables: Setting.variables, run: { _ in try await start() }),
                 MigrateCommand.command(session), LettersCommand.command(session),

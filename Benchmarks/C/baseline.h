@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 // MARK: Bytes
 
@@ -72,6 +73,13 @@ bool store_run(struct store *store, const char *sql);
 bool store_add(struct store *store, const struct operation *operation);
 const char *store_error(const struct store *store);
 void store_close(struct store *store);
+
+// MARK: Time
+
+// The seconds of a clock.
+double clock_seconds(clockid_t clock);
+// Whether `stop`, the reading end of a pipe, says that all shall end.
+bool is_stopped(int stop);
 
 // MARK: Errors
 

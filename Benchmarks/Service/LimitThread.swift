@@ -71,6 +71,35 @@ enum LimitThread {
         }
     }
 
+    /// Runs a function of C that blocks until it is done, or until the task is cancelled.
+    ///
+    /// - Parameter body: gets the reading end of a pipe, which hangs up when all shall end, and the buffer for its
+    ///   error; returns the status of the function.
+    /// - Throws: `BenchmarkError` of the function, also where it was ended; `SystemError` without a pipe or a thread.
+    static func stoppable(
+        _ body: @escaping @Sendable (_ stop: Int32, _ error: UnsafeMutableBufferPointer<CChar>) -> Int32
+    ) async throws {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw SystemError(.process, "cannot make a pipe", errno: errno) }
+        let stop = ends[0]
+        let cutting = Lock<Int32?>(ends[1])
+        let cut: @Sendable () -> Void = {
+            cutting.withLock { descriptor in
+                if let open = descriptor { close(open) }
+                descriptor = nil
+            }
+        }
+        defer {
+            cut()
+            close(stop)
+        }
+        try await withTaskCancellationHandler {
+            try await run { body(stop, $0) }
+        } onCancel: {
+            cut()
+        }
+    }
+
     /// Runs a function of C that blocks; it gets the buffer for its error.
     private static func run(
         _ body: @escaping @Sendable (UnsafeMutableBufferPointer<CChar>) -> Int32

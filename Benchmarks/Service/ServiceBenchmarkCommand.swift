@@ -1,14 +1,6 @@
 import PowerSyncCommandLine
 import PowerSyncStack
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
 /// The command line of the measures of the service.
 enum ServiceBenchmarkCommand {
     private static let only = Option(
@@ -57,6 +49,8 @@ enum ServiceBenchmarkCommand {
                                then each of its own; beside a server that sends one's bytes to all
              fanout            10 commits, each from its answer until each of 1,000 clients has the row;
                                beside a server that sends each of as many clients as many lines
+             idle              500 commits to a table that nobody syncs, with 1,000 streams that have nothing to
+                               do: the processor time of the service, beside that without streams (Linux)
              memory            the most that a new service has needed (Linux): 100,000 rows and a client,
                                1,000,000 rows and two, 1,000 clients, 1,000 clients with gzip
 
@@ -71,7 +65,7 @@ enum ServiceBenchmarkCommand {
         let benchmark = ServiceBenchmark(
             parts: try parts(arguments.all(only.name)),
             pairs: try arguments.number(pairs.name, in: 1...99) ?? ServiceBenchmark.standardPairs,
-            program: try arguments.value(program.name).map(executable))
+            program: try arguments.value(program.name).map { try NamedProgram.path($0, of: program) })
         PartEnvironment.forgetPostgresVariables()
         return try await benchmark.run()
     }
@@ -85,14 +79,5 @@ enum ServiceBenchmarkCommand {
                 "\(only.name) does not take \"\(error.word)\"; there are \(known)",
                 exitStatus: CommandError.usageStatus)
         }
-    }
-
-    /// Returns the path from the root of a program that is named; the service runs in another folder.
-    private static func executable(_ path: String) throws(CommandError) -> String {
-        guard access(path, X_OK) == 0, let resolved = realpath(path, nil) else {
-            throw CommandError("\(program.name): \(path) is no program", exitStatus: CommandError.usageStatus)
-        }
-        defer { free(resolved) }
-        return String(cString: resolved)
     }
 }

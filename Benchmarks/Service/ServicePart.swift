@@ -22,6 +22,8 @@ enum ServicePart: String, CaseIterable, Sendable {
     case connects
     /// One change for many clients.
     case fanout
+    /// Commits that no stream is told of.
+    case idle
     /// The most memory in four situations.
     case memory
 
@@ -71,6 +73,7 @@ enum ServicePart: String, CaseIterable, Sendable {
         case .writeCheckpoint: try await part.writeCheckpoint()
         case .connects: try await part.connects()
         case .fanout: try await part.fanout()
+        case .idle: try await part.idle()
         case .memory: try await part.memory()
         }
     }

@@ -15,10 +15,12 @@ struct ServiceSizes: Sendable {
     var commits = 200
     /// Write checkpoints of a round.
     var writeCheckpoints = 50
-    /// Clients of `connects`, `fanout` and `memory`.
+    /// Clients of `connects`, `fanout`, `idle` and `memory`.
     var clients = 1000
     /// Rows of each of these clients.
     var rowsOfClient = 1000
     /// Changes of a round of `fanout`.
     var changes = 10
+    /// Commits of a round of `idle`.
+    var commitsOfOthers = 500
 }

@@ -10,6 +10,14 @@ struct ServiceTables: Sendable {
         ServiceTables(sql: StackApp.sql(items: count), syncConfig: StackApp.syncConfig)
     }
 
+    /// The same, and a table that is published, and which nothing of goes to anybody.
+    static func itemsAndOthers(_ count: Int) -> ServiceTables {
+        ServiceTables(
+            sql: StackApp.sql(items: count)
+                + "\nCREATE TABLE others(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);\n",
+            syncConfig: StackApp.syncConfig)
+    }
+
     /// So many rows of about 300 bytes for each of the users u0, u1…, in a bucket of their own.
     static func owned(users: Int, rows: Int) -> ServiceTables {
         ServiceTables(

@@ -46,7 +46,7 @@ package struct MockServiceConfiguration: Sendable {
     /// How long write checkpoints are kept that clients named.
     package var checkpointRequestRetention = Duration.seconds(3600)
     /// The most bytes of lines that all streams hold at once; at the limit they wait in turn.
-    package var maxLinesInFlightBytes = 64 << 20
+    package var maxLinesInFlightBytes = StoreLimits().readFrameBytes
     /// How long a client may take less than 64 KiB of an answer while more of it waits.
     package var writeTimeout: Duration = .seconds(30)
     /// How long the head of a request may take from its first byte, and the first byte from the connection.

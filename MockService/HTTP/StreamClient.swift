@@ -39,7 +39,7 @@ enum StreamEnd: String {
         case _ where isStopping: self = .shutdown
         case _ where isReplaced: self = .service
         case is CancellationError: self = .client
-        case is SessionLoop.TokenHasExpired, is LinesWereCut: self = .service
+        case is LinesWereCut: self = .service
         case let error as HTTPServerError where error.code == .peerGone: self = .client
         case let error as HTTPServerError where error.code == .writeTimeout: self = .service
         default: self = .failure

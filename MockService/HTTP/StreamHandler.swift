@@ -12,6 +12,7 @@ struct StreamHandler: Sendable {
     }
 
     let store: ServiceStore
+    let frames: FrameStore
     let publisher: Publisher
     let alarm: Alarm
     let slots: ConnectionSlots
@@ -32,8 +33,8 @@ struct StreamHandler: Sendable {
         guard let slot = slots.take() else { throw Refusal(response: HTTPResponse(status: 429)) }
         let (resolution, attachment) = try attach(body, token)
         let loop = SessionLoop(
-            store: store, attachment: attachment, alarm: alarm, slot: slot, metrics: metrics, lines: lines,
-            buckets: resolution.buckets, expiry: token.expiry)
+            store: store, frames: frames, attachment: attachment, alarm: alarm, slot: slot, metrics: metrics,
+            lines: lines, buckets: resolution.buckets, expiry: token.expiry)
         let clock = alarm.clock
         let view = try await clock.first(until: clock.monotonic() + Self.patience) {
             try await loop.firstView()
@@ -62,7 +63,7 @@ struct StreamHandler: Sendable {
         let compressors = compressors
         let log = log
         let publisher = publisher
-        let served = attachment.publication.stream
+        let served = attachment.stream
         let stream: @Sendable (any HTTPBodyWriter) async throws -> Void = { writer in
             // The slot, which the loop holds, is free again when this closure is gone, also if it never runs.
             let known = client.logged

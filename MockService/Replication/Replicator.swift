@@ -8,6 +8,7 @@ struct Replicator {
     let source: SourceDatabase
     let store: ServiceStore
     let publisher: Publisher
+    let frames: FrameStore
     let servers: LinkedServers
     let poller: Poller
     let log: Log
@@ -166,7 +167,8 @@ struct Replicator {
     private func withIntake(
         _ context: EvaluationContext, _ body: @escaping @Sendable (Intake) async throws -> Void
     ) async throws {
-        let writer = GroupWriter(store, context, publisher: publisher, maySwitch: !isFormer)
+        let writer = GroupWriter(
+            store, context, publisher: publisher, frames: frames, maySwitch: !isFormer)
         let wait = store.limits.positionDelay
         try await Intake.with(
             writer, delay: { [poller] in try await poller.sleep(until: .now + wait) },

@@ -113,7 +113,7 @@ extension ServiceStore {
     private static func stored(
         _ key: String, _ clients: Int, _ connection: SQLiteConnection
     ) throws -> StoredWriteCheckpoint? {
-        if let stored = try Self.stored(key, connection) { return stored }
+        if let stored = try writeCheckpoint(key: key, connection) { return stored }
         // The user ends where the first "/" stands, behind which "0" comes.
         let user = String(decoding: key.utf8.prefix { $0 != 0x2F }, as: UTF8.self)
         let count = try connection.one(
@@ -172,12 +172,8 @@ extension ServiceStore {
     }
 
     /// What is stored of a client; nil if it has asked for none.
-    package func writeCheckpoint(key: String) async throws -> StoredWriteCheckpoint? {
-        try await pool.read { try Self.stored(key, $0) }
-    }
-
-    private static func stored(
-        _ key: String, _ connection: SQLiteConnection
+    static func writeCheckpoint(
+        key: String, _ connection: SQLiteConnection
     ) throws -> StoredWriteCheckpoint? {
         try connection.one(
             "SELECT id, head, reached, reached_head, requested_at FROM write_checkpoint WHERE key = ?",

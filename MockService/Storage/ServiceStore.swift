@@ -68,7 +68,7 @@ package final class ServiceStore: Sendable {
     /// Whether somebody writes, which upkeep makes room for.
     package let activity: StoreActivity
     /// What streams have to be told of with the next checkpoint.
-    let unpublished = UnpublishedBuckets()
+    let unpublished: UnpublishedChanges
     private let path: String
 
     /// Opens the file, which is made if it is missing, and which nobody else may read.
@@ -100,6 +100,7 @@ package final class ServiceStore: Sendable {
         self.path = path
         self.limits = limits
         self.activity = activity
+        unpublished = UnpublishedChanges(limits: limits)
     }
 
     /// The size of the file with its log in bytes, for which no reader is waited for.

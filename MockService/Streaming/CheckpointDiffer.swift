@@ -50,7 +50,7 @@ package enum CheckpointDiffer {
         return Difference(updated: updated, removed: [])
     }
 
-    private static func isNew(_ state: BucketState, after old: BucketState) -> Bool {
+    private static func isNew(_ state: BucketTotals, after old: BucketTotals) -> Bool {
         old.checksum != state.checksum || old.count != state.count
     }
 }

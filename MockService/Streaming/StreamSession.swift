@@ -14,10 +14,10 @@ package struct CheckpointView: Sendable, Equatable {
         /// Name, priority and reasons.
         package var bucket: ResolvedBucket
         /// Checksum and extent.
-        package var state: BucketState
+        package var state: BucketTotals
 
         /// Makes a bucket of its parts.
-        package init(bucket: ResolvedBucket, state: BucketState) {
+        package init(bucket: ResolvedBucket, state: BucketTotals) {
             self.bucket = bucket
             self.state = state
         }
@@ -35,7 +35,7 @@ package struct CheckpointView: Sendable, Equatable {
 package struct StreamSession {
     /// What the loop shall do.
     package enum Step: Sendable, Equatable {
-        /// Read operations and give them to `received`.
+        /// Find operations, send them as a data line, and say so by `received`.
         case read(BucketRead)
         /// Send a line.
         case send(SyncLine)
@@ -43,18 +43,31 @@ package struct StreamSession {
         case wait
     }
 
-    /// Operations to read for the next data line.
+    /// The operations of the next data line.
     package struct BucketRead: Sendable, Equatable {
         /// The bucket's name.
         package let name: String
-        /// Its id in the state file.
-        package let bucket: Int64
-        /// The operation behind which to begin.
+        /// The position of the stream, behind which the line begins.
         package let after: Int64
-        /// The last operation that may be read.
-        package let last: Int64
-        /// At most that many operations.
-        package let rows: Int
+        /// Asks for the operations; where it begins means the same as the position.
+        package let request: FrameRequest
+    }
+
+    /// What was found for a data line.
+    package struct LinePart: Sendable, Equatable {
+        /// The last operation.
+        package let last: OperationID
+        /// How many operations there are.
+        package let count: Int
+        /// Whether more lines of the bucket may follow.
+        package let hasMore: Bool
+
+        /// Makes a part of its fields.
+        package init(last: OperationID, count: Int, hasMore: Bool) {
+            self.last = last
+            self.count = count
+            self.hasMore = hasMore
+        }
     }
 
     /// Operations that one reading of the storage yields, over all its lines (service 3.4).
@@ -68,6 +81,8 @@ package struct StreamSession {
 
     private let streams: [StreamDescription]
     private var positions: [ExactText: Int64]
+    /// The last operations of buckets whose positions lie behind them, and mean the same.
+    private var ends: [ExactText: OperationID] = [:]
     private var listed: [ExactText: CheckpointView.Bucket] = [:]
     /// The order in which buckets are listed.
     private var places: [ExactText: Int] = [:]
@@ -132,7 +147,8 @@ package struct StreamSession {
                 from: listed, writeCheckpoint: current.writeCheckpoint, by: change)
         else { return nil }
         diff.updated.sort { place(of: $0) < place(of: $1) }
-        return take(diff, at: change.operation, change.writeCheckpoint)
+        // A write checkpoint may be told of with a checkpoint that is older than what was read meanwhile.
+        return take(diff, at: max(change.operation, current.operation), change.writeCheckpoint)
     }
 
     /// What was told is not taken back: an id that is not kept any more was reached long ago, and of two that were reached
@@ -157,17 +173,29 @@ package struct StreamSession {
         for name in diff.removed.map({ ExactText($0) }) {
             listed[name] = nil
             positions[name] = nil
+            ends[name] = nil
             waiting.remove(name)
         }
         for bucket in diff.updated {
-            listed[ExactText(bucket.bucket.name)] = bucket
-            waiting.insert(ExactText(bucket.bucket.name))
+            let name = ExactText(bucket.bucket.name)
+            noteEnd(of: name)
+            listed[name] = bucket
+            waiting.insert(name)
         }
         begin(at: operation, writeCheckpoint)
         return .checkpointDiff(
             CheckpointDiff(
                 lastOpID: operation, writeCheckpoint: writeCheckpoint,
                 updatedBuckets: diff.updated.map(Self.entry), removedBuckets: diff.removed))
+    }
+
+    /// Notes that a position behind the end of its bucket means that end: up to the checkpoint nothing lies between, so
+    /// that streams whose positions differ can ask for the same operations.
+    private mutating func noteEnd(of name: ExactText) {
+        guard let current, let known = listed[name]?.state, let position = positions[name],
+            known.lastOperation < position, position <= current.operation
+        else { return }
+        ends[name] = known.lastOperation
     }
 
     private mutating func begin(at operation: Int64, _ writeCheckpoint: Int64?) {
@@ -195,31 +223,27 @@ package struct StreamSession {
         return .send(.checkpointComplete(lastOpID: current.operation))
     }
 
-    /// Takes what was read.
+    /// Takes note of what is the next data line.
     ///
     /// - Parameters:
-    ///   - chunk: The operations.
+    ///   - part: What was found for it; nil if there was nothing, then there is no line.
     ///   - read: What was asked for.
-    /// - Returns: The line to send, nil if there was nothing.
-    package mutating func received(_ chunk: BucketChunk, for read: BucketRead) -> SyncLine? {
+    package mutating func received(_ part: LinePart?, for read: BucketRead) {
         let name = ExactText(read.name)
-        guard let last = chunk.operations.last else {
+        guard let part else {
             // A bucket with nothing to send stays among those that wait, as recorded (service 3.2, step 6).
             finish(name)
-            return nil
+            return
         }
-        positions[name] = last.id
-        rowsSinceLine += chunk.operations.count
-        rowsLeft -= chunk.operations.count
+        positions[name] = part.last
+        ends[name] = nil
+        rowsSinceLine += part.count
+        rowsLeft -= part.count
         if rowsLeft <= 0 { rowsLeft = Self.rowLimit }
-        if !chunk.isCut {
+        if !part.hasMore {
             waiting.remove(name)
             finish(name)
         }
-        return .data(
-            DataLine(
-                bucket: read.name, after: read.after, nextAfter: last.id, hasMore: chunk.isCut,
-                operations: OperationList(chunk.operations)))
     }
 
     private mutating func finish(_ name: ExactText) {
@@ -230,8 +254,13 @@ package struct StreamSession {
     private func read(_ name: ExactText, upTo last: Int64) -> BucketRead? {
         guard let state = listed[name]?.state, let id = state.id else { return nil }
         let position = positions[name] ?? 0
-        guard position < min(last, state.lastOperation) else { return nil }
-        return BucketRead(name: name.text, bucket: id, after: position, last: last, rows: rowsLeft)
+        let last = min(last, state.lastOperation)
+        guard position < last else { return nil }
+        return BucketRead(
+            name: name.text, after: position,
+            request: FrameRequest(
+                bucket: id, after: ends[name] ?? position, last: last, rows: rowsLeft,
+                bytes: FrameRequest.lineBytes))
     }
 
     /// Groups come from the buckets that wait, not from those that changed.

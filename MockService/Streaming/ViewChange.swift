@@ -7,10 +7,10 @@ package struct ViewChange: Sendable, Equatable {
     /// The newest write checkpoint of the client that was reached; nil if none was since the checkpoint before.
     package var writeCheckpoint: Int64?
     /// The states at the checkpoint of those buckets that may have changed, by whole name.
-    package var buckets: [ExactText: BucketState]
+    package var buckets: [ExactText: BucketTotals]
 
     /// Makes a change of its parts.
-    package init(operation: Int64, writeCheckpoint: Int64?, buckets: [ExactText: BucketState]) {
+    package init(operation: Int64, writeCheckpoint: Int64?, buckets: [ExactText: BucketTotals]) {
         self.operation = operation
         self.writeCheckpoint = writeCheckpoint
         self.buckets = buckets

@@ -16,7 +16,7 @@ struct TokenTests {
         _ keys: SigningKeys? = nil, now: Double = now,
         _ change: (inout BackendConfiguration) -> Void = { _ in }
     ) -> TokenMint {
-        var configuration = BackendConfiguration(databaseURI: "", powersyncURL: "http://sync.example.com")
+        var configuration = BackendConfiguration.development()
         configuration.audiences = ["http://sync.example.com", "powersync"]
         change(&configuration)
         return TokenMint(
@@ -213,7 +213,7 @@ struct TokenTests {
         let looks = Lock(0)
         let (keys, set) = (self.keys, other.set)
         let looking = TokenMint(
-            keys: keys, configuration: BackendConfiguration(databaseURI: "", powersyncURL: "powersync"),
+            keys: keys, configuration: BackendConfiguration.development(powersyncURL: "powersync"),
             environment: BackendEnvironment(now: { Self.now }),
             lookForUnknown: {
                 let count = looks.withLock { looks -> Int in

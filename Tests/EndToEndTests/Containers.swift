@@ -104,9 +104,13 @@ final class Containers: Sendable {
             environment[key] = here(value, backend: backend)
         }
         environment["DATABASE_URI"] = environment["DATABASE_URI"].map { EndToEnd.patient($0) }
-        // A free port, and of this machine alone; the service has no setting for its address.
+        // Free ports, and of this machine alone; the service has no setting for its address.
         environment[name == "backend" ? "PORT" : "PS_PORT"] = "0"
-        if name == "backend" { environment["HOST"] = "127.0.0.1" }
+        if name == "backend" {
+            environment["HOST"] = "127.0.0.1"
+            environment["METRICS_HOST"] = "127.0.0.1"
+            environment["METRICS_PORT"] = String(try FreePort.find())
+        }
         let files = [folder.path + "/\(name).out", folder.path + "/\(name).log"]
         let descriptors = files.map { open($0, O_CREAT | O_WRONLY | O_APPEND | O_TRUNC | O_CLOEXEC, 0o600) }
         defer { for descriptor in descriptors { close(descriptor) } }

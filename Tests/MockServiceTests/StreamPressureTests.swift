@@ -29,7 +29,7 @@ struct StreamPressureTests {
             let clock = ManualClock(service.now)
             let start = clock.clock.now()
             try await service.start(Self.config, clock: clock.clock) {
-                #expect($0.maxLinesInFlightBytes == 64 << 20)
+                #expect($0.maxLinesInFlightBytes == 16 << 20)
                 $0.maxLinesInFlightBytes = 1
             }
             let slow = try await service.openSlow()

@@ -30,7 +30,7 @@ private struct Play {
                 let id = Int64(names.firstIndex(of: name) ?? 0)
                 return .init(
                     bucket: ResolvedBucket(name: name, priority: priorities[name] ?? 3, reasons: []),
-                    state: BucketState(
+                    state: BucketTotals(
                         id: buckets[name] == nil ? nil : id, checksum: Checksum(UInt32(known.count)),
                         count: Int64(known.count), lastOperation: buckets[name]?.last?.id ?? 0))
             })
@@ -70,8 +70,11 @@ private struct Play {
             case .wait: return
             case .send(let line): send(line)
             case .read(let read):
-                let found = (buckets[read.name] ?? []).filter { $0.id > read.after && $0.id <= read.last }
-                let rows = min(read.rows, lineRows)
+                let request = read.request
+                let found = (buckets[read.name] ?? []).filter {
+                    $0.id > request.after && $0.id <= request.last
+                }
+                let rows = min(request.rows, lineRows)
                 let chunk = BucketChunk(operations: Array(found.prefix(rows)), isCut: found.count >= rows)
                 send(session.received(chunk, for: read))
             }
@@ -232,6 +235,54 @@ struct StreamSessionTests {
         #expect(session.offer(ViewChange(operation: 4, writeCheckpoint: 3, buckets: [:])) == nil)
         let last = session.offer(ViewChange(operation: 4, writeCheckpoint: 5, buckets: [:]))
         #expect(last.map(Play.short) == "diff 4 +[] -[]")
+    }
+
+    /// It was reached with a checkpoint that the stream has read past.
+    @Test func aWriteCheckpointOfAnOlderCheckpointIsToldWithTheNewest() {
+        var play = Play()
+        play.names = ["a"]
+        play.put("a", 1...5)
+        #expect(play.lines(5) == ["cp 5", "D a 0>5 5", "cc 5"])
+        let line = play.session.offer(ViewChange(operation: 3, writeCheckpoint: 4, buckets: [:]))
+        #expect(line.map(Play.short) == "diff 5 +[] -[]")
+        #expect(play.session.next() == .send(.checkpointComplete(lastOpID: 5)))
+    }
+
+    /// What the request says of the operations is the same for all whose positions mean the same; a line says its own.
+    @Test(arguments: [(nil, 3), (3, 3), (4, 3), (9, 3), (10, 10)] as [(Int64?, Int64)])
+    func streamsWhosePositionsMeanTheSameAskForTheSame(position: Int64?, start: Int64) {
+        var play = Play(
+            positions: position.map { [BucketRequest(name: "a", after: $0)] } ?? [])
+        play.names = ["a", "b"]
+        play.put("a", 3...3)
+        play.put("b", 9...9)
+        // A position behind the checkpoint may be in the midst of what is yet to come.
+        play.step(9) { _ in }
+        play.put("a", 12...13)
+        let view = play.view(13)
+        guard case .checkpointDiff = play.session.offer(view) else {
+            Issue.record("the bucket has changed")
+            return
+        }
+        guard case .read(let read) = play.session.next() else {
+            Issue.record("there is something to read")
+            return
+        }
+        #expect(read.name == "a" && read.after == position ?? 3)
+        #expect(
+            read.request
+                == FrameRequest(
+                    bucket: 0, after: start, last: 13, rows: StreamSession.rowLimit, bytes: 1 << 20))
+        // Of another checkpoint later on it is the position alone.
+        play.session.received(
+            StreamSession.LinePart(last: 13, count: 2, hasMore: false), for: read)
+        play.put("a", 15...15)
+        _ = play.session.offer(play.view(15))
+        guard case .read(let next) = play.session.next() else {
+            Issue.record("there is something to read")
+            return
+        }
+        #expect(next.after == 13 && next.request.after == 13 && next.request.last == 15)
     }
 
     @Test func aStreamBeginsWithAWholeView() async {

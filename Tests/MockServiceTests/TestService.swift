@@ -20,6 +20,7 @@ final class TestService: Sendable {
     private let folder: TemporaryDirectory
     private let client: HTTPClient
     private let service = Lock<MockService?>(nil)
+    private let otherPort = Lock(0)
     private let logged = Lock<[String]>([])
 
     /// Runs a test with a database in which the statements were run and then everything published.
@@ -90,11 +91,10 @@ final class TestService: Sendable {
     /// The lines of the log.
     var log: [String] { logged.withLock { $0 } }
 
-    /// Starts the service on the same state as before.
-    func start(
-        _ syncConfig: String, clock: ServiceClock? = nil,
-        change: (inout MockServiceConfiguration) throws -> Void = { _ in }
-    ) async throws {
+    /// What a service is told that replicates a database, and listens on any port.
+    static func configuration(
+        _ uri: String, statePath: String, _ syncConfig: String
+    ) throws -> MockServiceConfiguration {
         var configuration = MockServiceConfiguration(
             source: .patient(uri), statePath: statePath, syncConfig: syncConfig)
         configuration.host = "127.0.0.1"
@@ -107,6 +107,15 @@ final class TestService: Sendable {
         configuration.keys = [try TestTokens.key()]
         // The cluster is shared by many tests, so each has names of its own.
         configuration.slotNamePrefix = "powersync_\(uri.split(separator: "/").last ?? "x")_"
+        return configuration
+    }
+
+    /// Starts the service on the same state as before.
+    func start(
+        _ syncConfig: String, clock: ServiceClock? = nil,
+        change: (inout MockServiceConfiguration) throws -> Void = { _ in }
+    ) async throws {
+        var configuration = try Self.configuration(uri, statePath: statePath, syncConfig)
         if clock != nil {
             // Nobody waits for a time of a clock that the test moves but whom the test is about.
             configuration.storeLimits.upkeepPause = .seconds(1_000_000)
@@ -142,7 +151,11 @@ final class TestService: Sendable {
         return busy
     }
 
-    var port: Int { service.withLock { $0?.port ?? 0 } }
+    /// Where the service listens, which may be one of another process.
+    var port: Int { service.withLock { $0?.port } ?? otherPort.withLock { $0 } }
+
+    /// Has requests sent to a service of another process as long as none is started here.
+    func sendRequests(to port: Int) { otherPort.withLock { $0 = port } }
 
     func tx(_ statements: String...) async throws { try await tx(statements) }
 

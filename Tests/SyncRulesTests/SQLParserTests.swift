@@ -189,6 +189,8 @@ struct SQLParserTests {
         let select = try select(sql)
         let item = try #require(select.items.first)
         #expect(part(sql, item.range) == "Auth.User_ID() AS x")
+        let unnamed = try self.select("SELECT id, team docs")
+        #expect(part("SELECT id, team docs", unnamed.range) == "SELECT id, team")
         guard case .call(let call) = item.expression.content else {
             Issue.record("no call")
             return
@@ -196,7 +198,7 @@ struct SQLParserTests {
         #expect(part(sql, call.nameRange) == "Auth.User_ID")
         #expect(select.sources.map { part(sql, $0.range) } == ["a.\"b\" AS y", "(SELECT 1) z"])
         #expect(part(sql, try #require(select.sources.first).contentRange) == "a.\"b\"")
-        #expect(select.clauses.map { part(sql, $0.range) } == ["LIMIT 1 OFFSET 2"])
+        #expect(select.clauses.map { part(sql, $0.range) } == ["1 OFFSET 2"])
         #expect(part(sql, try #require(select.lock)) == "NO KEY UPDATE")
         #expect(part(sql, select.range) == sql)
         let cast = "CAST(a AS int) + b::TEXT"

@@ -48,10 +48,11 @@ struct ScalarMapTests {
     @Test func theContentIsWithoutQuotes() throws {
         let yaml = "q: 'a b'\ne: ''\n"
         let (text, root) = (SourceText(yaml), try #require(try YAMLNode.parse(yaml)))
-        let query = try #require(QueryText(try #require(root["q"]), in: text))
+        let (first, second) = (try #require(root["q"]), try #require(root["e"]))
+        let query = try #require(QueryText(first, in: text))
         #expect(query.content == TextRange(start: 4, end: 7))
         #expect(query.whole == TextRange(start: 3, end: 8))
-        let empty = try #require(QueryText(try #require(root["e"]), in: text))
+        let empty = try #require(QueryText(second, in: text))
         #expect(empty.content == TextRange(start: 12, end: 14))
         #expect(QueryText(root, in: text) == nil)
     }

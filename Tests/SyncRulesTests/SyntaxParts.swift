@@ -59,6 +59,11 @@ struct SyntaxParts {
         case .cast(let inner, _, let range):
             ranges[.type, default: []].insert(range)
             add(inner)
+        case .row(let all):
+            // As recorded it is taken for the name of a function.
+            let start = expression.range.lowerBound
+            ranges[.name, default: []].insert(start..<start + 3)
+            for element in all { add(element) }
         case .or(let all), .and(let all):
             for operand in all {
                 add(operand)

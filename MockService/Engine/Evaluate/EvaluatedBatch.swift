@@ -39,6 +39,23 @@ package struct EvaluatedBatch: Sendable {
         package let checksum: Checksum
     }
 
+    /// A key of a lookup by which a row is found; a row has each key of a definition once.
+    package struct Lookup: Sendable, Hashable {
+        /// The id in `lookup_definition`.
+        package let definition: Int64
+        /// Where the key lies, as `LookupValues` packs it.
+        package let key: Range<Int>
+        /// Where its value lies, which is not empty.
+        package let value: Range<Int>
+
+        /// Makes a lookup of its fields.
+        package init(definition: Int64, key: Range<Int>, value: Range<Int>) {
+            self.definition = definition
+            self.key = key
+            self.value = value
+        }
+    }
+
     /// Keys, names of buckets, records, large cells.
     package var bytes: [UInt8] = []
     /// One for each change, in their order.

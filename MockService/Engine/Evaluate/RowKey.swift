@@ -127,7 +127,8 @@ package struct RowKey: Sendable, Hashable {
         return bytes
     }
 
-    private static func append(_ integer: Int64, to bytes: inout [UInt8]) {
+    /// Appends an integer with its tag.
+    static func append(_ integer: Int64, to bytes: inout [UInt8]) {
         let magnitude = integer.magnitude
         let count = (71 - magnitude.leadingZeroBitCount) / 8
         bytes.append(integer < 0 ? Tag.zero - UInt8(count) : Tag.zero + UInt8(count))

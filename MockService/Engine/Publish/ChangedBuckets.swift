@@ -1,43 +1,47 @@
 import PowerSyncWire
 
-/// The names of buckets that were written to, as long as they are not too many to say.
+/// The buckets that were written to, with their totals at a checkpoint, as long as they are not too many to say.
 package struct ChangedBuckets: Sendable {
-    /// The whole names; nil if there are too many, or if it is not known which these are: then any bucket may be one.
-    package private(set) var names: Set<ExactText>?
+    /// The totals by whole name; nil if there are too many, or if it is not known which these are: then any bucket may be
+    /// one.
+    package private(set) var totals: [ExactText: BucketTotals]?
     private let limit: Int
 
-    /// Makes names of which there are none.
+    /// Makes buckets of which there are none.
     ///
-    /// - Parameter limit: How many names are kept.
+    /// - Parameter limit: How many are kept.
     package init(limit: Int = StoreLimits().changedBuckets) {
-        names = []
+        totals = [:]
         self.limit = limit
     }
 
     /// Any bucket may be one.
     package static var any: ChangedBuckets {
         var buckets = ChangedBuckets()
-        buckets.names = nil
+        buckets.totals = nil
         return buckets
     }
 
-    /// Adds a name.
-    package mutating func insert(_ name: ExactText) {
-        names?.insert(name)
+    /// Whether there is surely none.
+    package var isEmpty: Bool { totals?.isEmpty ?? false }
+
+    /// Adds a bucket, or the newer totals of one.
+    package mutating func insert(_ name: ExactText, _ totals: BucketTotals) {
+        self.totals?[name] = totals
         bound()
     }
 
-    /// Adds the names of others.
-    package mutating func formUnion(_ other: ChangedBuckets) {
-        guard let added = other.names else {
-            names = nil
+    /// Adds those of a newer checkpoint, whose totals take the place of those that are there.
+    package mutating func formUnion(_ newer: ChangedBuckets) {
+        guard let added = newer.totals else {
+            totals = nil
             return
         }
-        names?.formUnion(added)
+        totals?.merge(added) { $1 }
         bound()
     }
 
     private mutating func bound() {
-        if let count = names?.count, count > limit { names = nil }
+        if let count = totals?.count, count > limit { totals = nil }
     }
 }

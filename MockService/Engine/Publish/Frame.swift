@@ -62,6 +62,13 @@ package final class Frame: Sendable {
     /// - Returns: Whether there are more operations, or as many as were asked for.
     package func hasMore(_ request: FrameRequest) -> Bool { last < request.last || count >= request.rows }
 
+    /// Whether a checkpoint whose line has these operations cannot be completed: one of them stands for a row whose newest
+    /// operation lies behind the checkpoint (service 3.5).
+    ///
+    /// - Parameter checkpoint: The last operation of the checkpoint.
+    /// - Returns: Whether its complete lines are left out; a later checkpoint will be complete.
+    package func holdsBack(_ checkpoint: OperationID) -> Bool { maxTarget > checkpoint }
+
     /// Has a room of the budget count what is held, from now on.
     package func charge(to room: LineBudget.Room) { account.charge(to: room) }
 

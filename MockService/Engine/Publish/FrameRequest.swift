@@ -2,6 +2,9 @@ import PowerSyncWire
 
 /// Asks for the operations of the next line of a bucket (service 3.4).
 package struct FrameRequest: Sendable, Hashable {
+    /// How many bytes of data a line has, unless one operation alone is larger (service 3.4).
+    package static let lineBytes = 1 << 20
+
     /// The bucket's id in the state file.
     package let bucket: Int64
     /// The operation behind which to begin.

@@ -136,6 +136,11 @@ package final class FrameStore: Sendable {
 
     // MARK: Frames from the disk
 
+    /// Whether what a request asks for is being read: who asks for it now has no part of its own read.
+    package func isBeingRead(_ request: FrameRequest) -> Bool {
+        state.withLock { $0.readings[request] != nil }
+    }
+
     /// Returns a frame, read from the disk unless somebody sends it already; one read for all who ask at once.
     ///
     /// A reading goes on for as long as somebody waits for it.

@@ -8,8 +8,8 @@ package struct DurableCommit: Sendable {
     package let config: CompiledSyncConfig
     /// The checkpoint.
     package let checkpoint: StoredCheckpoint
-    /// The buckets that have other operations than at the checkpoint of the stream that was handed over before; more
-    /// may be named, fewer may not.
+    /// The buckets that have other operations than at the checkpoint of the stream that was handed over before, with
+    /// their totals at this one; more may be named, fewer may not.
     package let changed: ChangedBuckets
 
     /// Makes a commit of its parts.
@@ -34,15 +34,16 @@ package final class Publication: Sendable {
     package let config: CompiledSyncConfig
     /// The checkpoint.
     package let checkpoint: StoredCheckpoint
-    /// The changed buckets that a stream holds, by whole name; nil if any may be one: then all are to be read.
-    package let changed: Set<ExactText>?
+    /// The totals of the changed buckets that a stream holds, by whole name; nil if any may be one: then all are to be
+    /// read.
+    package let changed: [ExactText: BucketTotals]?
     /// The write checkpoints that the position has reached, by key; only of keys that a stream has.
     package let writeCheckpoints: [ExactText: Int64]
 
     /// Makes a publication of its parts.
     package init(
         sequence: UInt64, stream: StreamNumber, config: CompiledSyncConfig, checkpoint: StoredCheckpoint,
-        changed: Set<ExactText>?, writeCheckpoints: [ExactText: Int64]
+        changed: [ExactText: BucketTotals]?, writeCheckpoints: [ExactText: Int64]
     ) {
         self.sequence = sequence
         self.stream = stream

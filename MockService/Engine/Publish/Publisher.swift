@@ -5,11 +5,11 @@ import PowerSyncWire
 /// Hands each checkpoint to the streams that it concerns, and wakes nobody else (DESIGN.md, 7).
 ///
 /// Publishing, attaching and expecting happen one at a time, so that nothing falls between them:
-/// - A stream attaches, and then reads what it begins with at the checkpoint that was the newest when it did. What is
-///   published behind that is in its mailbox.
+/// - A stream attaches, and then reads what it begins with, of the newest checkpoint on the disk. What is published
+///   behind that is in its mailbox, perhaps beside some that it has read already.
 /// - A write checkpoint is stored, and then expected. A stream of its key that attaches before that is told; one
 ///   that attaches later finds it on the disk. If its head was published meanwhile, it is told at once.
-/// - What stands still for its successor keeps the names of its changed buckets, should it go on.
+/// - What stands still for its successor keeps the totals of its changed buckets, should it go on.
 /// - At a switch, a retraction and the end everybody's mailbox says so before anything else happens. So whoever has read
 ///   something, and finds that the end has not come, has read it from data that was not being deleted.
 package final class Publisher: Sendable {
@@ -37,8 +37,8 @@ package final class Publisher: Sendable {
                 woken = finish(.replaced)
                 heldBack = ChangedBuckets()
             }
-            var changed = commit.changed
-            changed.formUnion(heldBack)
+            var changed = heldBack
+            changed.formUnion(commit.changed)
             heldBack = ChangedBuckets()
             successor = nil
             sequence += 1
@@ -125,8 +125,11 @@ package final class Publisher: Sendable {
             state.index.add(mailbox)
             return current
         }
-        return publication.map { Attachment(mailbox, $0, self) }
+        return publication.map { Attachment(mailbox, stream, $0.checkpoint, self) }
     }
+
+    /// Whether a stream holds a bucket, by whole name: then what is written to it is going to be sent.
+    package func isHeld(_ bucket: ExactText) -> Bool { state.withLock { $0.index.isHeld(bucket) } }
 
     fileprivate func detach(_ mailbox: Mailbox) {
         state.withLock { state in
@@ -228,7 +231,7 @@ package final class Publisher: Sendable {
             DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: ChangedBuckets())
         ) { state in
             guard let current = state.current, current.stream == stream else { return false }
-            return state.successor == nil && state.heldBack.names?.isEmpty == true
+            return state.successor == nil && state.heldBack.isEmpty
                 && current.checkpoint.operation == checkpoint.operation
                 && current.checkpoint.lsn <= checkpoint.lsn
         }
@@ -305,15 +308,20 @@ package final class Publisher: Sendable {
 
 /// A stream that is told what concerns it, until the last reference goes, however the stream ends.
 package final class Attachment: Sendable {
-    /// Gets everything that is published behind `publication`.
+    /// Gets everything that is published behind `checkpoint`.
     package let mailbox: Mailbox
-    /// The newest publication when the stream was attached.
-    package let publication: Publication
+    /// The replication stream that its buckets are of.
+    package let stream: StreamNumber
+    /// The newest checkpoint when the stream was attached.
+    package let checkpoint: StoredCheckpoint
     private let publisher: Publisher
 
-    fileprivate init(_ mailbox: Mailbox, _ publication: Publication, _ publisher: Publisher) {
+    fileprivate init(
+        _ mailbox: Mailbox, _ stream: StreamNumber, _ checkpoint: StoredCheckpoint, _ publisher: Publisher
+    ) {
         self.mailbox = mailbox
-        self.publication = publication
+        self.stream = stream
+        self.checkpoint = checkpoint
         self.publisher = publisher
     }
 

@@ -34,6 +34,9 @@ package struct SubscriptionIndex: Sendable {
     /// How many buckets and keys are known.
     package var entryCount: Int { holders.count + owners.count }
 
+    /// Whether a stream holds a bucket.
+    package func isHeld(_ bucket: ExactText) -> Bool { holders[bucket] != nil }
+
     /// Whether a stream could be told of a write checkpoint of a key.
     package func isAwaited(_ key: ExactText) -> Bool { owners[key] != nil }
 
@@ -42,17 +45,17 @@ package struct SubscriptionIndex: Sendable {
     /// - Parameters:
     ///   - changed: The buckets that have changed.
     ///   - keys: The keys of write checkpoints that are reached.
-    /// - Returns: The changed buckets that somebody holds, nil if any may have changed, and the mailboxes of all who
-    ///   hold one or wait for such a write checkpoint.
+    /// - Returns: The totals of the changed buckets that somebody holds, nil if any may have changed, and the mailboxes of
+    ///   all who hold one or wait for such a write checkpoint.
     package func concerned(
         by changed: ChangedBuckets, _ keys: some Sequence<ExactText>
-    ) -> (buckets: Set<ExactText>?, mailboxes: Set<Mailbox>) {
-        guard let names = changed.names else { return (nil, mailboxes) }
-        var buckets: Set<ExactText> = []
+    ) -> (buckets: [ExactText: BucketTotals]?, mailboxes: Set<Mailbox>) {
+        guard let totals = changed.totals else { return (nil, mailboxes) }
+        var buckets: [ExactText: BucketTotals] = [:]
         var concerned: Set<Mailbox> = []
-        for name in names {
+        for (name, totals) in totals {
             guard let found = holders[name] else { continue }
-            buckets.insert(name)
+            buckets[name] = totals
             concerned.formUnion(found)
         }
         for key in keys { concerned.formUnion(owners[key] ?? []) }

@@ -17,8 +17,9 @@ package final class Mailbox: Sendable {
     package struct News: Sendable, Equatable {
         /// The newest checkpoint.
         package let checkpoint: StoredCheckpoint
-        /// Those of the stream's buckets that may have changed; nil if all have to be read.
-        package let changed: Set<ExactText>?
+        /// The totals at that checkpoint of those of the stream's buckets that may have changed; nil if all have to be
+        /// read.
+        package let changed: [ExactText: BucketTotals]?
         /// The newest write checkpoint that was reached; nil if none was.
         package let writeCheckpoint: Int64?
     }
@@ -147,8 +148,12 @@ package final class Mailbox: Sendable {
         }
     }
 
-    /// Takes everything that was published since the last call; nil if there is nothing.
-    package func take() -> News? {
+    /// Takes everything that was published since the last call.
+    ///
+    /// - Parameter operation: What the stream knows already: of what is published up to there only write checkpoints are
+    ///   news, since the stream has read the disk in the meantime.
+    /// - Returns: The news; nil if nothing was published.
+    package func take(behind operation: OperationID = .min) -> News? {
         let taken = state.withLock { state in
             defer {
                 state.publications = []
@@ -159,20 +164,27 @@ package final class Mailbox: Sendable {
         }
         let (publications, isIncomplete, writeCheckpoint) = taken
         guard let last = publications.last else { return nil }
-        var changed: Set<ExactText>? = isIncomplete ? nil : []
-        for publication in publications {
-            guard let names = publication.changed else {
-                changed = nil
-                break
-            }
-            // One publication may name the buckets of thousands of streams.
-            changed?.formUnion(
-                names.count < buckets.count
-                    ? names.filter { buckets.contains($0) } : buckets.filter { names.contains($0) })
-        }
+        let unknown = publications.filter { $0.checkpoint.operation > operation }
         return News(
-            checkpoint: last.checkpoint, changed: changed,
+            checkpoint: last.checkpoint,
+            // Those that were left out are older than the ones that are there.
+            changed: isIncomplete && !unknown.isEmpty ? nil : changed(unknown),
             writeCheckpoint: newest(publications, writeCheckpoint))
+    }
+
+    /// What publications say of the stream's buckets, the newest of each.
+    private func changed(_ publications: [Publication]) -> [ExactText: BucketTotals]? {
+        var changed: [ExactText: BucketTotals] = [:]
+        for publication in publications {
+            guard let totals = publication.changed else { return nil }
+            // One publication may name the buckets of thousands of streams.
+            if totals.count < buckets.count {
+                for (name, totals) in totals where buckets.contains(name) { changed[name] = totals }
+            } else {
+                for name in buckets { changed[name] = totals[name] ?? changed[name] }
+            }
+        }
+        return changed
     }
 }
 

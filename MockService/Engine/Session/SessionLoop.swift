@@ -18,15 +18,14 @@ final class StreamTotals: Sendable {
     }
 }
 
-/// Serves one sync stream: reads what its session asks for and sends what it says.
+/// Serves one sync stream: finds what its session asks for and sends what it says.
 ///
 /// It looks at what its mailbox has when everything is sent, or where a checkpoint may be interrupted, and waits for
-/// that and for the next time of the token without a task of its own.
+/// that and for the next time of the token without a task of its own. At the head it reads no disk: publications have the
+/// totals, and the frames of what was published are in memory.
 struct SessionLoop {
-    /// The token had expired before the client took a line that was under way.
-    struct TokenHasExpired: Error {}
-
     let store: ServiceStore
+    let frames: FrameStore
     let attachment: Attachment
     let alarm: Alarm
     let slot: ConnectionSlots.Slot
@@ -40,61 +39,63 @@ struct SessionLoop {
     private var clock: ServiceClock { alarm.clock }
     private var mailbox: Mailbox { attachment.mailbox }
 
-    /// What a line may hold of data (service 3.4).
-    private static let lineLimit = 1 << 20
-    /// The seconds that a line which is under way may take behind the end of the token: as long the token is accepted
-    /// (service 2.2).
-    private static let tolerance = 60.0
-
     // MARK: Views
 
-    /// Reads what the stream begins with; what is published behind that is in its mailbox.
+    /// Reads what the stream begins with, of the newest checkpoint on the disk; what is published behind that is in its
+    /// mailbox.
     ///
-    /// - Returns: The checkpoint that was the newest when the stream was attached, as it sees it.
-    /// - Throws: `SQLiteError`, `CancellationError`.
+    /// - Returns: The checkpoint as the stream sees it.
+    /// - Throws: `SQLiteError`, `StoreError`, `CancellationError`.
     func firstView() async throws -> CheckpointView {
-        let checkpoint = attachment.publication.checkpoint
-        let stored = try await store.writeCheckpoint(key: mailbox.key.text)
+        let stored = try await stored()
+        let position = max(stored.checkpoint.lsn, attachment.checkpoint.lsn)
         // Its request may have been answered by a service that was ended since.
-        if let stored, stored.head > checkpoint.lsn { attachment.expect(stored.id, at: stored.head) }
-        return try await view(at: checkpoint, stored?.reached(at: checkpoint.lsn))
+        if let asked = stored.writeCheckpoint, asked.head > position {
+            attachment.expect(asked.id, at: asked.head)
+        }
+        return view(of: stored, at: position)
     }
 
-    private func view(
-        at checkpoint: StoredCheckpoint, _ writeCheckpoint: Int64?
-    ) async throws -> CheckpointView {
-        let states = try await states(of: buckets.map(\.name), at: checkpoint)
-        return CheckpointView(
-            operation: checkpoint.operation, writeCheckpoint: writeCheckpoint,
+    /// Reads everything anew.
+    private func view(behind news: Mailbox.News) async throws -> CheckpointView {
+        let stored = try await stored()
+        var view = view(of: stored, at: max(stored.checkpoint.lsn, news.checkpoint.lsn))
+        view.writeCheckpoint = [view.writeCheckpoint, news.writeCheckpoint].compactMap { $0 }.max()
+        return view
+    }
+
+    private func stored() async throws -> StoredView {
+        try await store.view(
+            of: buckets.map(\.name), stream: attachment.stream, key: mailbox.key.text)
+    }
+
+    /// What the stream sees of what was read.
+    ///
+    /// - Parameters:
+    ///   - stored: What was read.
+    ///   - position: The later one of its position and of that which had been published before: a position that is
+    ///     published may not be on the disk yet, and has no operations of its own.
+    /// - Returns: The checkpoint.
+    private func view(of stored: StoredView, at position: LSN) -> CheckpointView {
+        CheckpointView(
+            operation: stored.checkpoint.operation,
+            writeCheckpoint: stored.writeCheckpoint?.reached(at: position),
             buckets: buckets.map {
-                CheckpointView.Bucket(bucket: $0, state: states[ExactText($0.name)] ?? .empty)
+                CheckpointView.Bucket(bucket: $0, state: stored.buckets[ExactText($0.name)] ?? .empty)
             })
     }
 
-    private func states(
-        of names: [String], at checkpoint: StoredCheckpoint
-    ) async throws -> [ExactText: BucketState] {
-        try await store.states(of: names, stream: attachment.publication.stream, at: checkpoint.operation)
-    }
-
-    /// What a stream finds out of what was published: everything, or what is new.
-    private enum Finding: Sendable {
-        case view(CheckpointView)
-        case change(ViewChange)
-    }
-
-    private func finding(_ news: Mailbox.News) async throws -> Finding {
-        guard let names = news.changed else {
-            return .view(try await view(at: news.checkpoint, news.writeCheckpoint))
-        }
-        let states = try await states(of: names.map(\.text), at: news.checkpoint)
-        return .change(
-            ViewChange(
-                operation: news.checkpoint.operation, writeCheckpoint: news.writeCheckpoint,
-                buckets: states))
-    }
-
     // MARK: Serving
+
+    /// What became of looking for operations.
+    private enum Finding: Sendable {
+        /// They are there; nil if there are none.
+        case frame(Frame?)
+        /// There is no room for them yet.
+        case notYet
+        /// The stream ends.
+        case end
+    }
 
     /// Sends until the token expires, the configuration changes, the client goes or the service stops.
     ///
@@ -109,41 +110,64 @@ struct SessionLoop {
     ) async throws {
         let clock = self.clock
         let mailbox = self.mailbox
+        let outbox = LineOutbox(sink, counting: lines, alarm, expiry: expiry) { noteSent($0) }
         var session = session
         var first: CheckpointView? = firstView
+        // What is published up to there is known.
+        var known = firstView.operation
         var keepalive = KeepaliveSchedule(expiry: expiry, at: clock.moment, random: clock.random())
         let bell = alarm.timer { mailbox.ring() }
-        // Room for the next line of data, from when it is asked for.
+        // Room for operations that are read, from when they are asked for.
         var room: LineBudget.Room?
-        func send(_ line: SyncLine) async throws { try await write(encoder.encode(line), sink) }
-        func say(_ seconds: Int) async throws { try await send(.tokenExpiresIn(seconds)) }
+        func send(_ line: SyncLine) async throws { try await outbox.add(encoder.encode(line)) }
+        func say(_ seconds: Int) async throws {
+            try await send(.tokenExpiresIn(seconds))
+            try await outbox.flush()
+        }
         /// Whether the stream goes on.
         func offer(_ news: Mailbox.News) async throws -> Bool {
-            let found: Finding?
-            if news.changed?.isEmpty == true {
-                found = .change(
+            let line: SyncLine?
+            if let changed = news.changed {
+                line = session.offer(
                     ViewChange(
                         operation: news.checkpoint.operation, writeCheckpoint: news.writeCheckpoint,
-                        buckets: [:]))
+                        buckets: changed))
+                known = max(known, news.checkpoint.operation)
             } else {
+                try await outbox.flush()
                 // All readers of the state may be busy for long.
-                found = try await keepalive.wait(clock, for: { try await finding(news) }, saying: say)
+                let view = try await keepalive.wait(
+                    clock, for: { try await self.view(behind: news) }, saying: say)
+                // Data of a replaced stream is being deleted: what was read may have holes.
+                guard let view, mailbox.end == nil else { return false }
+                line = session.offer(view)
+                known = max(known, view.operation)
             }
-            // Data of a replaced stream is being deleted: what was read may have holes.
-            guard let found, mailbox.end == nil else { return false }
-            let line =
-                switch found {
-                case .view(let view): session.offer(view)
-                case .change(let change): session.offer(change)
-                }
             if let line { try await send(line) }
             return true
+        }
+        func find(_ request: FrameRequest) async throws -> Finding {
+            if let frame = try frames.frame(inMemory: request) {
+                room = nil
+                return .frame(frame)
+            }
+            // What there is leaves before anything is waited for.
+            try await outbox.flush()
+            let place = frames.isBeingRead(request) ? lines.take(0) : room ?? lines.queue(request.bytes)
+            room = place
+            guard try await isGiven(place, until: keepalive.next(at: clock.moment)) else { return .notYet }
+            let found = try await keepalive.wait(
+                clock, for: { Finding.frame(try await self.frames.frame(request, place)) }, saying: say)
+            // If the frame is counted with it, that holds it.
+            room = nil
+            guard let found, mailbox.end == nil else { return .end }
+            return found
         }
         serving: while mailbox.end == nil {
             // Verification tolerates a token that expired a moment ago; the stream does not (service 2.2).
             let now = clock.moment
             if let seconds = keepalive.due(at: now, random: clock.random()) {
-                try await send(.tokenExpiresIn(seconds))
+                try await say(seconds)
                 if keepalive.isExpired(at: now) { break serving }
             }
             if let view = first {
@@ -153,21 +177,21 @@ struct SessionLoop {
             switch session.next() {
             case .send(let line): try await send(line)
             case .read(let read):
-                let place = room ?? lines.queue(Self.lineLimit)
-                room = place
-                guard try await isGiven(place, until: keepalive.next(at: clock.moment)) else { continue }
-                let chunk = try await keepalive.wait(
-                    clock, for: { try await self.chunk(for: read) }, saying: say)
-                guard let chunk, mailbox.end == nil else { break serving }
-                if let line = session.received(chunk, for: read) {
-                    try await write(encoder.encode(line), sink, in: place)
+                let line: EncodedLine?
+                switch try await find(read.request) {
+                case .notYet: continue serving
+                case .end: break serving
+                case .frame(let frame): line = try take(frame, for: read, &session, encoder)
                 }
-                room = nil
-                if session.mayBeInterrupted, let news = mailbox.take() {
+                // From here on the line alone holds the frame, and lets go of it when others have no use for it.
+                if let line { try await outbox.add(line) }
+                if session.mayBeInterrupted, let news = mailbox.take(behind: known) {
                     guard try await offer(news) else { break serving }
                 }
             case .wait:
-                if let news = mailbox.take() {
+                // Nothing that is new keeps what is there from leaving.
+                try await outbox.flush()
+                if let news = mailbox.take(behind: known) {
                     guard try await offer(news) else { break serving }
                 } else {
                     bell.set(keepalive.next(at: clock.moment))
@@ -177,7 +201,8 @@ struct SessionLoop {
         }
         // A stream that the service breaks off is not complete.
         if mailbox.end == .closed { throw CancellationError() }
-        if let end = encoder.finish() { try await sink.send([end]) }
+        if let end = encoder.finish() { try await outbox.add(end) }
+        try await outbox.flush()
     }
 
     /// Whether there is room for a line before the time has come.
@@ -188,24 +213,22 @@ struct SessionLoop {
 
     // MARK: Lines
 
-    private func chunk(for read: StreamSession.BucketRead) async throws -> BucketChunk {
-        try await store.chunk(
-            bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows, bytes: Self.lineLimit)
+    /// Makes the line of operations that were found, and lets the session know; nil if there are none.
+    private func take(
+        _ frame: Frame?, for read: StreamSession.BucketRead, _ session: inout StreamSession,
+        _ encoder: LineEncoder
+    ) throws -> EncodedLine? {
+        guard let frame else {
+            session.received(nil, for: read)
+            return nil
+        }
+        let hasMore = frame.hasMore(read.request)
+        session.received(
+            StreamSession.LinePart(last: frame.last, count: frame.count, hasMore: hasMore), for: read)
+        return try encoder.encode(frame, of: read.name, after: read.after, hasMore: hasMore)
     }
 
-    private func write(
-        _ line: EncodedLine, _ sink: any LineSink, in room: LineBudget.Room? = nil
-    ) async throws {
-        // What a slow client has taken of the line makes room for others.
-        line.charge(to: room ?? lines.take(line.count))
-        // Nothing can be said of the token in the midst of a line, which a slow client may take hours for (service 3.9).
-        let now = clock.moment
-        let end = now.monotonic + max(0, expiry - now.wall) + Self.tolerance
-        let isTaken: Bool? = try await clock.first(until: end) {
-            try await sink.send([line])
-            return true
-        }
-        guard isTaken != nil else { throw TokenHasExpired() }
+    private func noteSent(_ line: EncodedLine) {
         metrics.count { counters in
             counters.syncedBytes += line.plainBytes
             counters.sentBytes += line.count

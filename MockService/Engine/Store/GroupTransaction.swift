@@ -33,7 +33,7 @@ struct GroupTransaction {
         self.place = place
         rows = try RowWriter(
             connection, stream: before.number, checkpoint: before.checkpoint.operation,
-            limits: group.store.limits)
+            limits: group.store.limits, isHeld: { group.isHeld($0) })
         rule = CommitRule(before)
         room = group.store.limits.truncatedRows
     }

@@ -10,6 +10,7 @@ package struct GroupWriter: Sendable {
     /// Whose rows these are.
     let context: EvaluationContext
     private let publisher: Publisher?
+    private let frames: FrameStore?
     private let maySwitch: Bool
 
     /// Makes a writer.
@@ -18,14 +19,16 @@ package struct GroupWriter: Sendable {
     ///   - store: The state.
     ///   - context: Whose rows are written.
     ///   - publisher: Gets what becomes visible; nil if nobody is told, and nobody's view stands still.
+    ///   - frames: Gets the operations that streams are going to send; nil if they read all of them.
     ///   - maySwitch: Whether clients may be served from this stream from now on, if they are from another.
     package init(
         _ store: ServiceStore, _ context: EvaluationContext, publisher: Publisher? = nil,
-        maySwitch: Bool = true
+        frames: FrameStore? = nil, maySwitch: Bool = true
     ) {
         self.store = store
         self.context = context
         self.publisher = publisher
+        self.frames = frames
         self.maySwitch = maySwitch
     }
 
@@ -81,6 +84,12 @@ package struct GroupWriter: Sendable {
         publisher?.mayShow(checkpoint, of: context.stream, maySwitch: maySwitch) ?? true
     }
 
+    /// Whether what is written to a bucket, of a whole name, is going to be sent.
+    func isHeld(_ bucket: ExactText) -> Bool {
+        guard let publisher, frames != nil else { return false }
+        return publisher.isHeld(bucket)
+    }
+
     /// Whether clients are served from another stream, or from none.
     var isSwitching: Bool { publisher.map { $0.current?.stream != context.stream } ?? false }
 
@@ -99,9 +108,11 @@ package struct GroupWriter: Sendable {
                 )
             }
             var outcome = stored.outcome
-            outcome.changed = store.unpublished.note(
+            let changes = store.unpublished.note(
                 stored.written, of: stored.before, isCheckpoint: outcome.checkpoint != nil)
-            if let checkpoint = outcome.checkpoint { publish(checkpoint, outcome.changed) }
+            outcome.changed = changes.buckets
+            if outcome.hasSwitched { store.unpublished.forgetAll(but: context.stream) }
+            if let checkpoint = outcome.checkpoint { publish(checkpoint, changes, connection) }
             return (outcome, stored.place)
         } catch {
             store.unpublished.lose(context.stream)
@@ -109,18 +120,38 @@ package struct GroupWriter: Sendable {
         }
     }
 
-    private func publish(_ checkpoint: StoredCheckpoint, _ changed: ChangedBuckets) {
+    private func publish(
+        _ checkpoint: StoredCheckpoint, _ changes: CheckpointChanges, _ connection: SQLiteConnection
+    ) {
         guard let publisher else { return }
         if let current = publisher.current, current.stream == context.stream,
-            current.checkpoint == checkpoint, changed.names?.isEmpty == true
+            current.checkpoint == checkpoint, changes.buckets.isEmpty
         {
             // It was told before it was stored.
             return
         }
+        // Before anybody is told, so that who looks for them finds them.
+        frames?.publish(made(of: changes, publisher, connection))
         publisher.publish(
             DurableCommit(
-                stream: context.stream, config: context.config, checkpoint: checkpoint, changed: changed),
-            maySwitch: maySwitch)
+                stream: context.stream, config: context.config, checkpoint: checkpoint,
+                changed: changes.buckets), maySwitch: maySwitch)
+    }
+
+    /// Makes frames of what was written to buckets that a stream holds.
+    private func made(
+        of changes: CheckpointChanges, _ publisher: Publisher, _ connection: SQLiteConnection
+    ) -> [Frame] {
+        guard let totals = changes.buckets.totals else { return [] }
+        return changes.operations.flatMap { name, kept -> [Frame] in
+            guard let last = totals[name]?.lastOperation, publisher.isHeld(name) else { return [] }
+            do {
+                return try kept.frames(upTo: last, connection)
+            } catch {
+                // The checkpoint stands. Who needs these operations reads them, and meets what is wrong there.
+                return []
+            }
+        }
     }
 }
 

@@ -42,6 +42,9 @@ package struct RowPlaces: Sendable, Hashable {
     /// The lookups, each once.
     package var lookups: [Lookup]
 
+    /// Whether the row is in no bucket, and nothing finds it.
+    package var isEmpty: Bool { places.isEmpty && lookups.isEmpty }
+
     /// Makes the places of a row.
     package init(hasLargeValues: Bool = false, places: [Place] = [], lookups: [Lookup] = []) {
         self.hasLargeValues = hasLargeValues

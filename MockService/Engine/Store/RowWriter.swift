@@ -27,15 +27,18 @@ package final class RowWriter {
         package let operations: ArraySlice<EvaluatedBatch.Operation>
         /// The buckets that the operations name by index, as `bucket(named:)` gives them.
         package let buckets: [Int64]
-        /// What becomes of its large values; nothing is kept of a row that is in no bucket.
+        /// What becomes of its large values; nothing is kept of a row that is in no bucket and that nothing finds.
         package let large: LargeValues
         /// The bytes that all ranges are of.
         package let bytes: [UInt8]
+        /// What it is found by.
+        package let lookups: ArraySlice<EvaluatedBatch.Lookup>
 
         /// Makes a row of its parts.
         package init(
             table: SourceTable, key: RowKey, operations: ArraySlice<EvaluatedBatch.Operation>,
-            buckets: [Int64], large: LargeValues, bytes: [UInt8]
+            buckets: [Int64], large: LargeValues, bytes: [UInt8],
+            lookups: ArraySlice<EvaluatedBatch.Lookup> = []
         ) {
             self.table = table
             self.key = key
@@ -43,17 +46,33 @@ package final class RowWriter {
             self.buckets = buckets
             self.large = large
             self.bytes = bytes
+            self.lookups = lookups
         }
     }
 
     /// A bucket that the transaction has to do with.
     private struct Bucket {
-        let name: String
+        /// The whole name.
+        let name: ExactText
+        /// The last operation before the transaction.
+        let before: OperationID
         var sums: BucketSums
         /// How many of its segments are small.
         var small: Int64
         var segment: SegmentBuilder
         var isChanged = false
+        /// Whether it was asked if somebody holds it.
+        var isAsked = false
+        /// What was written to it; nil if nobody holds it, or that is too much to be kept.
+        var kept: KeptOperations?
+
+        init(_ name: ExactText, _ sums: BucketSums, small: Int64, limit: Int) {
+            self.name = name
+            before = max(sums.covered.lastOperation, sums.tail.lastOperation)
+            self.sums = sums
+            self.small = small
+            segment = SegmentBuilder(limit: limit)
+        }
 
         mutating func append(
             _ kind: Operation.Kind, _ id: OperationID, _ record: ArraySlice<UInt8>, _ checksum: Checksum,
@@ -68,6 +87,9 @@ package final class RowWriter {
     let connection: SQLiteConnection
     private let stream: StreamNumber
     private let limits: StoreLimits
+    private let isHeld: (ExactText) -> Bool
+    /// How many bytes of operations are kept.
+    private var keptBytes = 0
     private var hasher = OperationHasher()
     /// The places of the row that is written from a batch.
     var packed: [UInt8] = []
@@ -75,11 +97,13 @@ package final class RowWriter {
     private var buckets: [Int64: Bucket] = [:]
     private var outputTypes: [ExactText: Int64] = [:]
     /// The last operation that is published, or will be with this transaction.
-    private var checkpoint: OperationID
+    private(set) var checkpoint: OperationID
     /// The last operation id before this writer.
     private let firstOperation: OperationID
     /// The last operation id that was used.
     package private(set) var lastOperation: OperationID
+    /// The keys of lookups that find something else than before.
+    package internal(set) var changedLookups: Set<LookupKey> = []
 
     /// Begins where the counter of the file stands.
     ///
@@ -87,16 +111,18 @@ package final class RowWriter {
     ///   - connection: The one that writes, in a transaction that the writer does not outlive.
     ///   - stream: Whose buckets these are.
     ///   - checkpoint: The last operation of its newest checkpoint.
-    ///   - limits: How large segments are.
+    ///   - limits: How large segments are, and how many operations are kept.
+    ///   - isHeld: Whether a stream holds a bucket, by whole name: then what is written to it is kept.
     /// - Throws: `SQLiteError`.
     package init(
         _ connection: SQLiteConnection, stream: StreamNumber, checkpoint: OperationID,
-        limits: StoreLimits = StoreLimits()
+        limits: StoreLimits = StoreLimits(), isHeld: @escaping (ExactText) -> Bool = { _ in false }
     ) throws {
         self.connection = connection
         self.stream = stream
         self.checkpoint = checkpoint
         self.limits = limits
+        self.isHeld = isHeld
         lastOperation = try connection.one("SELECT last_op FROM counter") { $0.int64(0) } ?? 0
         firstOperation = lastOperation
     }
@@ -107,22 +133,21 @@ package final class RowWriter {
     /// The buckets that were written to, by whole name.
     package var changed: [ExactText: BucketSums] {
         var changed: [ExactText: BucketSums] = [:]
-        for bucket in buckets.values where bucket.isChanged {
-            changed[ExactText("\(stream)#\(bucket.name)")] = bucket.sums
-        }
+        for bucket in buckets.values where bucket.isChanged { changed[bucket.name] = bucket.sums }
         return changed
     }
 
-    /// The names of these: of buckets with operations that become visible with this transaction, and of those with others.
+    /// What streams have to be told of these: of buckets with operations that become visible with this transaction, and of
+    /// those with others.
     package var written: WrittenBuckets {
         var written = WrittenBuckets()
         for bucket in buckets.values where bucket.isChanged {
-            let name = ExactText("\(stream)#\(bucket.name)")
             let (covered, tail) = (bucket.sums.covered.lastOperation, bucket.sums.tail.lastOperation)
             if covered > firstOperation || (tail > firstOperation && tail <= checkpoint) {
-                written.upToCommit.insert(name)
+                written.upToCommit.insert(bucket.name, bucket.sums.totals(at: checkpoint))
             }
-            if tail > checkpoint { written.behind.insert(name) }
+            if tail > checkpoint { written.behind.insert(bucket.name, bucket.sums.totals(at: .max)) }
+            written.operations[bucket.name] = bucket.kept
         }
         return written
     }
@@ -131,6 +156,12 @@ package final class RowWriter {
     ///
     /// - Parameter operation: The last operation of its checkpoint.
     package func cover(through operation: OperationID) { checkpoint = operation }
+
+    /// Gives the next operation id.
+    func nextOperation() -> OperationID {
+        lastOperation += 1
+        return lastOperation
+    }
 }
 
 @available(*, unavailable)
@@ -161,8 +192,7 @@ extension RowWriter {
             try connection.run("INSERT INTO bucket(stream, name) VALUES (?, ?)", parameters)
             id = connection.lastInsertRowID
             buckets[id] = Bucket(
-                name: name, sums: BucketSums(id: id), small: 0,
-                segment: SegmentBuilder(limit: limits.segmentBytes))
+                whole(name), BucketSums(id: id), small: 0, limit: limits.segmentBytes)
         }
         bucketIDs[exact] = id
         return id
@@ -170,9 +200,11 @@ extension RowWriter {
 
     private func bucket(_ row: SQLiteRow) throws -> Bucket {
         Bucket(
-            name: row.string(8), sums: try StoreReading.sums(row, from: 0), small: row.int64(7),
-            segment: SegmentBuilder(limit: limits.segmentBytes))
+            whole(row.string(8)), try StoreReading.sums(row, from: 0), small: row.int64(7),
+            limit: limits.segmentBytes)
     }
+
+    private func whole(_ name: String) -> ExactText { ExactText("\(stream)#\(name)") }
 
     /// Returns the id of what rows are called on the client, which is given if there is none.
     ///
@@ -204,7 +236,7 @@ extension RowWriter {
     /// - Parameters:
     ///   - key: What it is found by.
     ///   - table: Its table.
-    /// - Returns: Its places; nil if it is in no bucket, which includes that it is not there.
+    /// - Returns: Its places; nil if it is in no bucket and nothing finds it, which includes that it is not there.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func places(of key: RowKey, in table: SourceTable) throws -> RowPlaces? {
         try connection.one(Self.selectPlaces, [.integer(table.id), .blob(key.bytes)]) {
@@ -235,19 +267,21 @@ extension RowWriter {
     /// Says where a row is.
     static let selectPlaces = "SELECT places FROM source_row WHERE source_table = ? AND key = ?"
 
-    /// Writes a row that is in a bucket, if its key is not there yet: what snapshots and inserts bring as a rule.
+    /// Writes a row that is in a bucket or found by a lookup, if its key is not there yet: what snapshots and inserts bring
+    /// as a rule.
     ///
     /// - Parameter row: The row.
-    /// - Returns: Whether it was written; false also for a row that is in no bucket, whose key may be there.
+    /// - Returns: Whether it was written; false also for a row that is in none, whose key may be there.
     /// - Throws: `SQLiteError`, `StoreError`.
     package func insert(_ row: Row) throws -> Bool {
-        guard !row.operations.isEmpty else { return false }
+        guard !row.operations.isEmpty || !row.lookups.isEmpty else { return false }
         let places = places(of: row, replacing: nil)
         try connection.run(
             Self.insertPlaces,
             [.integer(row.table.id), .blob(row.key.bytes), .blob(try places.bytes(of: row.key))])
         guard connection.changes == 1 else { return false }
         try put(row)
+        try writeLookups(of: row, replacing: [])
         try keepLargeValues(row, places, replacing: nil)
         return true
     }
@@ -266,9 +300,10 @@ extension RowWriter {
             let current = Set(places.places)
             try remove(key, from: previous.places.filter { !current.contains($0) }, of: table)
         }
+        try writeLookups(of: row, replacing: previous?.lookups ?? [])
         try keepLargeValues(row, places, replacing: previous)
         let found: [SQLiteValue] = [.integer(table.id), .blob(key.bytes)]
-        if places.places.isEmpty {
+        if places.isEmpty {
             guard previous != nil else { return }
             try connection.run("DELETE FROM source_row WHERE source_table = ? AND key = ?", found)
         } else if previous == nil {
@@ -295,6 +330,7 @@ extension RowWriter {
         ) { try RowPlaces(stored: $0.blob(0) ?? [], of: key) }
         guard let previous else { return }
         try remove(key, from: previous.places, of: table)
+        try removeLookups(previous.lookups, of: key, in: table)
         guard previous.hasLargeValues else { return }
         try connection.run(Self.forgetLargeValues, parameters)
     }
@@ -319,7 +355,10 @@ extension RowWriter {
         }
         guard let last = found.last else { return 0 }
         let ordered = found.sorted { $0.id.bytes.lexicographicallyPrecedes($1.id.bytes) }
-        for row in ordered { try remove(row.id, from: row.places.places, of: table) }
+        for row in ordered {
+            try remove(row.id, from: row.places.places, of: table)
+            try removeLookups(row.places.lookups, of: row.key, in: table)
+        }
         for kept in ["source_row", "large_value"] {
             try connection.run(
                 "DELETE FROM \(kept) WHERE source_table = ? AND key <= ?",
@@ -338,7 +377,8 @@ extension RowWriter {
                 objectID: String(decoding: row.bytes[operation.id], as: UTF8.self))
             if row.operations.count == 1 || seen.insert(place).inserted { places.places.append(place) }
         }
-        guard !places.places.isEmpty else { return places }
+        places.lookups = Self.lookups(of: row)
+        guard !places.isEmpty else { return places }
         switch row.large {
         case .nothing: break
         case .unchanged: places.hasLargeValues = previous?.hasLargeValues ?? false
@@ -409,15 +449,33 @@ extension RowWriter {
         _ kind: Operation.Kind, _ record: ArraySlice<UInt8>, _ checksum: Checksum, to bucket: Int64
     ) throws {
         precondition(buckets[bucket] != nil, "a bucket is looked up before it is written to")
-        lastOperation += 1
+        let id = nextOperation()
         // In place: a copy would take the bytes of the segment along.
-        let full = buckets[bucket]?.append(kind, lastOperation, record, checksum, checkpoint: checkpoint)
+        let full = buckets[bucket]?.append(kind, id, record, checksum, checkpoint: checkpoint)
         if let full { try store(full, in: bucket) }
     }
 
     private func store(_ segment: PackedSegment, in bucket: Int64) throws {
         try segment.store(in: bucket, connection)
         if segment.body.count < limits.smallSegmentBytes { buckets[bucket]?.small += 1 }
+        keep(segment, of: bucket)
+    }
+
+    /// Keeps what streams are going to send, unless it is too much: then they read it.
+    private func keep(_ segment: PackedSegment, of id: Int64) {
+        if let bucket = buckets[id], !bucket.isAsked {
+            let kept = isHeld(bucket.name) ? KeptOperations(of: id, after: bucket.before) : nil
+            buckets[id]?.kept = kept
+            buckets[id]?.isAsked = true
+        }
+        guard buckets[id]?.kept != nil else { return }
+        buckets[id]?.kept?.append(segment)
+        keptBytes += segment.body.count
+        guard let count = buckets[id]?.kept?.byteCount,
+            count > limits.publishedFrameBytes || keptBytes > limits.publicationBytes
+        else { return }
+        keptBytes -= count
+        buckets[id]?.kept = nil
     }
 
     /// Stores what is left of segments, sums and counters; the last call before the commit.

@@ -5,8 +5,8 @@ import PowerSyncWire
 /// What must hold of the file of a state, at whatever moment its service ended: for tests.
 ///
 /// The operations of every bucket are what its totals say, also at the checkpoint, ids ascend and none is given twice,
-/// the counter is behind all of them; the places of source rows are those of their operations; nothing that was
-/// acknowledged is missing, and nothing that was published goes back.
+/// the counter is behind all of them; the places of source rows are those of their operations, and of what lookups find;
+/// nothing that was acknowledged is missing, and nothing that was published goes back.
 package struct StoreCheck {
     /// A row that a client holds.
     package struct HeldRow: Sendable, Hashable {
@@ -55,6 +55,7 @@ package struct StoreCheck {
         if version == StoreSchema6.version {
             try readPositions(connection)
             try readOperations(StoredOperations(connection))
+            try checkLookups(connection)
         } else {
             check(version == 0, "the file has version \(version), not \(StoreSchema6.version)")
         }
@@ -65,7 +66,7 @@ package struct StoreCheck {
         try connection.execute("ROLLBACK")
     }
 
-    private mutating func check(_ condition: Bool, _ problem: String) {
+    mutating func check(_ condition: Bool, _ problem: String) {
         if !condition { problems.append(problem) }
     }
 

@@ -25,6 +25,14 @@ package struct StoreLimits: Sendable, Hashable {
     package var truncatedRows = 2000
     /// How many bytes of segments or large values of a stopped stream one transaction removes, the last of them aside.
     package var removedBytes = 1 << 20
+    /// How many versions of lookups one transaction of upkeep looks at.
+    package var trimmedVersions = 2000
+    /// The lookups of a stream are looked over for versions that nobody asks for behind so many operations, or more if the
+    /// number below says so.
+    package var trimmedOperations: Int64 = 1000
+    /// Of so many versions that have stayed one operation is waited for. An operation leaves two at most that nobody asks
+    /// for: so these are half as many as the others.
+    package var trimmedParts = 4
     /// The length at which the write-ahead log begins anew.
     package var logBytes = 32 << 20
     /// How much of its file the log keeps behind that.
@@ -80,6 +88,9 @@ package struct StoreLimits: Sendable, Hashable {
     package var readFrameBytes = 16 << 20
     /// How many publications wait for a stream before it reads everything anew.
     package var mailboxPublications = 16
+
+    /// How many bytes of lookups one evaluation of a request reads.
+    package var lookupBytes = 16 << 20
 
     // SQLite.
 

@@ -17,10 +17,7 @@ extension StoreReading {
         try forEachOperation(of: request.bucket, after: request.after, upTo: request.last, connection) {
             entry, segment in
             guard builder.append(entry, of: segment) else { return false }
-            switch entry.record.content {
-            case .put(let row, _), .remove(let row): try names.read(row, connection)
-            case .move, .clear: break
-            }
+            try names.read(entry.record, connection)
             return !builder.isFull
         }
         return builder.finish(names)
@@ -29,7 +26,19 @@ extension StoreReading {
 
 extension FrameNames {
     /// Reads the names of an operation that are not known yet.
-    fileprivate mutating func read(_ row: OperationRecord.Row, _ connection: SQLiteConnection) throws {
+    ///
+    /// - Parameters:
+    ///   - record: The operation.
+    ///   - connection: Any one of the file.
+    /// - Throws: `SQLiteError`; `StoreError` if one of its numbers has no name.
+    mutating func read(_ record: OperationRecord, _ connection: SQLiteConnection) throws {
+        switch record.content {
+        case .put(let row, _), .remove(let row): try read(row, connection)
+        case .move, .clear: break
+        }
+    }
+
+    private mutating func read(_ row: OperationRecord.Row, _ connection: SQLiteConnection) throws {
         if tables[row.sourceTable] == nil {
             let sql = "SELECT uuid FROM source_table WHERE id = ?"
             tables[row.sourceTable] = try Self.name(row.sourceTable, sql, connection)

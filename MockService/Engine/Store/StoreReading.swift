@@ -8,22 +8,25 @@ package struct StoredView: Sendable, Equatable {
     package let checkpoint: StoredCheckpoint
     /// The totals of the buckets that exist, by whole name.
     package let buckets: [ExactText: BucketTotals]
+    /// What is stored of its client's write checkpoints; nil if that has asked for none.
+    package let writeCheckpoint: StoredWriteCheckpoint?
 }
 
 /// Reads the file of version 6 for streams.
 package enum StoreReading {
-    /// Reads the newest checkpoint and the totals of buckets, all of one moment.
+    /// Reads the newest checkpoint, the totals of buckets and the write checkpoint of a client, all of one moment.
     ///
     /// It looks each bucket up and nothing else, whatever has been written behind the checkpoint.
     ///
     /// - Parameters:
     ///   - names: The buckets, by whole name.
     ///   - stream: Whose they are.
+    ///   - key: By what the client's write checkpoints are kept; nil for nobody's.
     ///   - connection: One that reads, without a transaction.
     /// - Returns: The view.
     /// - Throws: `SQLiteError`; `StoreError` if the stream is gone or a row cannot be read.
     package static func view(
-        of names: [String], stream: StreamNumber, _ connection: SQLiteConnection
+        of names: [String], stream: StreamNumber, key: String? = nil, _ connection: SQLiteConnection
     ) throws -> StoredView {
         // One reading transaction: what a bucket has behind the checkpoint is told by the checkpoint of the same
         // moment.
@@ -40,77 +43,20 @@ package enum StoreReading {
         try forEachBucket(named: names, of: stream, connection) { name, sums in
             buckets[name] = sums.totals(at: checkpoint.operation)
         }
-        return StoredView(checkpoint: checkpoint, buckets: buckets)
-    }
-
-    /// Reads the totals of buckets at an operation, which need not be that of the newest checkpoint.
-    ///
-    /// At the newest checkpoint it looks each bucket up and nothing else. At another one, which was the newest a moment
-    /// ago, it takes off what lies behind, of those buckets that have been written to since.
-    ///
-    /// - Parameters:
-    ///   - names: The buckets, by whole name.
-    ///   - stream: Whose they are.
-    ///   - operation: The last operation that counts.
-    ///   - connection: One that reads, without a transaction.
-    /// - Returns: The totals of the buckets that exist, by whole name.
-    /// - Throws: `SQLiteError`; `StoreError` if a row cannot be read.
-    package static func totals(
-        of names: [String], stream: StreamNumber, at operation: OperationID, _ connection: SQLiteConnection
-    ) throws -> [ExactText: BucketTotals] {
-        // One reading transaction: sums, checkpoint and segments must be of the same moment.
-        try connection.execute("BEGIN")
-        defer { connection.rollBack() }
-        let newest = try connection.one(
-            "SELECT checkpoint_op FROM replication_stream WHERE id = ?", [.integer(stream)]
-        ) { $0.int64(0) }
-        var totals: [ExactText: BucketTotals] = [:]
-        try forEachBucket(named: names, of: stream, connection) { name, sums in
-            let isWhole = max(sums.covered.lastOperation, sums.tail.lastOperation) <= operation
-            totals[name] =
-                try isWhole || operation == newest
-                ? sums.totals(at: operation) : Self.totals(of: sums, at: operation, connection)
-        }
-        return totals
-    }
-
-    /// Takes off what lies behind an operation that is not the newest checkpoint's.
-    private static func totals(
-        of sums: BucketSums, at operation: OperationID, _ connection: SQLiteConnection
-    ) throws -> BucketTotals {
-        var totals = sums.totals(at: .max)
-        let bucket = SQLiteValue.integer(sums.id)
-        totals.lastOperation =
-            try connection.one(
-                "SELECT coalesce(max(last_op), 0) FROM segment WHERE bucket = ? AND last_op <= ?",
-                [bucket, .integer(operation)]
-            ) { $0.int64(0) } ?? 0
-        try connection.forEach(
-            "SELECT first_op, count, checksum, body FROM segment WHERE bucket = ? AND last_op > ? ORDER BY last_op",
-            [bucket, .integer(operation)]
-        ) { row in
-            guard row.int64(0) <= operation else {
-                totals.count -= row.int64(1)
-                totals.checksum -= Checksum(truncating: row.int64(2))
-                return
-            }
-            try row.withBlob(3) { bytes in
-                var segment = try SegmentBody(bytes)
-                while let entry = try segment.next() {
-                    if entry.id <= operation {
-                        totals.lastOperation = entry.id
-                    } else {
-                        totals.count -= 1
-                        totals.checksum -= entry.record.checksum
-                    }
-                }
-            }
-        }
-        return totals
+        return StoredView(
+            checkpoint: checkpoint, buckets: buckets,
+            writeCheckpoint: try key.flatMap { try ServiceStore.writeCheckpoint(key: $0, connection) })
     }
 
     /// Looks buckets up by their whole names; one with the prefix of another stream is none of this one.
-    private static func forEachBucket(
+    ///
+    /// - Parameters:
+    ///   - names: The buckets.
+    ///   - stream: Whose they are.
+    ///   - connection: One that reads, in a transaction.
+    ///   - body: Gets each one that exists.
+    /// - Throws: `SQLiteError`; `StoreError` if a row cannot be read; what `body` throws.
+    static func forEachBucket(
         named names: [String], of stream: StreamNumber, _ connection: SQLiteConnection,
         _ body: (ExactText, BucketSums) throws -> Void
     ) throws {
@@ -181,40 +127,6 @@ package enum StoreReading {
 
     private static let segmentSQL =
         "SELECT first_op, body FROM segment WHERE bucket = ? AND last_op > ? ORDER BY last_op"
-
-    /// Reads operations of one bucket for one line (service 3.4).
-    ///
-    /// - Parameters:
-    ///   - bucket: The bucket's id.
-    ///   - after: The operation behind which to begin.
-    ///   - last: The last operation that may be read.
-    ///   - rows: At most that many operations.
-    ///   - bytes: At most that many bytes of data, unless one operation alone is larger.
-    ///   - connection: One that reads, without a transaction.
-    /// - Returns: The operations.
-    /// - Throws: `SQLiteError`; `StoreError` if a segment cannot be read.
-    package static func chunk(
-        bucket: Int64, after: OperationID, upTo last: OperationID, rows: Int, bytes: Int,
-        _ connection: SQLiteConnection
-    ) throws -> BucketChunk {
-        // Names and segments are of one moment, or a table that was removed meanwhile would have no uuid.
-        try connection.execute("BEGIN")
-        defer { connection.rollBack() }
-        var names = OperationNames()
-        var chunk = BucketChunk(operations: [], isCut: false)
-        var size = 0
-        try forEachOperation(of: bucket, after: after, upTo: last, connection) { entry, segment in
-            if case .put(_, let data) = entry.record.content { size += data.count }
-            if size > bytes, !chunk.operations.isEmpty {
-                chunk.isCut = true
-                return false
-            }
-            chunk.operations.append(try names.operation(entry, segment, connection))
-            return chunk.operations.count < rows
-        }
-        if chunk.operations.count == rows { chunk.isCut = true }
-        return chunk
-    }
 }
 
 /// The names that operations have by number, each read once.

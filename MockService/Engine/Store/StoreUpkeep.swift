@@ -4,9 +4,10 @@ import PowerSyncSystem
 
 /// Keeps the file of a store small and quick to read, while nobody else wants to write (DESIGN.md, 1).
 ///
-/// It removes what stopped streams hold, merges small segments, gives free pages back, and empties the log of a store at
-/// rest. Each is done in short transactions, of which one begins only if nobody has the connection that writes, waits for
-/// it or is about to; so a write waits for one of them at most. However the service ends, it goes on where it was.
+/// It removes what stopped streams hold, merges small segments, trims lookups, gives free pages back, and empties the log
+/// of a store at rest. Each is done in short transactions, of which one begins only if nobody has the connection that
+/// writes, waits for it or is about to; so a write waits for one of them at most. However the service ends, it goes on
+/// where it was.
 package final class StoreUpkeep: Sendable {
     /// What one transaction did.
     package enum Step: String, Sendable, CaseIterable {
@@ -14,8 +15,10 @@ package final class StoreUpkeep: Sendable {
         case removed
         /// It merged segments of a bucket.
         case merged
-        /// It looked at a bucket of which no segments can be merged.
+        /// It looked at a bucket of which no segments can be merged, or at versions of lookups that are all needed.
         case looked
+        /// It removed versions of lookups that nobody asks for any more.
+        case trimmed
         /// It gave free pages back.
         case vacuumed
         /// Nothing is to be done.
@@ -30,6 +33,7 @@ package final class StoreUpkeep: Sendable {
     private let served: @Sendable () -> StreamNumber?
     private let stopped: StoppedStreams
     private let merger: SegmentMerger
+    private let trimmer: LookupTrimmer
     private let isShortening = Lock(false)
     private var limits: StoreLimits { store.limits }
 
@@ -50,6 +54,7 @@ package final class StoreUpkeep: Sendable {
         self.served = served
         stopped = StoppedStreams(limits: store.limits)
         merger = SegmentMerger(limits: store.limits)
+        trimmer = LookupTrimmer(limits: store.limits)
     }
 
     /// Works until the task is cancelled; returns behind the transaction that is under way then.
@@ -78,7 +83,7 @@ package final class StoreUpkeep: Sendable {
             switch try await step() {
             case .nothing: return true
             case .busy: return false
-            case .removed, .merged, .looked, .vacuumed: try await store.pool.shortenLog()
+            case .removed, .merged, .looked, .trimmed, .vacuumed: try await store.pool.shortenLog()
             }
         }
     }
@@ -95,6 +100,7 @@ package final class StoreUpkeep: Sendable {
     private func step(_ connection: SQLiteConnection) throws -> Step {
         if try stopped.removePiece(but: served(), connection) { return .removed }
         if let fewer = try merger.merge(connection) { return fewer > 0 ? .merged : .looked }
+        if let fewer = try trimmer.trim(connection) { return fewer > 0 ? .trimmed : .looked }
         return try shorten(connection) ? .vacuumed : .nothing
     }
 

@@ -41,4 +41,15 @@ extension Function {
         case .pointX, .pointY: FunctionSignature(1...1, .real)
         }
     }
+
+    /// Whether edition 3 has it.
+    ///
+    /// - Parameter engine: The rules that expressions are evaluated by.
+    /// - Returns: Whether it may be called.
+    package func isInEdition3(_ engine: Engine) -> Bool {
+        signature.editions.contains(3) && (!signature.isSQLiteOnly || engine == .sqlite)
+    }
+
+    /// Functions of SQLite whose values depend on something else than their arguments.
+    package static let volatileNames: Set<String> = ["random"]
 }

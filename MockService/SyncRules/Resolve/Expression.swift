@@ -72,8 +72,9 @@ package indirect enum Expression: Sendable, Hashable {
         case .cast(_, let inner), .isTrue(let inner, _), .not(let inner), .isNull(let inner): [inner]
         case .arithmetic(_, let left, let right), .concat(let left, let right),
             .member(let left, let right, _), .comparison(_, let left, let right),
-            .isSame(let left, let right), .contains(let left, let right), .overlaps(let left, let right):
+            .isSame(let left, let right), .overlaps(let left, let right):
             [left, right]
+        case .contains(let list, let value): [value, list]
         case .call(_, let all), .and(let all), .or(let all): all
         case .between(let value, let low, let high): [value, low, high]
         case .choice(let base, let branches, let otherwise):

@@ -32,7 +32,7 @@ extension SQLParser {
         }
         var end = lastEnd
         let items = try items()
-        if let last = items.last { end = last.range.upperBound }
+        if let last = items.last { end = last.namedRange.upperBound }
         let sources = takeWord("from") ? try sources() : []
         if let last = sources.last { end = last.end }
         var condition: ExpressionSyntax?
@@ -63,7 +63,8 @@ extension SQLParser {
 
     private mutating func item() throws(SyntaxError) -> SelectSyntax.Item {
         let expression = try expression(allowsStar: true)
-        return SelectSyntax.Item(expression: expression, alias: try alias())
+        let hasAs = isWord("as")
+        return SelectSyntax.Item(expression: expression, alias: try alias(), hasAs: hasAs)
     }
 
     private mutating func alias() throws(SyntaxError) -> NameSyntax? {
@@ -108,6 +109,7 @@ extension SQLParser {
     ) throws(SyntaxError) -> SourceSyntax {
         let needsAlias = isSign(.open)
         let content = try sourceContent()
+        let hasAs = isWord("as")
         let alias = try alias()
         if needsAlias, alias == nil { throw unexpected("the alias of the sub-select") }
         var columns: [NameSyntax] = []
@@ -123,8 +125,8 @@ extension SQLParser {
             }
         }
         return SourceSyntax(
-            content: content, alias: alias, columns: columns, join: join, joinRange: joinRange,
-            condition: condition, using: using)
+            content: content, alias: alias, hasAs: hasAs, columns: columns, join: join,
+            joinRange: joinRange, condition: condition, using: using)
     }
 
     private mutating func sourceContent() throws(SyntaxError) -> SourceSyntax.Content {
@@ -187,16 +189,20 @@ extension SQLParser {
     private mutating func limit(
         _ clauses: inout [SelectSyntax.Clause], _ end: inout Int
     ) throws(SyntaxError) {
-        let start = token.range.lowerBound
+        // As recorded LIMIT itself has no place, OFFSET has one.
+        var start: Int?
         while true {
-            if takeWord("limit") || takeWord("offset") {
-                if takeWord("all") {
-                    end = lastEnd
-                } else {
-                    end = try expression().range.upperBound
-                }
+            let word = token.range.lowerBound
+            if isWord("limit") || isWord("offset") {
+                let isLimit = isWord("limit")
+                advance()
+                var value = token.range
+                if !takeWord("all") { value = try expression().range }
+                end = value.upperBound
+                start = start ?? (isLimit ? value.lowerBound : word)
                 if takeWord("row") || takeWord("rows") { end = lastEnd }
             } else if takeWord("fetch") {
+                start = start ?? word
                 guard takeWord("first") || takeWord("next") else { throw unexpected("FIRST or NEXT") }
                 if !isWord("row"), !isWord("rows") { _ = try expression() }
                 guard takeWord("row") || takeWord("rows") else { throw unexpected("ROWS") }
@@ -206,7 +212,7 @@ extension SQLParser {
                 break
             }
         }
-        guard token.range.lowerBound != start else { return }
+        guard let start else { return }
         clauses.append(SelectSyntax.Clause(name: "LIMIT", range: start..<end))
     }
 

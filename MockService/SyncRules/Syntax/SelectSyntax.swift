@@ -6,6 +6,11 @@ package struct SelectSyntax: Sendable, Hashable {
         package let expression: ExpressionSyntax
         /// Its name.
         package let alias: NameSyntax?
+        /// Whether AS stands before the alias.
+        package let hasAs: Bool
+
+        /// Where it stands in messages, in bytes of the SQL: an alias without AS has no place, as recorded.
+        var namedRange: Range<Int> { hasAs ? range : expression.range }
 
         /// Where it stands with its alias, in bytes of the SQL.
         package var range: Range<Int> {
@@ -17,7 +22,7 @@ package struct SelectSyntax: Sendable, Hashable {
     package struct Clause: Sendable, Hashable {
         /// What messages call it: `GROUP BY`, `ORDER BY`, `LIMIT`, `HAVING`, `SKIP`.
         package let name: String
-        /// Where messages point: its first expression, of LIMIT and OFFSET the clause.
+        /// Where messages point: its first expression, of OFFSET and FETCH the clause, too.
         package let range: Range<Int>
     }
 
@@ -83,6 +88,8 @@ package struct SourceSyntax: Sendable, Hashable {
     package let content: Content
     /// Its name in the query.
     package let alias: NameSyntax?
+    /// Whether AS stands before the alias.
+    package let hasAs: Bool
     /// Names of its columns behind the alias.
     package let columns: [NameSyntax]
     /// How it is joined to what stands before it.
@@ -108,9 +115,12 @@ package struct SourceSyntax: Sendable, Hashable {
         return contentRange.lowerBound..<(last?.range.upperBound ?? contentRange.upperBound)
     }
 
+    /// Where it stands in messages, in bytes of the SQL: an alias without AS has no place, as recorded.
+    var namedRange: Range<Int> { hasAs ? range : contentRange }
+
     /// Where its last leaf ends: that of ON or USING if it has one.
     var end: Int {
-        condition?.range.upperBound ?? using.last?.range.upperBound ?? range.upperBound
+        condition?.range.upperBound ?? using.last?.range.upperBound ?? namedRange.upperBound
     }
 
     /// The expressions in it, but for those of a SELECT.

@@ -1,16 +1,12 @@
 import CPowerSyncLossyFiles
 import PowerSyncCommandLine
-import PowerSyncMockService
+import PowerSyncPostgres
 import PowerSyncSQLite
 import PowerSyncSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+@testable import PowerSyncMockService
 
-/// A process that applies a script to a state on files that lose what was not synced, and kills itself: for exit tests.
+/// A process that replicates a script into a state as the service does, and is killed meanwhile: for exit tests.
 enum StoreChild {
     /// What such a process is to do.
     struct Plan: Codable, Sendable {
@@ -20,72 +16,137 @@ enum StoreChild {
         var seed: Int
         /// What is drawn by in this process: which writes go to the system before they are synced.
         var draw: UInt64
-        /// How many of a hundred do.
-        var percentThrough: Int
-        /// Whether syncing does anything.
+        /// How many of a hundred do; nil for the files of the system, on which all do.
+        var percentThrough: Int?
+        /// Whether syncing does anything; on the files of the system it does.
         var isSyncing = true
-        /// After how many transactions of its own the end is near; 0 for while it opens the state.
-        var transactions: Int
+        /// Behind what the end is near.
+        var moment: StoreMoments.Moment
+        /// The how manieth time.
+        var count = 1
         /// How long after that it comes.
         var delay: Duration
-        /// Whether it comes while the state is kept small.
-        var isInUpkeep = false
+        /// Whether there is another configuration than before: the one that is being built, unless it is to begin.
+        var isRedeployed = false
 
         var state: String { folder + "/state.db" }
         var journal: String { folder + "/journal" }
-        var script: StoreScript { StoreScript(seed: seed) }
+        var script: StoreScript { StoreScript(seed: seed, hasAll: true) }
     }
+
+    /// How long the source rests between two commits, and behind every sixteenth, so that upkeep has its turn.
+    private static let (pause, longPause) = (Duration.milliseconds(2), Duration.milliseconds(20))
 
     /// Goes on until it is killed.
     static func run(_ plan: Plan) async throws {
-        let result = powersync_lossy_files_register(plan.draw, Int32(plan.percentThrough), plan.isSyncing)
-        guard result == 0 else {
-            throw StoreSession.Failure(description: "SQLite refuses the files: \(result)")
-        }
-        if plan.transactions == 0 { try killSoon(plan.delay) }
-        let journal = try StoreJournal(path: plan.journal)
-        var session = try await StoreSession(path: plan.state, script: plan.script)
-        let upkeep = StoreUpkeep(
-            session.store, clock: stoppedClock, log: Log(label: "upkeep", level: .error), served: { nil })
-        try await session.leaveStream()
-        var count = 0
-        while true {
-            let checkpoint = try await session.applyNext()
-            try journal.published(checkpoint, of: session.stream.number)
-            if session.last % 5 == 0 { try journal.given(try await session.takeWriteCheckpoint()) }
-            count += 1
-            if count == plan.transactions {
-                // There shall be something to do.
-                if plan.isInUpkeep { try await session.leaveStream() }
-                try killSoon(plan.delay)
-                if plan.isInUpkeep { try await keepUp(upkeep, session, journal) }
+        if let percent = plan.percentThrough {
+            let result = powersync_lossy_files_register(plan.draw, Int32(percent), plan.isSyncing)
+            guard result == 0 else {
+                throw StoreSession.Failure(description: "SQLite refuses the files: \(result)")
             }
-            if session.last % 4 == 0 { try await keepUp(upkeep, session, journal) }
-            if session.last % 8 == 0 { try await session.copyLog() }
+        }
+        let committed = try StoreJournal.content(of: plan.journal).committed
+        let journal = try StoreJournal(path: plan.journal)
+        let moments = StoreMoments(
+            killedBehind: plan.moment, count: plan.count, delay: plan.delay, journal)
+        try moments.note(.opening)
+        let poller = try Poller()
+        let source = ScriptedSource(plan.script, committed: committed)
+        let store = try await ServiceStore.open(path: plan.state, limits: StoreSession.limits)
+        let publisher = Publisher()
+        let former = try await store.activeStream()
+        let name = try await name(of: plan, former, store)
+        func replicator(_ name: String, isFormer: Bool) -> ScriptedReplicator {
+            ScriptedReplicator(
+                source: source, store: store, publisher: publisher, journal: journal, moments: moments,
+                poller: poller, name: name, isFormer: isFormer)
+        }
+        let replicators =
+            [replicator(name, isFormer: false)]
+            + [former?.configHash].compactMap { $0 }.filter { $0 != name }.map {
+                replicator($0, isFormer: true)
+            }
+        if let active = try await store.deploy(configHash: name) {
+            publisher.publish(
+                DurableCommit(
+                    stream: active.number, config: try SyncConfigReader.compile(active.config),
+                    checkpoint: active.checkpoint, changed: .any))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            for replicator in replicators { group.addTask { try await replicator.run() } }
+            group.addTask { try await keepUp(store, publisher, moments, poller) }
+            group.addTask { try await follow(publisher, journal) }
+            group.addTask { try await commit(source, store, publisher, journal, poller) }
+            for try await _ in group {}
         }
     }
 
-    /// Does all that upkeep finds to do, and empties the log.
-    private static func keepUp(
-        _ upkeep: StoreUpkeep, _ session: StoreSession, _ journal: StoreJournal
+    /// What the configuration of this process calls its stream.
+    private static func name(
+        of plan: Plan, _ former: StreamRecord?, _ store: ServiceStore
+    ) async throws -> String {
+        guard plan.isRedeployed else { return former?.configHash ?? StoreScript.names[0] }
+        var building: String?
+        for name in StoreScript.names where name != former?.configHash {
+            if try await store.stream(configHash: name) != nil { building = name }
+        }
+        let isFresh = [.piece, .read].contains(plan.moment)
+        if let building, !isFresh { return building }
+        return StoreScript.names.first { $0 != former?.configHash && $0 != building } ?? ""
+    }
+
+    /// Commits one transaction after the other; now and then a client asks for a write checkpoint.
+    private static func commit(
+        _ source: ScriptedSource, _ store: ServiceStore, _ publisher: Publisher, _ journal: StoreJournal,
+        _ poller: Poller
     ) async throws {
         while true {
-            let step = try await upkeep.step()
-            guard step != .nothing else { break }
-            try journal.kept(step.rawValue)
+            let number = source.commit(journal)
+            if number.isMultiple(of: 5) {
+                let stored = try await store.nextWriteCheckpoint(
+                    key: StoreSession.writeCheckpointKey, head: source.now.position,
+                    published: publisher.current?.checkpoint.lsn ?? .zero)
+                journal.given(stored.id)
+            }
+            try await poller.sleep(until: .now + (number.isMultiple(of: 16) ? longPause : pause))
         }
-        if try await session.store.pool.truncateLog() { try journal.kept("emptied") }
     }
 
-    /// The time, which nobody asks for here.
-    private static let stoppedClock = ServiceClock(
-        now: { 0 }, monotonic: { 0 }, sleep: { _ in }, random: { 0 })
+    /// Keeps the state small beside all else, as the service does, and says with what.
+    private static func keepUp(
+        _ store: ServiceStore, _ publisher: Publisher, _ moments: StoreMoments, _ poller: Poller
+    ) async throws {
+        let upkeep = StoreUpkeep(
+            store, clock: .system(poller), log: Log(label: "upkeep", level: .error),
+            served: { publisher.current?.stream })
+        while true {
+            switch try await upkeep.step() {
+            case .removed: try moments.note(.removed)
+            case .merged: try moments.note(.merged)
+            case .vacuumed: try moments.note(.vacuumed)
+            case .looked: break
+            case .nothing:
+                if try await store.pool.truncateLog() { try moments.note(.emptied) }
+                try await poller.sleep(until: .now + .milliseconds(5))
+                continue
+            case .busy:
+                try await poller.sleep(until: .now + .milliseconds(1))
+                continue
+            }
+            try await store.pool.shortenLog()
+        }
+    }
 
-    /// While this process goes on.
-    private static func killSoon(_ delay: Duration) throws {
-        try DetachedThread.start {
-            DetachedThread.sleep(for: delay)
-            _ = kill(getpid(), SIGKILL)
+    /// Says what clients are shown.
+    private static func follow(_ publisher: Publisher, _ journal: StoreJournal) async throws {
+        var (sequence, shown) = (UInt64(0), (stream: StreamNumber(0), operation: Int64(-1)))
+        while true {
+            let publication = try await publisher.next(after: sequence)
+            sequence = publication.sequence
+            let now = (stream: publication.stream, operation: publication.checkpoint.operation)
+            if now != shown { journal.shown(now.operation, of: now.stream) }
+            shown = now
         }
     }
 }

@@ -4,10 +4,13 @@ import PowerSyncPostgres
 import PowerSyncWire
 
 /// What a process tells others of its state, in a file that SQLite knows nothing of: a kill loses nothing of it.
-final class StoreJournal {
+final class StoreJournal: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
+
+    /// What the source has committed before anything is told of it.
+    static let firstCommits = 20
 
     private let descriptor: Int32
 
@@ -19,61 +22,79 @@ final class StoreJournal {
 
     deinit { close(descriptor) }
 
-    /// Notes that a checkpoint was published, and that everything up to it was acknowledged.
-    func published(_ checkpoint: StoredCheckpoint, of stream: StreamNumber) throws {
-        let position = checkpoint.lsn.rawValue
-        try append("stored \(stream) \(position)\npublished \(stream) \(checkpoint.operation) \(position)\n")
+    /// Notes that the source has committed a transaction.
+    func committed(_ number: Int) { append("committed \(number)\n") }
+
+    /// Notes that a checkpoint is stored, and published.
+    func published(_ checkpoint: StoredCheckpoint, of stream: StreamNumber) {
+        append("published \(stream) \(checkpoint.operation) \(checkpoint.lsn.rawValue)\n")
+    }
+
+    /// Notes that clients are served operations up to one, which may be told before `published` is.
+    func shown(_ operation: OperationID, of stream: StreamNumber) {
+        append("shown \(stream) \(operation)\n")
+    }
+
+    /// Notes that everything up to a position was acknowledged.
+    func stored(_ position: LSN, of stream: StreamNumber) {
+        append("stored \(stream) \(position.rawValue)\n")
     }
 
     /// Notes that a client was given a write checkpoint.
-    func given(_ id: Int64) throws { try append("given \(id)\n") }
+    func given(_ id: Int64) { append("given \(id)\n") }
 
-    /// Notes what upkeep has done.
-    func kept(_ step: String) throws { try append("kept \(step)\n") }
+    /// Notes that something has been done.
+    func did(_ moment: String) { append("did \(moment)\n") }
 
-    /// In one call: the file never holds half of it.
-    private func append(_ text: String) throws {
+    /// Notes behind what the process is about to be killed.
+    func killing(_ moment: String) { append("killing \(moment)\n") }
+
+    /// In one call: the file never holds half of it. A process that cannot say what it does proves nothing.
+    private func append(_ text: String) {
         let bytes = Array(text.utf8)
         guard write(descriptor, bytes, bytes.count) == bytes.count else {
-            throw Failure(description: "cannot write down what was told")
+            preconditionFailure("cannot write down what was told")
         }
     }
 
-    /// The lines so far; none if there is no file.
-    private static func lines(in path: String) throws -> [Substring] {
-        guard FileManager.default.fileExists(atPath: path) else { return [] }
-        return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
-    }
-
-    /// Reads how often upkeep has done what.
-    static func kept(in path: String) throws -> [String: Int] {
-        var counts: [String: Int] = [:]
-        for line in try lines(in: path) {
-            let words = line.split(separator: " ")
-            if words[0] == "kept", words.count == 2 { counts[String(words[1]), default: 0] += 1 }
-        }
-        return counts
-    }
-
-    /// Reads what was told; nothing if there is no file.
-    static func promises(in path: String) throws -> StorePromises {
+    /// What the file has so far.
+    struct Content {
+        /// What the state has to keep.
         var promises = StorePromises()
-        for line in try lines(in: path) {
-            let words = line.split(separator: " ")
-            if words[0] == "kept" { continue }
+        /// The operations that clients were shown, for each stream in the order in which they were.
+        var shown: [StreamNumber: [OperationID]] = [:]
+        /// The last transaction of the source.
+        var committed = StoreJournal.firstCommits
+        /// How often something was done.
+        var done: [String: Int] = [:]
+        /// How often the process was killed behind something.
+        var killed: [String: Int] = [:]
+    }
+
+    /// Reads the file; one that is missing has nothing.
+    static func content(of path: String) throws -> Content {
+        var content = Content()
+        guard FileManager.default.fileExists(atPath: path) else { return content }
+        for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+            let words = line.split(separator: " ").map(String.init)
             let numbers = words.dropFirst().compactMap { Int64($0) }
             switch (words[0], numbers.count) {
+            case ("did", 0) where words.count == 2: content.done[words[1], default: 0] += 1
+            case ("killing", 0) where words.count == 2: content.killed[words[1], default: 0] += 1
+            case ("committed", 1): content.committed = Int(numbers[0])
+            case ("shown", 2): content.shown[numbers[0], default: []].append(numbers[1])
             case ("stored", 2):
-                let furthest = promises.acknowledged[numbers[0]] ?? .zero
-                promises.acknowledged[numbers[0]] = max(furthest, LSN(rawValue: UInt64(numbers[1])))
+                let furthest = content.promises.acknowledged[numbers[0]] ?? .zero
+                content.promises.acknowledged[numbers[0]] = max(
+                    furthest, LSN(rawValue: UInt64(numbers[1])))
             case ("published", 3):
-                promises.published[numbers[0], default: []].append(
+                content.promises.published[numbers[0], default: []].append(
                     StoredCheckpoint(operation: numbers[1], lsn: LSN(rawValue: UInt64(numbers[2]))))
             case ("given", 1):
-                promises.writeCheckpoints[ExactText(StoreSession.writeCheckpointKey)] = numbers[0]
+                content.promises.writeCheckpoints[ExactText(StoreSession.writeCheckpointKey)] = numbers[0]
             default: throw Failure(description: "nobody writes \(line)")
             }
         }
-        return promises
+        return content
     }
 }

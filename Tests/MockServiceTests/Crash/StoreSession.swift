@@ -8,11 +8,14 @@ struct StoreSession {
     static let writeCheckpointKey = "u0/c"
     /// How many changes are stored at once of a transaction.
     private static let piece = 6
-    /// Tables have few rows here; they go in pieces, operations are packed into several segments, these are merged, and the
-    /// file is made shorter, all the same.
+    /// Tables have few rows here; they are read and go in pieces, batches are evaluated by others, operations are packed
+    /// into several segments, these are merged, and the file is made shorter, all the same.
     static let limits: StoreLimits = {
         var limits = StoreLimits()
         limits.truncatedRows = 7
+        limits.pieceRows = 7
+        limits.submittedRows = 4
+        limits.groupBytes = 64 << 10
         limits.segmentBytes = 16 << 10
         limits.smallSegmentBytes = 4 << 10
         limits.smallSegments = 4
@@ -93,31 +96,11 @@ struct StoreSession {
         return checkpoint
     }
 
-    /// Leaves a stream as a configuration does that is given up before it is built: some rows, and nothing published.
-    func leaveStream() async throws {
-        let left = try await store.addStream(
-            config: StoreScript.config, configHash: "left", publication: 1
-        ) { "left_\($0)" }
-        let context = EvaluationContext(
-            stream: left.number, config: try SyncConfigReader.compile(StoreScript.config))
-        let table = try await store.resolve(StoreScript.table, types: TypeCatalog(), context)
-        for number in 1...6 {
-            _ = try await store.apply(
-                script.changes(of: number).map { $0.event(of: table) }, context, isAhead: true)
-        }
-        try await store.stop(left.number)
-    }
-
     /// Takes the next write checkpoint, which is reached with the last transaction.
     func takeWriteCheckpoint() async throws -> Int64 {
         let position = StoreScript.position(of: last)
         return try await store.nextWriteCheckpoint(
             key: Self.writeCheckpointKey, head: position, published: position
         ).id
-    }
-
-    /// Copies all of the write-ahead log into the file, so that the next transaction begins it anew.
-    func copyLog() async throws {
-        try await store.pool.write { try $0.run("PRAGMA wal_checkpoint(PASSIVE)") }
     }
 }

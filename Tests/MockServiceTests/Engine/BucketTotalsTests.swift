@@ -112,7 +112,7 @@ struct BucketTotalsTests {
         }
     }
 
-    /// A stream that is late asks for a checkpoint that is not the newest any more.
+    /// By which other tests know what a bucket was at a checkpoint that is not the newest any more.
     @Test func totalsAtAnyOperationAreThoseOfTheOperationsUpToIt() async throws {
         try await forEachSeed(30) { random in
             let file = try StoreFile()
@@ -146,7 +146,7 @@ struct BucketTotalsTests {
     }
 
     /// B28, as streams ask: nothing but the buckets is read while a snapshot writes behind the checkpoint.
-    @Test func statesCostTheSameDuringASnapshot() async throws {
+    @Test func aViewOfAStoreCostsTheSameDuringASnapshot() async throws {
         try await StoreFixture.withFolder { path in
             let fixture = try await StoreFixture(path: path, readers: 1)
             let names = (0..<20).map { fixture.bucket("u\($0)") }
@@ -164,8 +164,8 @@ struct BucketTotalsTests {
                     }
                     try connection.interrupting(when: asks) {
                         for _ in 0..<100 {
-                            let found = try StoreReading.totals(of: names, stream: 1, at: 100, connection)
-                            counts.formUnion(found.values.map(\.count))
+                            let found = try StoreReading.view(of: names, stream: 1, connection)
+                            counts.formUnion(found.buckets.values.map(\.count))
                         }
                     }
                     return (questions: questions, counts: counts)

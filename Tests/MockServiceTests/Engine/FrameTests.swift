@@ -71,6 +71,21 @@ struct FrameTests {
         #expect(frame.hasMore(request(last: 12, rows: 3)))
     }
 
+    /// A client that completed it would miss what has superseded the rest.
+    @Test func aTargetHoldsBackTheCheckpointsBeforeIt() throws {
+        let operations = [
+            SampleOperation(id: 7, checksum: Checksum(1), data: "{}"),
+            SampleOperation(id: 9, kind: .move, checksum: Checksum(1), target: 20),
+        ]
+        let frame = FrameFixture(operations).frame
+        #expect(frame.holdsBack(12) && frame.holdsBack(19))
+        #expect(!frame.holdsBack(20) && !frame.holdsBack(21))
+        // The target of an operation that is not in it does not count, nor does one without a target.
+        #expect(try !frame.prefix(1).holdsBack(7))
+        let clear = SampleOperation(id: 9, kind: .clear, checksum: Checksum(1))
+        #expect(!FrameFixture([clear]).frame.holdsBack(9))
+    }
+
     @Test func aPrefixHasTheFirstOperations() async throws {
         try await forEachSeed(30) { random in
             let fixture = FrameFixture(upTo: 30, bucket: 2, after: 4, &random)

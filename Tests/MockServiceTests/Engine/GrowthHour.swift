@@ -29,7 +29,7 @@ final class ForgettingSink: LineSink {
     func cut() {}
 }
 
-/// A store that is written to, read from and kept small at random, on a clock that it moves.
+/// A store that is written to on the way of a source, read from and kept small at random, on a clock that it moves.
 final class GrowthHour {
     /// What the store takes, and for what.
     struct Size {
@@ -53,6 +53,8 @@ final class GrowthHour {
         return limits
     }()
     private static let owners = (0..<20).map { "u\($0)" }
+    /// How many changes are submitted at once.
+    private static let batch = 500
 
     private let fixture: StoreFixture
     private let config: CompiledSyncConfig
@@ -61,6 +63,7 @@ final class GrowthHour {
     private let alarm: Alarm
     private let slots = ConnectionSlots(limit: .max)
     private let lines = LineBudget(limit: 64 << 20)
+    private let intake: Intake
     private var tasks: [Task<Void, Never>] = []
     private var streams: [(task: Task<Void, any Error>, sink: ForgettingSink)] = []
     private var random = SeededRandom(seed: 1)
@@ -79,9 +82,35 @@ final class GrowthHour {
         let upkeep = StoreUpkeep(
             fixture.store, clock: clock.clock, log: Log(label: "upkeep", level: .warning),
             served: { publisher.current?.stream })
-        tasks = [Task { await upkeep.run() }, Task { await alarm.run() }]
+        let (writing, intake) = try await GrowthHour.openIntake(
+            GroupWriter(fixture.store, fixture.context, publisher: publisher), clock.clock)
+        self.intake = intake
+        tasks = [Task { await upkeep.run() }, Task { await alarm.run() }, writing]
         try await commit([])
         for owner in Self.owners.prefix(10) { try await open(owner) }
+    }
+
+    /// Opens a way to the disk, which is there until its task is cancelled.
+    private static func openIntake(
+        _ writer: GroupWriter, _ clock: ServiceClock
+    ) async throws -> (Task<Void, Never>, Intake) {
+        let opened = Lock<Intake?>(nil)
+        let task = Task {
+            do {
+                try await Intake.with(
+                    writer, delay: { try await clock.sleep(clock.monotonic() + 0.05) }
+                ) { intake in
+                    opened.withLock { $0 = intake }
+                    try await clock.sleep(.infinity)
+                }
+            } catch is CancellationError {
+                // The hour is over.
+            } catch {
+                Issue.record(error)
+            }
+        }
+        let intake = try await wait(for: "the intake") { opened.withLock { $0 } } until: { $0 != nil }
+        return (task, try #require(intake))
     }
 
     /// Ends everything, and looks at what is left on the disk.
@@ -112,7 +141,7 @@ final class GrowthHour {
             }
             if step % 15 == 0 { try await reopen() }
         }
-        try await commit((0..<2000).map { _ in change() })
+        try await commit((0..<4000).map { _ in change() })
     }
 
     private func move(by seconds: Double) {
@@ -151,11 +180,15 @@ final class GrowthHour {
 
     private func commit(_ changes: [RowChange]) async throws {
         position += 10
-        let result = try await fixture.apply(changes, commit: position)
-        publisher.publish(
-            DurableCommit(
-                stream: fixture.stream.number, config: config, checkpoint: try #require(result.checkpoint),
-                changed: result.changed))
+        var rest = changes[...]
+        repeat {
+            var events = rest.prefix(Self.batch).map { ReplicationEvent.change(fixture.table, $0) }
+            rest = rest.dropFirst(Self.batch)
+            if rest.isEmpty { events.append(.committed(LSN(rawValue: position))) }
+            try await intake.submit(try await fixture.store.batch(events, fixture.context))
+        } while !rest.isEmpty
+        _ = try await intake.drain()
+        #expect(publisher.current?.checkpoint.lsn == LSN(rawValue: position))
     }
 
     private func takeWriteCheckpoint() async throws {

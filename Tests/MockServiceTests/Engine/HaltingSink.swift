@@ -23,6 +23,9 @@ final class HaltingSink: LineSink {
     /// All that was taken.
     var taken: [UInt8] { state.withLock { $0.taken } }
 
+    /// Whether it was cut.
+    var isCut: Bool { state.withLock { $0.isCut } }
+
     /// Whether it stands still.
     var isFull: Bool { gate.arrivals > 0 }
 

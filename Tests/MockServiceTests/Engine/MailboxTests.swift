@@ -14,21 +14,34 @@ struct MailboxTests {
 
     private func names(_ names: [String]) -> Set<ExactText> { Set(names.map { ExactText($0) }) }
 
+    /// Totals of buckets, by the numbers of the publications that said so.
+    private func totals(_ numbers: [String: UInt64]) -> [ExactText: BucketTotals] {
+        Dictionary(
+            uniqueKeysWithValues: numbers.map { name, number in
+                let totals = BucketTotals(
+                    id: 1, checksum: Checksum(UInt32(number)), count: Int64(number),
+                    lastOperation: OperationID(number))
+                return (ExactText(name), totals)
+            })
+    }
+
     private func publication(
         _ number: UInt64, _ changed: [String]?, writeCheckpoints: [ExactText: Int64] = [:]
     ) -> Publication {
         Publication(
             sequence: number, stream: 1, config: config,
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
-            changed: changed.map { names($0) }, writeCheckpoints: writeCheckpoints)
+            changed: changed.map { names in
+                totals(Dictionary(uniqueKeysWithValues: names.map { ($0, number) }))
+            }, writeCheckpoints: writeCheckpoints)
     }
 
     private func news(
-        _ number: UInt64, _ changed: [String]?, _ writeCheckpoint: Int64? = nil
+        _ number: UInt64, _ changed: [String: UInt64]?, _ writeCheckpoint: Int64? = nil
     ) -> Mailbox.News {
         Mailbox.News(
             checkpoint: StoredCheckpoint(operation: Int64(number), lsn: LSN(rawValue: number)),
-            changed: changed.map { names($0) }, writeCheckpoint: writeCheckpoint)
+            changed: changed.map { totals($0) }, writeCheckpoint: writeCheckpoint)
     }
 
     @Test func allThatWasPublishedBecomesOneChange() {
@@ -37,24 +50,50 @@ struct MailboxTests {
         #expect(mailbox.post(publication(1, ["a", "x"])).wasEmpty)
         #expect(!mailbox.post(publication(2, [], writeCheckpoints: [key: 4])).wasEmpty)
         _ = mailbox.post(publication(3, ["b", "x", "y", "z"], writeCheckpoints: [ExactText("other"): 9]))
-        #expect(mailbox.take() == news(3, ["a", "b"], 4))
+        #expect(mailbox.take() == news(3, ["a": 1, "b": 3], 4))
         #expect(mailbox.take() == nil)
         #expect(mailbox.post(publication(4, nil, writeCheckpoints: [key: 5])).wasEmpty)
         _ = mailbox.post(publication(5, ["a"]))
         #expect(mailbox.take() == news(5, nil, 5))
     }
 
+    /// Whether a publication names fewer buckets than the stream has, or more.
+    @Test func theNewestTotalsOfABucketCount() {
+        let mailbox = Mailbox(buckets: names(["a", "b"]), key: key)
+        _ = mailbox.post(publication(1, ["a"]))
+        _ = mailbox.post(publication(2, ["a", "b", "x", "y"]))
+        _ = mailbox.post(publication(3, ["b"]))
+        #expect(mailbox.take() == news(3, ["a": 2, "b": 3]))
+    }
+
+    /// It has read the disk, which was further than what it was told of.
+    @Test func whatAStreamKnowsAlreadyIsNoNews() {
+        let mailbox = Mailbox(buckets: names(["a", "b"]), key: key, limit: 3)
+        _ = mailbox.post(publication(1, nil, writeCheckpoints: [key: 7]))
+        _ = mailbox.post(publication(2, ["a"]))
+        #expect(mailbox.take(behind: 2) == news(2, [:], 7))
+        #expect(mailbox.take(behind: 2) == nil)
+        _ = mailbox.post(publication(3, ["a"]))
+        _ = mailbox.post(publication(4, ["b"]))
+        #expect(mailbox.take(behind: 3) == news(4, ["b": 4]))
+        // What was left out is older than what is there.
+        for number: UInt64 in 5...9 { _ = mailbox.post(publication(number, ["a"])) }
+        #expect(mailbox.take(behind: 9) == news(9, [:]))
+        for number: UInt64 in 10...14 { _ = mailbox.post(publication(number, ["a"])) }
+        #expect(mailbox.take(behind: 13) == news(14, nil))
+    }
+
     @Test func whoIsTooLateReadsAnewAndMissesNoWriteCheckpoint() {
         #expect(StoreLimits().mailboxPublications == 16)
         let mailbox = Mailbox(buckets: names(["a"]), key: key, limit: 3)
         for number: UInt64 in 1...3 { _ = mailbox.post(publication(number, ["a"])) }
-        #expect(mailbox.take() == news(3, ["a"]))
+        #expect(mailbox.take() == news(3, ["a": 3]))
         _ = mailbox.post(publication(4, ["a"], writeCheckpoints: [key: 7]))
         for number: UInt64 in 5...9 { _ = mailbox.post(publication(number, [])) }
         #expect(mailbox.take() == news(9, nil, 7))
         // That is over then.
         _ = mailbox.post(publication(10, ["a"]))
-        #expect(mailbox.take() == news(10, ["a"]))
+        #expect(mailbox.take() == news(10, ["a": 10]))
     }
 
     @Test func nothingComesBehindTheEnd() async throws {

@@ -16,9 +16,19 @@ struct PublisherTests {
         StoredCheckpoint(operation: Int64(lsn), lsn: LSN(rawValue: lsn))
     }
 
+    private func totals(_ lsn: UInt64) -> BucketTotals {
+        BucketTotals(
+            id: 1, checksum: Checksum(UInt32(lsn)), count: Int64(lsn), lastOperation: OperationID(lsn))
+    }
+
+    /// What is told of buckets that changed with the checkpoints at these positions.
+    private func changed(_ positions: [String: UInt64]) -> [ExactText: BucketTotals] {
+        Dictionary(uniqueKeysWithValues: positions.map { (ExactText($0.key), totals($0.value)) })
+    }
+
     private func commit(_ stream: StreamNumber, _ lsn: UInt64, _ changed: String...) -> DurableCommit {
         var buckets = ChangedBuckets()
-        for name in changed { buckets.insert(ExactText(name)) }
+        for name in changed { buckets.insert(ExactText(name), totals(lsn)) }
         return DurableCommit(stream: stream, config: config, checkpoint: checkpoint(lsn), changed: buckets)
     }
 
@@ -92,15 +102,15 @@ struct PublisherTests {
         publisher.publish(commit(1, 10))
         let stream = try attach("a", "b", "c")
         #expect(!publisher.mayServe(2, from: checkpoint(9)))
-        publisher.publish(commit(1, 11, "a"), maySwitch: false)
+        publisher.publish(commit(1, 11, "a", "c"), maySwitch: false)
         publisher.publish(commit(2, 9, "b"), maySwitch: false)
         #expect(stream.mailbox.take() == nil)
         publisher.abandonSwitch()
         publisher.publish(commit(1, 12, "c"), maySwitch: false)
         #expect(publisher.current?.checkpoint == checkpoint(12))
-        #expect(stream.mailbox.take()?.changed == [ExactText("a"), ExactText("c")])
+        #expect(stream.mailbox.take()?.changed == changed(["a": 11, "c": 12]))
         publisher.publish(commit(1, 13, "b"), maySwitch: false)
-        #expect(stream.mailbox.take()?.changed == [ExactText("b")])
+        #expect(stream.mailbox.take()?.changed == changed(["b": 13]))
     }
 
     /// A former configuration asks the state which stream is served while the new one takes its place.
@@ -130,7 +140,7 @@ struct PublisherTests {
     @Test func onlyThoseWhomACheckpointConcernsAreWoken() throws {
         publisher.publish(commit(1, 10, "a"))
         let (one, two, three) = (try attach("a", "b"), try attach("b"), try attach("c"))
-        #expect(publisher.sessionWakeups == 0 && one.publication.checkpoint == checkpoint(10))
+        #expect(publisher.sessionWakeups == 0 && one.checkpoint == checkpoint(10))
         publisher.publish(commit(1, 11))
         publisher.publish(commit(1, 12, "x", "y"))
         #expect(publisher.sessionWakeups == 0)
@@ -139,9 +149,9 @@ struct PublisherTests {
         // Those two have yet to look.
         publisher.publish(commit(1, 14, "a", "c"))
         #expect(publisher.sessionWakeups == 3)
-        #expect(one.mailbox.take()?.changed == [ExactText("a"), ExactText("b")])
+        #expect(one.mailbox.take()?.changed == changed(["a": 14, "b": 13]))
         #expect(two.mailbox.take()?.checkpoint == checkpoint(13))
-        #expect(three.mailbox.take()?.changed == [ExactText("c")])
+        #expect(three.mailbox.take()?.changed == changed(["c": 14]))
         publisher.publish(
             DurableCommit(stream: 1, config: config, checkpoint: checkpoint(15), changed: .any))
         #expect(publisher.sessionWakeups == 6)
@@ -163,6 +173,18 @@ struct PublisherTests {
         #expect(publisher.sessionsBehind == 1)
         try await wait(forEndOf: waiting)
         #expect(publisher.sessionsBehind == 1, "it has something to look at")
+    }
+
+    @Test func aBucketIsHeldAsLongAsAStreamHasIt() throws {
+        publisher.publish(commit(1, 10))
+        #expect(!publisher.isHeld(ExactText("a")))
+        var streams = [try attach("a"), try attach("a", "b")]
+        #expect(publisher.isHeld(ExactText("a")) && publisher.isHeld(ExactText("b")))
+        #expect(!publisher.isHeld(ExactText("c")))
+        streams.removeLast()
+        #expect(publisher.isHeld(ExactText("a")) && !publisher.isHeld(ExactText("b")))
+        streams.removeAll()
+        #expect(!publisher.isHeld(ExactText("a")))
     }
 
     @Test func whoHasGoneIsNotTold() throws {
@@ -189,7 +211,7 @@ struct PublisherTests {
         publisher.publish(commit(1, 20))
         #expect(publisher.sessionWakeups == 1)
         let news = try #require(stream.mailbox.take())
-        #expect(news.writeCheckpoint == 3 && news.changed == [] && news.checkpoint == checkpoint(20))
+        #expect(news.writeCheckpoint == 3 && news.changed == [:] && news.checkpoint == checkpoint(20))
         #expect(other.mailbox.take() == nil)
         publisher.publish(commit(1, 30))
         #expect(stream.mailbox.take() == nil && publisher.pendingHeads == 0)
@@ -202,7 +224,7 @@ struct PublisherTests {
         publisher.publish(commit(1, 30, "a"))
         publisher.expect(3, of: ExactText("k"), at: LSN(rawValue: 20))
         let news = try #require(stream.mailbox.take())
-        #expect(news.writeCheckpoint == 3 && news.changed == [ExactText("a")])
+        #expect(news.writeCheckpoint == 3 && news.changed == changed(["a": 30]))
         #expect(news.checkpoint == checkpoint(30))
         #expect(publisher.current?.sequence == 2, "that is no checkpoint of its own")
     }
@@ -253,7 +275,7 @@ struct PublisherTests {
         let late = try publisher.attach(Mailbox(buckets: [], key: ExactText("")), to: 1)
         #expect(late == nil)
         publisher.publishFirst(commit(2, 5))
-        #expect(try attach("a", to: 2).publication.checkpoint == checkpoint(5))
+        #expect(try attach("a", to: 2).checkpoint == checkpoint(5))
         #expect(stream.mailbox.end == .replaced)
     }
 

@@ -133,8 +133,52 @@ struct SessionLoopTests {
             try await rig.rest()
             #expect(stream.sink.model.rowNames == ["t/r1", "t/r2"])
             #expect(stream.sink.model.writeCheckpoint == 1)
-            // As it was when the stream was attached.
-            #expect(stream.sink.texts.first?.contains(#""last_op_id":"1""#) == true)
+            // As the disk had it, of which the stream is told once more.
+            #expect(stream.sink.texts.first?.contains(#""last_op_id":"2""#) == true)
+            #expect(stream.sink.texts.count == 3)
+        }
+    }
+
+    /// It is durable, and nobody has been told of it yet.
+    @Test func aStreamBeginsWithWhatIsOnTheDiskAndGoesBackForNothing() async throws {
+        try await SessionRig.run { rig in
+            try await rig.commit([.insert(SessionRig.row("r1", "u1"))])
+            let published = rig.position
+            let loop = try rig.attach(["u1"], key: "k")
+            let next = try await rig.storeUnpublished([.insert(SessionRig.row("r2", "u1"))])
+            let view = try await loop.firstView()
+            #expect(view.operation == 2 && view.writeCheckpoint == nil)
+            // It is reached with the checkpoint before.
+            try await rig.takeWriteCheckpoint("k", at: published)
+            let stream = rig.serve(loop, view)
+            try await rig.rest()
+            let lines = stream.sink.texts.filter { !$0.hasPrefix(#"{"data""#) }
+            #expect(lines.count == 4)
+            let told = lines.dropFirst(2).first ?? ""
+            #expect(told.hasPrefix(#"{"checkpoint_diff""#) && told.contains(#""last_op_id":"2""#))
+            #expect(told.contains(#""write_checkpoint":"1""#))
+            rig.publisher.publish(next)
+            try await rig.rest()
+            #expect(stream.sink.texts.filter { !$0.hasPrefix(#"{"data""#) } == lines)
+            let model = stream.sink.model
+            #expect(model.rowNames == ["t/r1", "t/r2"] && model.isComplete && model.broken == [])
+        }
+    }
+
+    /// A position is published before it is stored.
+    @Test func aPositionThatIsNotOnTheDiskYetCounts() async throws {
+        try await SessionRig.run { rig in
+            try await rig.commit([.insert(SessionRig.row("r1", "u1"))])
+            let current = try #require(rig.publisher.current).checkpoint
+            let position = rig.position(behind: 5)
+            let isPublished = rig.publisher.advance(
+                to: StoredCheckpoint(operation: current.operation, lsn: position), of: rig.stream, rig.config)
+            try #require(isPublished)
+            _ = try await rig.store.nextWriteCheckpoint(key: "k", head: position, published: position)
+            let stream = try await rig.open(["u1"], key: "k")
+            try await rig.rest()
+            #expect(stream.sink.texts.first?.contains(#""write_checkpoint":"1""#) == true)
+            #expect(rig.publisher.pendingHeads == 0)
         }
     }
 
@@ -166,6 +210,87 @@ struct SessionLoopTests {
         }
     }
 
+    // MARK: The disk
+
+    /// Nobody can read the state, and nobody has to: transactions of one piece and of several, of new rows and of rows that
+    /// move, and positions alone.
+    @Test func aStreamAtTheHeadReadsNoDisk() async throws {
+        try await SessionRig.run(readers: 1) { rig in
+            try await rig.commit([.insert(SessionRig.row("r1", "u1")), .insert(SessionRig.row("x", "u9"))])
+            // One holds all, and says so by a position behind the end of its bucket.
+            let positions = [BucketRequest(name: rig.buckets(["u1"])[0].name, after: 2)]
+            let streams = [
+                try await rig.open(["u1"], key: "k"), try await rig.open(["u1", "u2"]),
+                try await rig.serve(
+                    try rig.attach(["u1"]), from: positions, to: RecordingSink(positions: positions)),
+                try await rig.open(["u2"]),
+            ]
+            try await rig.rest()
+            let reads = rig.frameReads
+            let gate = BlockingGate()
+            defer { gate.open() }
+            let busy = Task { try await rig.store.pool.read { _ in gate.wait() } }
+            try await wait(for: "the reader to be busy") { gate.arrivals == 1 }
+            try await rig.commit([.insert(SessionRig.row("r2", "u1")), .insert(SessionRig.row("s1", "u2"))])
+            try await rig.rest()
+            try await rig.write([.insert(SessionRig.row("r3", "u1"))])
+            try await rig.write([.insert(SessionRig.row("r4", "u1")), .insert(SessionRig.row("s2", "u2"))])
+            try await rig.commit([.update(old: nil, new: SessionRig.row("r1", "u2"))])
+            try await rig.takeWriteCheckpoint("k", at: rig.position)
+            try await rig.rest()
+            #expect(rig.frameReads == reads && rig.store.pool.waitingReads == 0)
+            #expect(streams[0].sink.model.rowNames == ["t/r2", "t/r3", "t/r4"])
+            #expect(streams[0].sink.model.writeCheckpoint == 1)
+            #expect(streams[1].sink.model.rowNames == ["t/r1", "t/r2", "t/r3", "t/r4", "t/s1", "t/s2"])
+            #expect(streams[3].sink.model.rowNames == ["t/r1", "t/s1", "t/s2"])
+            // Each transaction of a bucket is one line, also one that was stored in pieces.
+            #expect(streams[2].sink.texts.count { $0.hasPrefix(#"{"data""#) } == 2)
+            for stream in streams {
+                let model = stream.sink.model
+                #expect(model.isComplete && model.broken == [])
+            }
+            gate.open()
+            try await busy.value
+        }
+    }
+
+    /// Of 50 streams that take a line at a time; what nobody sends any more is not held, and not counted.
+    @Test func aFirstSyncOfManyReadsEachLineOnce() async throws {
+        try await SessionRig.run { rig in
+            for piece in 0..<3 {
+                let rows = (0..<(piece < 2 ? 1000 : 500)).map {
+                    RowChange.insert(SessionRig.row("r\(piece * 1000 + $0)", "u1"))
+                }
+                try await rig.commit(rows)
+            }
+            let gates = (0..<3).map { _ in Gate() }
+            var sinks: [SteppingSink] = []
+            var tasks: [Task<Void, any Error>] = []
+            for _ in 0..<50 {
+                let sink = SteppingSink(gates)
+                let loop = try rig.attach(["u1"])
+                let view = try await loop.firstView()
+                sinks.append(sink)
+                tasks.append(
+                    Task {
+                        try await loop.run(
+                            StreamSession(positions: [], streams: []), view,
+                            LineEncoder(.raw, BlockCompressors()), sink)
+                    })
+            }
+            for (number, gate) in gates.enumerated() {
+                try await wait(for: "all to have line \(number)", read: { gate.arrivals }) { $0 == 50 }
+                #expect(rig.frameReads == number + 1)
+                gate.open()
+            }
+            try await rig.rest()
+            #expect(rig.frameReads == 3)
+            #expect(sinks.allSatisfy { $0.operations == 2500 })
+            try await wait(for: "nothing to be held", read: { rig.lines.usedBytes }) { $0 == 0 }
+            for task in tasks { task.cancel() }
+        }
+    }
+
     // MARK: Whoever is late
 
     @Test func aStreamThatIsTooLateForItsMailboxReadsEverythingAnew() async throws {
@@ -188,8 +313,9 @@ struct SessionLoopTests {
 
     // MARK: Ends
 
-    /// What it reads is being deleted by then, and may have holes.
-    @Test func aStreamThatIsReplacedWhileItReadsSendsNothingOfThat() async throws {
+    /// What it reads, everything anew or operations alone, is being deleted by then, and may have holes.
+    @Test(arguments: [false, true])
+    func aStreamThatIsReplacedWhileItReadsSendsNothingOfThat(knowsTotals: Bool) async throws {
         try await SessionRig.run(readers: 1) { rig in
             let stream = try await rig.open(["u1"])
             try await rig.rest()
@@ -198,17 +324,22 @@ struct SessionLoopTests {
             defer { gate.open() }
             let busy = Task { try await rig.store.pool.read { _ in gate.wait() } }
             try await wait(for: "the reader to be busy") { gate.arrivals == 1 }
-            try await rig.commit([.insert(SessionRig.row("r1", "u1"))])
-            try await wait(for: "the stream to read") { rig.store.pool.waitingReads >= 1 }
-            let published = try #require(rig.publisher.current)
+            let commit = try await rig.storeUnpublished([.insert(SessionRig.row("r1", "u1"))])
             rig.publisher.publish(
                 DurableCommit(
-                    stream: rig.stream + 1, config: rig.config, checkpoint: published.checkpoint,
+                    stream: rig.stream, config: rig.config, checkpoint: commit.checkpoint,
+                    changed: knowsTotals ? commit.changed : .any))
+            try await wait(for: "the stream to read") { rig.store.pool.waitingReads >= 1 }
+            rig.publisher.publish(
+                DurableCommit(
+                    stream: rig.stream + 1, config: rig.config, checkpoint: commit.checkpoint,
                     changed: ChangedBuckets()))
             gate.open()
             try await busy.value
             try await wait(forEndOf: stream.task)
-            #expect(stream.sink.texts == before)
+            let sent = stream.sink.texts.dropFirst(before.count)
+            #expect(sent.count == (knowsTotals ? 1 : 0))
+            #expect(sent.allSatisfy { $0.hasPrefix(#"{"checkpoint_diff""#) })
         }
     }
 

@@ -15,11 +15,18 @@ final class RecordingSink: HTTPBodyWriter {
         var model = StreamModel()
     }
 
-    private let state = Lock(State())
+    private let state: Lock<State>
     private let gate: Gate?
 
     /// Makes a sink that takes lines as soon as the gate is open; at once without one.
-    init(gate: Gate? = nil) { self.gate = gate }
+    ///
+    /// - Parameters:
+    ///   - gate: The gate.
+    ///   - positions: What its client holds already.
+    init(gate: Gate? = nil, positions: [BucketRequest] = []) {
+        self.gate = gate
+        state = Lock(State(model: StreamModel(positions: positions)))
+    }
 
     /// The text of every line.
     var texts: [String] { state.withLock { $0.texts } }
@@ -63,12 +70,14 @@ final class SessionRig: Sendable {
     let stream: StreamNumber
     let config: CompiledSyncConfig
     let publisher = Publisher()
+    let frames: FrameStore
+    let lines: LineBudget
     let clock = ManualClock(start)
     let alarm: Alarm
     private let context: EvaluationContext
     private let table: SourceTable
     private let slots = ConnectionSlots(limit: .max)
-    private let lines = LineBudget(limit: 1 << 30)
+    private let readings: Lock<Int>
     private let folder: TemporaryDirectory
     private let ringing: Task<Void, Never>
     private let last = Lock<UInt64>(0)
@@ -102,6 +111,13 @@ final class SessionRig: Sendable {
                     SourceColumn(name: "id", typeOID: 25, isIdentity: true),
                     SourceColumn(name: "owner", typeOID: 25, isIdentity: false),
                 ]), types: TypeCatalog(), context)
+        let (lines, readings) = (LineBudget(limit: 1 << 30), Lock(0))
+        frames = FrameStore(lines: lines) { request in
+            readings.withLock { $0 += 1 }
+            return try await store.frame(request)
+        }
+        self.lines = lines
+        self.readings = readings
         self.folder = folder
         self.store = store
         self.config = config
@@ -122,6 +138,9 @@ final class SessionRig: Sendable {
     /// A row of an owner.
     static func row(_ id: String, _ owner: String) -> PgOutputTuple { [.text(id), .text(owner)] }
 
+    /// How often operations were read from the disk.
+    var frameReads: Int { readings.withLock { $0 } }
+
     /// The position that was published last.
     var position: LSN { LSN(rawValue: last.withLock { $0 }) }
 
@@ -132,22 +151,77 @@ final class SessionRig: Sendable {
 
     /// Stores a piece of a transaction that goes on.
     func write(_ changes: [RowChange]) async throws {
-        _ = try await store.apply(changes.map { ReplicationEvent.change(table, $0) }, context)
+        _ = try await write(changes.map { ReplicationEvent.change(table, $0) })
     }
 
     /// Ends a transaction, and publishes it.
     func commit(_ changes: [RowChange] = [], truncating: Bool = false) async throws {
-        let position = last.withLock { last in
+        var events: [ReplicationEvent] = truncating ? [.truncate(table)] : []
+        events += changes.map { ReplicationEvent.change(table, $0) }
+        events.append(.committed(nextPosition()))
+        let result = try await write(events)
+        try #require(result.checkpoint != nil)
+    }
+
+    /// Stores a transaction that nobody is told of, and keeps nothing of it in memory.
+    ///
+    /// - Returns: What is to be published.
+    func storeUnpublished(_ changes: [RowChange]) async throws -> DurableCommit {
+        let position = nextPosition()
+        let result = try await store.apply(
+            changes.map { ReplicationEvent.change(table, $0) } + [.committed(position)], context)
+        return DurableCommit(
+            stream: stream, config: config, checkpoint: try #require(result.checkpoint),
+            changed: result.changed)
+    }
+
+    private func nextPosition() -> LSN {
+        last.withLock { last in
             last += 10
             return LSN(rawValue: last)
         }
-        var events: [ReplicationEvent] = truncating ? [.truncate(table)] : []
-        events += changes.map { ReplicationEvent.change(table, $0) }
-        events.append(.committed(position))
-        let result = try await store.apply(events, context)
-        let checkpoint = try #require(result.checkpoint)
-        publisher.publish(
-            DurableCommit(stream: stream, config: config, checkpoint: checkpoint, changed: result.changed))
+    }
+
+    private func write(_ events: [ReplicationEvent]) async throws -> WriteOutcome {
+        let batch = try await store.batch(events, context)
+        let evaluated = RowEvaluation.evaluateAtOnce(batch, context.converter, limits: store.limits)
+        return try await GroupWriter(store, context, publisher: publisher, frames: frames).write([evaluated])
+    }
+
+    /// Lets transactions pass that change no table of the configuration, the way on which a source brings them.
+    ///
+    /// - Parameter count: How many; each is published before the next one comes.
+    /// - Throws: As the intake.
+    func pass(_ count: Int) async throws {
+        let first = last.withLock { last in
+            defer { last += 10 * UInt64(count) }
+            return last
+        }
+        let (publisher, clock) = (publisher, clock)
+        try await Intake.with(
+            GroupWriter(store, context, publisher: publisher),
+            delay: { try await clock.clock.sleep(.infinity) }
+        ) { intake in
+            for number in 1...UInt64(count) {
+                let position = LSN(rawValue: first + 10 * number)
+                let marks = [ChangeBatch.Mark.begun(position), .committed(position)]
+                let sequence = publisher.current?.sequence ?? 0
+                try await intake.submit(ChangeBatch(marks: marks.map { (before: 0, mark: $0) }))
+                _ = try await publisher.next(after: sequence)
+            }
+            _ = try await intake.drain()
+        }
+    }
+
+    /// What Prometheus is told of how often streams were woken.
+    func wakeups() throws -> Int {
+        let router = MetricsRouter(
+            metrics: ServiceMetrics(), slots: slots, publisher: publisher, store: store, clock: clock.clock)
+        let answer = router.handle(HTTPRequest(method: "GET", target: "/metrics"))
+        guard case .bytes(let page) = answer.body else { return -1 }
+        let lines = String(decoding: page, as: UTF8.self).split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("powersync_session_wakeups_total ") }
+        return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
     }
 
     /// Takes a write checkpoint as the route does, without a marker.
@@ -173,19 +247,29 @@ final class SessionRig: Sendable {
         let mailbox = Mailbox(buckets: Set(buckets.map { ExactText($0.name) }), key: ExactText(key))
         let attachment = try publisher.attach(mailbox, to: stream)
         return SessionLoop(
-            store: store, attachment: try #require(attachment), alarm: alarm,
+            store: store, frames: frames, attachment: try #require(attachment), alarm: alarm,
             slot: try #require(slots.take()), metrics: ServiceMetrics(), lines: lines, buckets: buckets,
             expiry: expiry)
     }
 
     /// Lets an attached stream read what it begins with, and serves it.
-    func serve(_ loop: SessionLoop, to sink: RecordingSink = RecordingSink()) async throws -> Stream {
+    func serve(
+        _ loop: SessionLoop, from positions: [BucketRequest] = [], to sink: RecordingSink = RecordingSink()
+    ) async throws -> Stream {
         let view = try await loop.firstView()
-        return Stream(
+        return serve(loop, view, from: positions, to: sink)
+    }
+
+    /// Serves a stream that has read what it begins with.
+    func serve(
+        _ loop: SessionLoop, _ view: CheckpointView, from positions: [BucketRequest] = [],
+        to sink: RecordingSink = RecordingSink()
+    ) -> Stream {
+        Stream(
             mailbox: loop.attachment.mailbox, sink: sink,
             task: Task {
                 try await loop.run(
-                    StreamSession(positions: [], streams: []), view,
+                    StreamSession(positions: positions, streams: []), view,
                     LineEncoder(.raw, BlockCompressors()), HTTPLineSink(sink))
             })
     }
@@ -242,7 +326,8 @@ struct ToldStream {
             case .send(let line): take(line)
             case .read(let read):
                 let chunk = try await rig.store.chunk(
-                    bucket: read.bucket, after: read.after, upTo: read.last, rows: read.rows, bytes: 1 << 20)
+                    bucket: read.request.bucket, after: read.after, upTo: checkpoint.operation,
+                    rows: read.request.rows, bytes: 1 << 20)
                 take(session.received(chunk, for: read))
             }
         }

@@ -62,8 +62,9 @@ struct StoppedStreamsTests {
                         "INSERT INTO lookup_definition(stream, name) VALUES (?, 'l')", [.integer(stream)])
                     let definition = connection.lastInsertRowID
                     for key in 0..<(stream == next.number ? 1 : 12) {
+                        try connection.execute("UPDATE counter SET last_op = last_op + 1")
                         try connection.run(
-                            "INSERT INTO lookup VALUES (?, ?, 1, x'01', 1, x'')",
+                            "INSERT INTO lookup SELECT ?, ?, 1, x'01', last_op, x'' FROM counter",
                             [.integer(definition), .blob([UInt8(key)])])
                     }
                 }

@@ -68,6 +68,36 @@ struct StoreFrameTests {
         #expect(frame.maxTarget == 51 && frame.count == 2)
     }
 
+    /// Segments say the largest target of all that they hold, and a line has a part of them.
+    @Test func aFrameHasTheTargetsOfItsOwnOperations() throws {
+        let file = try StoreFile()
+        defer { file.close() }
+        let put = SampleOperation(id: 1, checksum: Checksum(1), data: "{}")
+        func move(_ distance: OperationID) -> SampleOperation {
+            SampleOperation(id: 1, kind: .move, checksum: Checksum(1), target: 1 + distance)
+        }
+        // Two segments, whose targets are further with each operation, and nearer.
+        var stored = try file.store(
+            [put, move(50), move(100)].map { StoreFile.Write(bucket: "b[]", operation: $0) }, visible: 3)
+        stored += try file.store(
+            [move(20), put].map { StoreFile.Write(bucket: "b[]", operation: $0) }, visible: 2)
+        let segments = try file.reader.query("SELECT max_target FROM segment ORDER BY id") { $0.int64(0) }
+        #expect(segments == [stored[2].target, stored[3].target])
+        for first in stored.indices {
+            for last in first..<stored.count {
+                let after = first == 0 ? 0 : stored[first - 1].id
+                let request = FrameRequest(
+                    bucket: 1, after: after, last: stored[last].id, rows: 9, bytes: 1000)
+                let frame = try #require(try StoreReading.frame(request, file.reader))
+                #expect(frame.maxTarget == stored[first...last].map(\.target).max())
+                let rows = FrameRequest(
+                    bucket: 1, after: after, last: .max, rows: last - first + 1, bytes: 1000)
+                let cut = try #require(try StoreReading.frame(rows, file.reader))
+                #expect(cut.maxTarget == frame.maxTarget && cut.last == frame.last)
+            }
+        }
+    }
+
     @Test func anOperationOfATableThatIsGoneIsAnError() throws {
         let file = try StoreFile()
         defer { file.close() }

@@ -4,9 +4,18 @@ import PowerSyncWire
 import Testing
 
 struct SubscriptionIndexTests {
+    /// Totals that are told from those of other buckets by their names.
+    private func totals(_ name: String) -> BucketTotals {
+        BucketTotals(id: 1, checksum: Checksum(7), count: Int64(name.utf8.count), lastOperation: 9)
+    }
+
+    private func totals(_ names: [String]) -> [ExactText: BucketTotals] {
+        Dictionary(uniqueKeysWithValues: names.map { (ExactText($0), totals($0)) })
+    }
+
     private func changed(_ names: [String]) -> ChangedBuckets {
         var buckets = ChangedBuckets()
-        for name in names { buckets.insert(ExactText(name)) }
+        for name in names { buckets.insert(ExactText(name), totals(name)) }
         return buckets
     }
 
@@ -19,7 +28,8 @@ struct SubscriptionIndexTests {
         let (one, two, three) = (mailbox(["a", "b"]), mailbox(["b"]), mailbox(["c"]))
         for mailbox in [one, two, three] { index.add(mailbox) }
         let found = index.concerned(by: changed(["b", "x"]), [])
-        #expect(found.buckets == [ExactText("b")] && found.mailboxes == [one, two])
+        #expect(found.buckets == totals(["b"]) && found.mailboxes == [one, two])
+        #expect(index.isHeld(ExactText("a")) && !index.isHeld(ExactText("x")))
         #expect(index.concerned(by: changed(["x"]), []).mailboxes.isEmpty)
         let any = index.concerned(by: .any, [])
         #expect(any.buckets == nil && any.mailboxes == [one, two, three])
@@ -43,7 +53,7 @@ struct SubscriptionIndexTests {
         index.remove(one)
         index.remove(one)
         #expect(index.isAwaited(ExactText("k")) && index.mailboxes == [two] && index.entryCount == 2)
-        #expect(index.concerned(by: changed(["a", "b"]), []).buckets == [ExactText("b")])
+        #expect(index.concerned(by: changed(["a", "b"]), []).buckets == totals(["b"]))
         index.remove(two)
         #expect(!index.isAwaited(ExactText("k")) && index.mailboxes.isEmpty && index.entryCount == 0)
     }
@@ -67,24 +77,32 @@ struct SubscriptionIndexTests {
                 let found = index.concerned(by: changed(some.map(\.text)), [key])
                 let expected = all.filter { !$0.buckets.isDisjoint(with: some) || $0.key == key }
                 #expect(found.mailboxes == Set(expected))
-                #expect(found.buckets == some.filter { name in all.contains { $0.buckets.contains(name) } })
+                let held = some.filter { name in all.contains { $0.buckets.contains(name) } }
+                #expect(found.buckets == totals(held.map(\.text)))
             }
         }
     }
 
-    @Test func tooManyNamesAreNone() {
+    @Test func tooManyBucketsAreAny() {
         var buckets = ChangedBuckets(limit: 2)
-        buckets.insert(ExactText("a"))
-        buckets.insert(ExactText("b"))
-        buckets.insert(ExactText("a"))
-        #expect(buckets.names == [ExactText("a"), ExactText("b")])
-        buckets.insert(ExactText("c"))
-        #expect(buckets.names == nil)
-        buckets.insert(ExactText("a"))
-        #expect(buckets.names == nil)
+        #expect(buckets.isEmpty)
+        for name in ["a", "bb", "a"] { buckets.insert(ExactText(name), totals(name)) }
+        #expect(buckets.totals == totals(["a", "bb"]) && !buckets.isEmpty)
+        buckets.insert(ExactText("c"), totals("c"))
+        #expect(buckets.totals == nil && !buckets.isEmpty)
+        buckets.insert(ExactText("a"), totals("a"))
+        #expect(buckets.totals == nil)
         var others = changed(["x"])
         others.formUnion(buckets)
-        #expect(others.names == nil)
+        #expect(others.totals == nil)
         #expect(StoreLimits().changedBuckets == 65_536)
+    }
+
+    @Test func theNewerTotalsOfABucketCount() {
+        var buckets = changed(["a", "b"])
+        var newer = ChangedBuckets()
+        newer.insert(ExactText("b"), totals("longer"))
+        buckets.formUnion(newer)
+        #expect(buckets.totals == [ExactText("a"): totals("a"), ExactText("b"): totals("longer")])
     }
 }

@@ -1,3 +1,4 @@
+import PowerSyncCompression
 import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncTestSupport
@@ -27,20 +28,23 @@ struct WakeUpTests {
     @Test func commitsOfOthersWakeNobody() async throws {
         try await withStreams { rig, streams in
             let lines = streams.map(\.sink.texts.count)
-            let before = rig.publisher.sessionWakeups
-            for number in 0..<500 {
-                // Of tables that nobody syncs, and of buckets that nobody holds.
-                try await rig.commit(
-                    number.isMultiple(of: 2) ? [] : [.insert(SessionRig.row("r\(number)", "nobody"))])
+            let before = try rig.wakeups()
+            // Of tables that nobody syncs.
+            try await rig.pass(500)
+            #expect(rig.publisher.current?.checkpoint.lsn == rig.position)
+            #expect(rig.publisher.sessionsBehind == 0)
+            for number in 0..<250 {
+                // Of buckets that nobody holds.
+                try await rig.commit([.insert(SessionRig.row("r\(number)", "nobody"))])
                 #expect(rig.publisher.sessionsBehind == 0)
             }
-            #expect(rig.publisher.sessionWakeups == before)
+            #expect(try rig.wakeups() == before)
             // One stream alone, whose write checkpoint is reached, and one alone whose bucket changes.
             try await rig.takeWriteCheckpoint("k7", at: rig.position(behind: 10))
             try await rig.commit()
-            #expect(rig.publisher.sessionWakeups == before + 1)
+            #expect(try rig.wakeups() == before + 1)
             try await rig.commit([.insert(SessionRig.row("own", "u8"))])
-            #expect(rig.publisher.sessionWakeups == before + 2)
+            #expect(try rig.wakeups() == before + 2)
             try await rig.rest()
             #expect(streams[7].sink.model.writeCheckpoint == 1)
             #expect(streams[8].sink.model.rowNames == ["t/first", "t/own"])
@@ -53,16 +57,58 @@ struct WakeUpTests {
     @Test func aCommitThatAllHoldWakesEachOnce() async throws {
         try await withStreams { rig, streams in
             let lines = streams.map(\.sink.texts.count)
-            let before = rig.publisher.sessionWakeups
+            let before = try rig.wakeups()
             try await rig.commit([.insert(SessionRig.row("second", "all"))])
-            #expect(rig.publisher.sessionWakeups == before + Self.count)
+            #expect(try rig.wakeups() == before + Self.count)
             try await rig.rest()
-            #expect(rig.publisher.sessionWakeups == before + Self.count)
+            #expect(try rig.wakeups() == before + Self.count)
             for (number, stream) in streams.enumerated() {
                 #expect(stream.sink.model.rowNames == ["t/first", "t/second"])
                 // The difference, the operation, and that it is complete.
                 #expect(stream.sink.texts.count == lines[number] + 3)
             }
+        }
+    }
+}
+
+/// What 1,000 streams send of one commit is made once.
+@Suite(.patient())
+struct SharedFrameTests {
+    @Test func theFrameOfACommitIsEncodedOnceForAThousandStreams() async throws {
+        func isGzipped(_ number: Int) -> Bool { number.isMultiple(of: 2) }
+        try await SessionRig.run { rig in
+            let compressors = BlockCompressors()
+            var sinks: [SteppingSink] = []
+            var tasks: [Task<Void, any Error>] = []
+            for number in 0..<1000 {
+                let sink = SteppingSink()
+                let loop = try rig.attach(["all"])
+                let view = try await loop.firstView()
+                let compression: CompressionFormat? = isGzipped(number) ? .gzip : nil
+                sinks.append(sink)
+                tasks.append(
+                    Task {
+                        try await loop.run(
+                            StreamSession(positions: [], streams: []), view,
+                            LineEncoder(.raw, compression: compression, compressors), sink)
+                    })
+            }
+            try await rig.rest()
+            try await rig.commit([.insert(SessionRig.row("r1", "all"))])
+            try await rig.rest()
+            #expect(rig.frameReads == 0)
+            // The pieces of the only line with operations: what stands before them, they, and what stands behind.
+            let pieces = sinks.map(\.dataPieces)
+            #expect(pieces.allSatisfy { $0.count == 3 })
+            for form in [true, false] {
+                let middle = pieces.indices.filter { isGzipped($0) == form }.map { pieces[$0][1] }
+                #expect(middle.count == 500 && Set(middle.map { ObjectIdentifier($0) }).count == 1)
+            }
+            let ends = pieces.flatMap { [$0[0], $0[2]] }
+            #expect(Set(ends.map { ObjectIdentifier($0) }).count == 2000)
+            // It is held once, beside its bytes in two forms.
+            #expect(rig.frames.keptBytes < 4 << 10)
+            for task in tasks { task.cancel() }
         }
     }
 }
@@ -83,7 +129,7 @@ struct WakeUpServiceTests {
             })
     }
 
-    /// A stream that were woken would read, which it cannot, and would be behind.
+    /// All of it while nobody can read the state: whoever is at the head has no need to.
     @Test func commitsOfOthersWakeNobody() async throws {
         try await TestService.run(Self.schema) { service in
             // No time passes, so that there are no lines but those of the rows.
@@ -117,14 +163,14 @@ struct WakeUpServiceTests {
             let after = try await metrics(service)
             #expect(after["sessions_behind"] == 0)
             #expect(after["session_wakeups_total"] == before)
-            // Who waits for a write checkpoint is told, and needs no reader for that.
+            // Who waits for a write checkpoint is told.
             #expect(try await service.writeCheckpoint(client: "c3") == 1)
             try await streams[3].holds("the write checkpoint") { $0.writeCheckpoint == 1 }
             #expect(try await metrics(service)["session_wakeups_total"] == before + 1)
-            gate.open()
-            for reader in busy { try await reader.value }
             try await service.tx("INSERT INTO lists VALUES ('mine', 'u1', '')")
             for stream in streams { try await stream.holds(["lists/l1", "lists/mine"]) }
+            gate.open()
+            for reader in busy { try await reader.value }
             #expect(try await metrics(service)["session_wakeups_total"] == before + 6)
             for (number, stream) in streams.enumerated() {
                 // A difference, an operation and its completion; the write checkpoint has no operation.

@@ -8,7 +8,7 @@ import Testing
 
 /// What `GroupWriter` says has changed with a checkpoint: streams that hold something else are not told.
 @Suite(.patient())
-struct UnpublishedBucketsTests {
+struct UnpublishedChangesTests {
     private static let config = """
         config: {edition: 3}
         streams:
@@ -32,7 +32,7 @@ struct UnpublishedBucketsTests {
                 try await store.holdCheckpoint(stream, until: .zero, isSnapshotDone: true)
             }
             context = EvaluationContext(
-                stream: stream, config: try SyncConfigReader.compile(UnpublishedBucketsTests.config))
+                stream: stream, config: try SyncConfigReader.compile(UnpublishedChangesTests.config))
             table = try await store.resolve(Self.description, types: TypeCatalog(), context)
         }
 
@@ -47,11 +47,16 @@ struct UnpublishedBucketsTests {
             .change(table, .insert([.text(id), .text(owner)]))
         }
 
-        /// The owners whose buckets a checkpoint changes; nil if any may be one, and `none` without a checkpoint.
+        /// The owners whose buckets a checkpoint changes, which has their totals; nil if any may be one, and `none` without
+        /// a checkpoint.
         func changed(_ events: [ReplicationEvent], isAhead: Bool = false) async throws -> [String]? {
             let result = try await store.apply(events, context, isAhead: isAhead)
-            guard result.checkpoint != nil else { return ["none"] }
-            return result.changed.names?.map {
+            guard let checkpoint = result.checkpoint else { return ["none"] }
+            guard let totals = result.changed.totals else { return nil }
+            let stored = try await store.states(
+                of: totals.keys.map(\.text), stream: stream, at: checkpoint.operation)
+            #expect(totals == stored)
+            return totals.keys.map {
                 $0.text.without(prefix: "\(stream)#s|0[\"", suffix: "\"]")
             }.sorted()
         }
