@@ -42,11 +42,11 @@ struct ContractBackend: Sendable {
         configuration.keys = .given(GivenKeys(privateText: signer.jsonObjectText(includePrivate: true)))
         configuration.tokenIssuer = issuer
         configuration.hasDevelopmentTokens = true
+        for (name, value) in settings { try set(name, value, in: &configuration) }
         if let bouncer {
             configuration.databaseURI = bouncer.uri(through: uri)
             configuration.links.preparesStatements = false
         }
-        for (name, value) in settings { try set(name, value, in: &configuration) }
         let fixtures = try ContractFixtures(
             yaml: try Repository.text("Tests/Fixtures/contract/fixtures.yaml"), source: "fixtures.yaml")
         let faults = RestartableBackend(configuration, poller)

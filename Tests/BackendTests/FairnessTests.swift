@@ -26,7 +26,7 @@ struct FairnessTests {
     /// All of one user's requests are held up in the database; another one is answered before any of them.
     @Test func anotherIsAnsweredBeforeAnyOfAHundred() async throws {
         let schema = TestBackend.demoTables + TestBackend.gated(where: "NEW.name = 'slow'")
-        let defaults = BackendConfiguration(databaseURI: "", powersyncURL: "")
+        let defaults = BackendConfiguration.development()
         try await TestBackend.with(
             schema: schema,
             {
