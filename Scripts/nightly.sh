@@ -115,8 +115,9 @@ measured() {
 }
 
 bounds() {
-    export POWERSYNC_BODIES="${POWERSYNC_BODIES:-100}" POWERSYNC_CROWD="${POWERSYNC_CROWD:-5000}"
-    measured 'HeavyBodyTests|CrowdTests'
+    export POWERSYNC_BODIES="${POWERSYNC_BODIES:-100}" POWERSYNC_CROWD="${POWERSYNC_CROWD:-5000}" \
+        POWERSYNC_FAIRNESS="${POWERSYNC_FAIRNESS:-1000}"
+    measured 'HeavyBodyTests|CrowdTests|FairnessTests'
 }
 
 pruning() {
