@@ -1,5 +1,5 @@
 /// The parameters of a statement in text form, in one buffer that libpq reads in place.
-package struct PostgresParameters: Sendable, Equatable {
+package struct PostgresParameters: Sendable, Hashable {
     /// The texts, a NUL behind each.
     private var bytes: [UInt8] = []
     /// Where each text begins; nil for NULL.
