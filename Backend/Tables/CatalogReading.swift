@@ -140,7 +140,7 @@ enum CatalogSQL {
                     d.adbin::text ~ '[{](?!CONST |FUNCEXPR |OPEXPR |RELABELTYPE |SQLVALUEFUNCTION )'
                     OR EXISTS (SELECT FROM pg_catalog.regexp_matches(d.adbin::text, ':(?:op)?funcid ([0-9]+)', 'g') AS m(ids)
                         LEFT JOIN pg_catalog.pg_proc f ON f.oid = m.ids[1]::oid AND f.oid < 16384
-                            AND (f.provolatile = 'i' OR f.proname IN ('now', 'gen_random_uuid'))
+                            AND (f.provolatile = 'i' OR f.proname IN ('now', 'timestamp', 'date', 'gen_random_uuid'))
                         WHERE f.oid IS NULL)))
         FROM pg_catalog.pg_attribute a
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
