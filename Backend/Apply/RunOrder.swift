@@ -4,9 +4,9 @@ import PowerSyncWire
 ///
 /// The client's order, unless nobody can see another one: then all rows that are put into the same columns of one table are one
 /// statement, wherever they stand (Backend/DESIGN.md 12).
-enum RunOrder {
+package enum RunOrder {
     /// The most statements that operations are regrouped into: a transaction that needs more has no two rows alike.
-    static let limit = 64
+    package static let limit = 64
 
     /// Cuts a transaction into runs; operations that change nothing are in none.
     ///
@@ -15,7 +15,7 @@ enum RunOrder {
     ///   - alone: the indices of those that have runs of their own, because they failed together with others: then all are done in
     ///     the client's order, so that the first that fails is the first of the client.
     /// - Returns: the runs in order.
-    static func runs(of operations: [PlannedOperation], alone: Set<Int>) -> [UploadRun] {
+    package static func runs(of operations: [PlannedOperation], alone: Set<Int>) -> [UploadRun] {
         if alone.isEmpty, let groups = groups(of: operations) { return groups }
         return UploadRun.runs(of: operations, alone: alone)
     }
