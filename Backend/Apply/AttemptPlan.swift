@@ -57,8 +57,9 @@ struct AttemptPlan: Sendable {
     /// - Returns: the kinds of work; what sends no statement is none.
     func work(of indices: Set<Int>? = nil) -> Set<TriggerDrifts.Work> {
         var work: Set<TriggerDrifts.Work> = []
-        for operation in runs.lazy.flatMap(\.operations) where indices?.contains(operation.index) ?? true {
-            work.insert(TriggerDrifts.Work(table: operation.table.name, kind: operation.kind))
+        for run in runs where run.operations.contains(where: { indices?.contains($0.index) ?? true }) {
+            let shape = run.operations[0].shape
+            work.insert(TriggerDrifts.Work(table: shape.table.name, kind: shape.kind))
         }
         return work
     }

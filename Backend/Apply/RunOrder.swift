@@ -56,10 +56,16 @@ package enum RunOrder {
             else { return nil }
             groups[place].append(operation)
         }
-        return groups.flatMap { group in
-            stride(from: 0, to: group.count, by: UploadRun.limit).map { start in
-                UploadRun(operations: Array(group[start..<min(start + UploadRun.limit, group.count)]))
-            }
+        return groups.flatMap { runs(of: $0) }
+    }
+
+    /// The runs of a group, as long as each other: a single operation behind thousands would stand in front of what the client did
+    /// before it.
+    private static func runs(of group: [PlannedOperation]) -> [UploadRun] {
+        let count = (group.count + UploadRun.limit - 1) / UploadRun.limit
+        let size = (group.count + count - 1) / count
+        return stride(from: 0, to: group.count, by: size).map { start in
+            UploadRun(operations: Array(group[start..<min(start + size, group.count)]))
         }
     }
 

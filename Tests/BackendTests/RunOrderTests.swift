@@ -70,6 +70,16 @@ struct RunGroupTests {
         }
     }
 
+    /// Else its failure would be told although something that the client did before it fails, too.
+    @Test func noRowIsLeftAloneByTheLimit() throws {
+        var operations = try (0...UploadRun.limit).map { try list("r\($0)") }
+        operations.insert(
+            try Build.operation(.put, "things", Self.uuids[1], #"{"title":"x","rank":1}"#), at: 1)
+        let runs = RunOrder.runs(of: try plans(operations, tables()), alone: [])
+        #expect(runs.map(\.operations.count) == [2_501, 2_500, 1])
+        #expect(runs[2].operations[0].index == 1)
+    }
+
     @Test func manyKindsOfRowsStayAsTheyAre() throws {
         let names = ["name", "n", "at", "price", "made", "secret", "body"]
         for count in [RunOrder.limit, RunOrder.limit + 1] {

@@ -25,13 +25,13 @@ struct LineWriterTests {
         }
     }
 
-    private func writer(_ reader: Reader, limit: Int = LineWriter.limit) throws -> LineWriter {
+    private func start(_ reader: Reader, limit: Int = LineWriter.limit) throws -> LineWriter {
         try LineWriter(limit: limit, notice: { "\($0) left out" }, write: { reader.take($0) })
     }
 
     @Test func linesComeWholeAndInOrder() async throws {
         let reader = Reader()
-        let writer = try writer(reader, limit: 100_000)
+        let writer = try start(reader, limit: 100_000)
         await withTaskGroup(of: Void.self) { group in
             for who in 0..<4 {
                 group.addTask {
@@ -47,7 +47,7 @@ struct LineWriterTests {
         let lines = reader.lines
         #expect(lines.count == 2_001 && lines.last == long)
         for who in 0..<4 {
-            let numbers = lines.filter { $0.hasPrefix("\(who) ") }.map { $0.split(separator: " ")[1] }
+            let numbers = lines.filter { $0.hasPrefix("\(who) ") }.map { String($0.split(separator: " ")[1]) }
             #expect(numbers == (0..<500).map { "\($0)" })
         }
         let texts = reader.written.withLock { $0 }
@@ -59,7 +59,7 @@ struct LineWriterTests {
     @Test func whatNobodyTakesIsLeftOutAndCounted() async throws {
         let reader = Reader()
         reader.isOpen.withLock { $0 = false }
-        let writer = try writer(reader, limit: 4)
+        let writer = try start(reader, limit: 4)
         writer.put("first")
         try await wait(for: "the thread to be held up") { reader.isHeld.withLock { $0 } }
         for number in 1...7 { writer.put("\(number)") }
@@ -73,7 +73,7 @@ struct LineWriterTests {
     @Test func aReaderWhoTakesNothingKeepsNoProgramFromItsEnd() async throws {
         let reader = Reader()
         reader.isOpen.withLock { $0 = false }
-        let writer = try writer(reader)
+        let writer = try start(reader)
         writer.put("first")
         try await wait(for: "the thread to be held up") { reader.isHeld.withLock { $0 } }
         writer.end(within: .milliseconds(20))
