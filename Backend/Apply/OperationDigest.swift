@@ -113,8 +113,8 @@ package struct OperationDigest: ~Copyable {
         }
     }
 
-    /// The places of the members by the bytes of their names; of a name that occurs twice that of the last, which is the one
-    /// that is executed.
+    /// The places of the members by the bytes of their names; of a name that occurs twice that of the last, which is
+    /// executed.
     private static func order(of members: [JSONMember]) -> [Int] {
         let isOrdered = members.indices.dropFirst().allSatisfy {
             ExactText(members[$0 - 1].name) < ExactText(members[$0].name)

@@ -1,8 +1,8 @@
 import PowerSyncSystem
 import PowerSyncWire
 
-/// What all operations of one shape have in common: the same kind of work on the same table, with members of the same names in
-/// the same order.
+/// What all operations of one shape have in common: the same kind of work on the same table, with members of the same
+/// names in the same order.
 ///
 /// It is looked up once (`PlanShapes`); an operation of the shape then has its values converted, and nothing else.
 package final class PlanShape: Sendable {
@@ -12,7 +12,7 @@ package final class PlanShape: Sendable {
         case id
         /// It is the owner's, who comes from the token.
         case owner(UploadColumn)
-        /// It is written into the column at a place of `columns`; `parent` is the place of that among the table's parents.
+        /// It is written into the column at a place of `columns`; `parent` is the place among the table's parents.
         case value(Int, parent: Int?)
         /// It is left out: the server writes the column.
         case server
@@ -26,14 +26,14 @@ package final class PlanShape: Sendable {
     package let kind: UploadOperationKind
     /// The columns that are set, in one order for all operations of the same columns.
     package let columns: [UploadColumn]
-    /// What becomes of members, by their places, in the order of their names; of a name that occurs twice the last counts.
+    /// What becomes of members, by their places, in the order of their names; of two of one name the last counts.
     let steps: [(place: Int, step: Step)]
     /// Whether the owner's column is set: behind those that the client sends, in front of those that the server sets.
     let setsOwner: Bool
     /// The statement of one row.
     let text: String
-    /// Whether its statements have the owner as their last parameter: a PUT without columns leaves a row that is there alone,
-    /// whose ever it is.
+    /// Whether its statements have the owner as their last parameter: a PUT without columns leaves a row that is there
+    /// alone, whose ever it is.
     let isOwned: Bool
     private let names: [String]
     private let textOfSeveral = Lock<String?>(nil)

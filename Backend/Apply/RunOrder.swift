@@ -2,8 +2,8 @@ import PowerSyncWire
 
 /// In which order the operations of a transaction are done, and which of them together.
 ///
-/// The client's order, unless nobody can see another one: then all rows that are put into the same columns of one table are one
-/// statement, wherever they stand (Backend/DESIGN.md 12).
+/// The client's order, unless nobody can see another one: then all rows that are put into the same columns of one table
+/// are one statement, wherever they stand (SPEC.md, "What is done together").
 package enum RunOrder {
     /// The most statements that operations are regrouped into: a transaction that needs more has no two rows alike.
     package static let limit = 64
@@ -12,8 +12,8 @@ package enum RunOrder {
     ///
     /// - Parameters:
     ///   - operations: in the client's order.
-    ///   - alone: the indices of those that have runs of their own, because they failed together with others: then all are done in
-    ///     the client's order, so that the first that fails is the first of the client.
+    ///   - alone: the indices of those that have runs of their own, because they failed together with others: then all are
+    ///     done in the client's order, so that the first that fails is the client's first.
     /// - Returns: the runs in order.
     package static func runs(of operations: [PlannedOperation], alone: Set<Int>) -> [UploadRun] {
         if alone.isEmpty, let groups = groups(of: operations) { return groups }
@@ -28,8 +28,8 @@ package enum RunOrder {
 
     /// The operations by table and columns, those of each in the client's order; nil where another order may show.
     ///
-    /// Groups stand in the order of their first operations. So where one of a single operation fails, all that the client did
-    /// before it has not failed.
+    /// Groups stand in the order of their first operations. So where one of a single operation fails, nothing that the
+    /// client did before it has failed.
     private static func groups(of operations: [PlannedOperation]) -> [UploadRun]? {
         var groups: [[PlannedOperation]] = []
         var places: [ObjectIdentifier: Int] = [:]
@@ -59,8 +59,8 @@ package enum RunOrder {
         return groups.flatMap { runs(of: $0) }
     }
 
-    /// The runs of a group, as long as each other: a single operation behind thousands would stand in front of what the client did
-    /// before it.
+    /// The runs of a group, all about as long: a single operation behind thousands would stand in front of what the client
+    /// did before it.
     private static func runs(of group: [PlannedOperation]) -> [UploadRun] {
         let count = (group.count + UploadRun.limit - 1) / UploadRun.limit
         let size = (group.count + count - 1) / count

@@ -1,7 +1,7 @@
 import PowerSyncWire
 
-/// Operations that one statement can do, neighbours unless their order shows nowhere (`RunOrder`): same table, same kind, same columns, no id twice, no row that names one of
-/// the same run (backend 2.10).
+/// Operations that one statement can do, neighbours unless their order shows nowhere (`RunOrder`): same table, same kind,
+/// same columns, no id twice, no row that names one of the same run (backend 2.10).
 package struct UploadRun: Sendable, Hashable {
     /// The operations in the client's order.
     package let operations: [PlannedOperation]

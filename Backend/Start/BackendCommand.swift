@@ -94,8 +94,8 @@ package enum BackendCommand {
 
     /// Stops a backend; at the second signal, or when the time for it is over, the program ends all the same.
     private static func stop(
-        _ backend: Backend, by budget: StopBudget, _ signals: AsyncStream<Int32>, _ poller: Poller, _ log: Log,
-        _ writer: LineWriter
+        _ backend: Backend, by budget: StopBudget, _ signals: AsyncStream<Int32>, _ poller: Poller,
+        _ log: Log, _ writer: LineWriter
     ) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await backend.stop(by: budget) }

@@ -111,8 +111,8 @@ enum CatalogSQL {
     ///
     /// A view takes upserts if UPDATE (4) and INSERT (8) go through it, and no trigger does INSERT (4) INSTEAD OF (64) it.
     ///
-    /// What shows the order of rows is told by what `psb.table_digest` is made of: a plan never knows it otherwise than it is.
-    /// Foreign keys have triggers on both sides. Below 16384 is what comes with Postgres.
+    /// What shows the order of rows is told by what `psb.table_digest` is made of, so that a plan with another answer is
+    /// refused. Foreign keys have triggers on both sides. Below 16384 is what comes with Postgres.
     static let columns = """
         SELECT n.nspname, c.relname, c.relkind::text, a.attname, pg_catalog.format_type(a.atttypid, -1),
             a.atttypid::oid::text, a.atttypmod::text, a.attgenerated <> '' OR a.attidentity = 'a',

@@ -260,7 +260,7 @@ extension CatalogEntry {
 }
 
 extension Catalog.Table {
-    /// Whether nobody can see in which order rows with other values of a column are put into it; every row names that column.
+    /// Whether nobody can see in which order rows with different ids are put into it; every row names its id.
     fileprivate func showsNoOrder(besides id: UploadColumn) -> Bool {
         let name = ExactText(id.name)
         // Its one unique index is then the one of this column.

@@ -10,9 +10,9 @@ import PowerSyncSystem
 
 /// Writes lines on a thread of its own, whole and in their order: who works does not wait for whoever reads them.
 ///
-/// Lines that come within a millisecond are written together. So many are kept for a reader who takes none; those that come
-/// then are left out and counted, and their number stands where they would stand. A program that is killed loses what
-/// came in its last millisecond; one that ends calls `end`.
+/// Lines that come within a millisecond are written together. So many are kept for a reader who takes none; those that
+/// come then are left out and counted, and their number stands where they would stand. A program that is killed loses
+/// what came in its last millisecond; one that ends calls `end`.
 ///
 /// Safe because what changes is touched only between lock and unlock of the mutex.
 package final class LineWriter: @unchecked Sendable {

@@ -279,8 +279,8 @@ struct RunOrderTests {
 
     // MARK: One by one
 
-    /// Three databases in which the same uploads mean the same: rows are regrouped, neighbours are done together, each is done
-    /// alone.
+    /// Three databases in which the same uploads mean the same: rows are regrouped, neighbours are done together, each is
+    /// done alone.
     private enum Way {
         case regrouped, neighbours, alone
 
