@@ -44,10 +44,11 @@ package final class PlanShape: Sendable {
     ///   - operation: the operation, whose values do not matter.
     ///   - table: its table.
     init(of operation: UploadOperation, in table: UploadTable) {
-        let members = operation.kind == .delete ? [] : operation.data ?? []
+        let kind = operation.kind
+        let members = kind == .delete ? [] : operation.data ?? []
         names = members.map(\.name)
         self.table = table
-        kind = operation.kind
+        self.kind = kind
         var last: [ExactText: Int] = [:]
         for (place, member) in members.enumerated() { last[ExactText(member.name)] = place }
         var (columns, steps): ([UploadColumn], [(place: Int, step: Step)]) = ([], [])
@@ -55,9 +56,10 @@ package final class PlanShape: Sendable {
             steps.append((place, PlanShape.step(name, table, &columns)))
         }
         self.steps = steps
-        setsOwner =
-            kind == .put && table.owner.map { ExactText($0.name) != ExactText(table.id.name) } ?? false
-        if setsOwner, let owner = table.owner { columns.append(owner) }
+        let owner = kind == .put ? table.owner : nil
+        let isOwnerSet = owner.map { ExactText($0.name) != ExactText(table.id.name) } ?? false
+        setsOwner = isOwnerSet
+        if let owner, isOwnerSet { columns.append(owner) }
         // A PATCH that changes nothing stays one.
         if kind == .put || !columns.isEmpty { columns += table.assigned }
         self.columns = columns

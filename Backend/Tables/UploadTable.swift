@@ -163,7 +163,7 @@ package struct UploadTables: Sendable, Hashable {
                 name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
                 owner: entry.owner.flatMap { byName[ExactText($0.text)] },
                 operations: entry.operations, columns: byName, attachments: attachments, read: read,
-                hasRowSecurity: table.hasRowSecurity, showsNoOrder: table.showsNoOrder(besides: id))
+                hasRowSecurity: table.hasRowSecurity, showsNoOrder: table.hidesOrder(besides: id))
         }
         try findParents(of: map, source, catalog, isRunning: isRunning)
         warnings += warnings(of: map, source, catalog)
@@ -245,7 +245,7 @@ package struct UploadTables: Sendable, Hashable {
             tables[ExactText(name.table)] = UploadTable(
                 name: name.table, quoted: name.quoted, source: CatalogEntry(name, table), id: id, owner: nil,
                 operations: [.put, .patch, .delete], columns: byName, hasRowSecurity: table.hasRowSecurity,
-                showsNoOrder: table.showsNoOrder(besides: id))
+                showsNoOrder: table.hidesOrder(besides: id))
         }
         guard !tables.isEmpty || isRunning else {
             throw BackendError(.tableMap, "the publication powersync has no table with a unique column id")
@@ -261,7 +261,7 @@ extension CatalogEntry {
 
 extension Catalog.Table {
     /// Whether nobody can see in which order rows with different ids are put into it; every row names its id.
-    fileprivate func showsNoOrder(besides id: UploadColumn) -> Bool {
+    fileprivate func hidesOrder(besides id: UploadColumn) -> Bool {
         let name = ExactText(id.name)
         // Its one unique index is then the one of this column.
         return showsNoOrder && uniqueColumns.contains(name)

@@ -128,7 +128,7 @@ package final class LineWriter: @unchecked Sendable {
 
     /// Waits for lines and takes all there are; nil at the end.
     private func take() -> [String]? {
-        locked {
+        locked { () -> [String]? in
             while lines.isEmpty, !isEnded {
                 isWaiting = true
                 pthread_cond_wait(condition, mutex)
