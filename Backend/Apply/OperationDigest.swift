@@ -67,7 +67,7 @@ package struct OperationDigest: ~Copyable {
     private static func append(_ value: JSON, to bytes: inout [UInt8]) {
         switch value {
         case .number(let lexeme):
-            if !appendDigits(lexeme, to: &bytes) {
+            if !appendDecimal(lexeme, to: &bytes) {
                 bytes.append(contentsOf: (DecimalText(lexeme)?.canonical ?? lexeme).utf8)
             }
         case .array(let elements):
@@ -92,23 +92,37 @@ package struct OperationDigest: ~Copyable {
         bytes.append(UInt8(ascii: ","))
     }
 
-    /// Appends `DecimalText.canonical` of a number that is digits alone, as most are.
+    /// Appends `DecimalText.canonical` of a number without exponent, as most are.
     ///
-    /// - Returns: Whether it is; for every other nothing is appended.
-    private static func appendDigits(_ lexeme: String, to bytes: inout [UInt8]) -> Bool {
+    /// - Returns: Whether it is one; for every other nothing is appended.
+    private static func appendDecimal(_ lexeme: String, to bytes: inout [UInt8]) -> Bool {
         guard lexeme.utf8.count <= DecimalText.limit else { return false }
         var lexeme = lexeme
         return lexeme.withUTF8 { text in
             let isNegative = text.first == UInt8(ascii: "-")
-            var digits = text[(isNegative ? 1 : 0)...]
-            guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
-            digits = digits.drop { $0 == UInt8(ascii: "0") }
-            let count = digits.count
-            while digits.last == UInt8(ascii: "0") { digits.removeLast() }
-            if isNegative, !digits.isEmpty { bytes.append(UInt8(ascii: "-")) }
-            bytes.append(contentsOf: digits)
+            let start = isNegative ? 1 : 0
+            var (first, last, point): (Int?, Int, Int?) = (nil, start, nil)
+            for (place, byte) in text.enumerated().dropFirst(start) {
+                switch byte {
+                case UInt8(ascii: "0"): continue
+                case UInt8(ascii: "1")...UInt8(ascii: "9"):
+                    first = first ?? place
+                    last = place
+                case UInt8(ascii: ".") where point == nil: point = place
+                default: return false
+                }
+            }
+            guard text.count > start + (point == nil ? 0 : 1) else { return false }
+            var exponent = 0
+            if let first {
+                if isNegative { bytes.append(UInt8(ascii: "-")) }
+                for place in first...last where place != point { bytes.append(text[place]) }
+                let end = point ?? text.count
+                // Of the last digit that is no zero: places behind it count up, behind the point down.
+                exponent = last < end ? end - last - 1 : end - last
+            }
             bytes.append(UInt8(ascii: "e"))
-            bytes.append(contentsOf: String(count - digits.count).utf8)
+            bytes.append(contentsOf: String(exponent).utf8)
             return true
         }
     }

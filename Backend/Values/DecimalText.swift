@@ -76,6 +76,18 @@ package struct DecimalText: Sendable, Hashable {
         return rest.isEmpty && DecimalText(text) == nil
     }
 
+    /// Returns whether `DecimalText(text)` is one, of a number without exponent without making it.
+    package static func isNumber(_ text: String) -> Bool {
+        var (digits, points, isPlain) = (0, 0, text.utf8.count <= limit)
+        var rest = text.utf8[...]
+        if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
+        for byte in rest where isPlain {
+            if isDigit(byte) { digits += 1 } else { points += 1 }
+            isPlain = isDigit(byte) || byte == UInt8(ascii: ".") && points == 1
+        }
+        return isPlain && digits > 0 || DecimalText(text) != nil
+    }
+
     /// Returns `DecimalText(text)?.integer`, of a number without point and exponent as fast as it can be read.
     package static func integer(of text: String) -> Int64? {
         // Of longer ones only this type knows which are too long.

@@ -130,7 +130,7 @@ package enum ValueConversion {
     private static func real(_ value: JSON, _ options: ValueOptions) throws(ValueRefusal) -> String {
         guard let lexeme = lexeme(value) else { throw .invalid("a finite number") }
         if options.hasInfinity, let word = notFinite(lexeme) { return word }
-        guard DecimalText(lexeme) != nil, let double = Double(lexeme), double.isFinite else {
+        guard DecimalText.isNumber(lexeme), let double = Double(lexeme), double.isFinite else {
             throw .invalid("a finite number")
         }
         return lexeme
