@@ -31,7 +31,10 @@ package struct PreparedStatements: Sendable {
         static func == (left: Text, right: Text) -> Bool {
             guard left.sql.utf8.count == right.sql.utf8.count else { return false }
             var (left, right) = (left.sql, right.sql)
-            return left.withUTF8 { left in right.withUTF8 { right in left.elementsEqual(right) } }
+            return left.withUTF8 { left in
+                // Most are the very text that was kept.
+                right.withUTF8 { left.baseAddress == $0.baseAddress || left.elementsEqual($0) }
+            }
         }
 
         func hash(into hasher: inout Hasher) {
