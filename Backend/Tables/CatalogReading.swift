@@ -129,12 +129,7 @@ enum CatalogSQL {
             pg_catalog.has_any_column_privilege(coalesce($1::name, current_user), c.oid, 'UPDATE'), c.relrowsecurity,
             c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relrowsecurity AND c.relchecks = 0
                 AND (SELECT count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid
-                    AND (i.indisunique OR i.indisexclusion)) = 1
-                AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute b
-                    JOIN pg_catalog.pg_type y ON y.oid = b.atttypid
-                    LEFT JOIN pg_catalog.pg_type e ON e.oid = y.typelem
-                    WHERE b.attrelid = c.oid AND b.attnum > 0 AND NOT b.attisdropped AND NOT (y.oid < 16384
-                        OR y.typtype = 'e' OR y.typtype = 'b' AND coalesce(e.typtype IN ('b', 'e'), true))),
+                    AND (i.indisunique OR i.indisexclusion)) = 1 AND q.are_plain,
             a.attgenerated <> '' OR a.attidentity <> '' OR a.atthasdef AND EXISTS (
                 SELECT FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum AND (
                     d.adbin::text ~ '[{](?!CONST |FUNCEXPR |OPEXPR |RELABELTYPE |SQLVALUEFUNCTION )'
@@ -145,6 +140,11 @@ enum CatalogSQL {
         FROM pg_catalog.pg_attribute a
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        JOIN (SELECT b.attrelid, bool_and(y.oid < 16384 OR y.typtype = 'e'
+                OR y.typtype = 'b' AND coalesce(e.typtype IN ('b', 'e'), true)) AS are_plain
+            FROM pg_catalog.pg_attribute b JOIN pg_catalog.pg_type y ON y.oid = b.atttypid
+            LEFT JOIN pg_catalog.pg_type e ON e.oid = y.typelem
+            WHERE b.attnum > 0 AND NOT b.attisdropped GROUP BY b.attrelid) AS q ON q.attrelid = c.oid
         WHERE c.relkind IN ('r', 'p', 'v', 'f') AND a.attnum > 0 AND NOT a.attisdropped
             AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'psb') AND n.nspname NOT LIKE 'pg\\_%'
         ORDER BY n.nspname, c.relname, a.attnum
