@@ -79,7 +79,10 @@ package final class LineWriter: @unchecked Sendable {
             }
             takeNotice()
             lines.append(line)
-            if isWaiting { pthread_cond_signal(condition) }
+            if isWaiting {
+                isWaiting = false
+                pthread_cond_signal(condition)
+            }
             return true
         }
         if !isTaken { write(line) }
