@@ -74,7 +74,8 @@ state() {
 values() {
     POWERSYNC_ONLY=Backend POWERSYNC_BACKEND_VALUES="${POWERSYNC_BACKEND_VALUES:-100000}" \
         POWERSYNC_LEDGER_HISTORIES="${POWERSYNC_LEDGER_HISTORIES:-2000}" POWERSYNC_TEST_PATIENCE="${POWERSYNC_TEST_PATIENCE:-20}" \
-        Scripts/test.sh --filter 'GeneratedValuesTests|LedgerHistoryTests'
+        POWERSYNC_ORDER_SEEDS="${POWERSYNC_ORDER_SEEDS:-1000}" \
+        Scripts/test.sh --filter 'GeneratedValuesTests|LedgerHistoryTests|RunOrderTests'
 }
 
 mutants() {

@@ -43,7 +43,7 @@ package struct UploadContext: Sendable {
         func taking(isApplied: Bool) -> PostgresStatement {
             PostgresStatement(
                 "SELECT psb.take_letter($1::uuid, $2::integer, $3::boolean)",
-                [letterID, String(attempt), String(isApplied)])
+                [letterID, String(attempt), String(isApplied)], keepsRows: false)
         }
     }
 
