@@ -1,5 +1,6 @@
 import PowerSyncCrypto
 import PowerSyncSystem
+import PowerSyncWire
 
 /// Remembers whom tokens have proved, so that each is verified once.
 ///

@@ -139,12 +139,15 @@ struct LookupValuesTests {
         }
         try await forEachSeed(100) { random in
             let (one, other) = (Int64(bitPattern: random.next()), Int64(random.below(1000)) - 500)
-            #expect(try isOrdered(.integer(one), .integer(other)) == (one < other))
+            let isLess = try isOrdered(.integer(one), .integer(other))
+            #expect(isLess == (one < other))
             let halves = (Double(random.below(100)) - 49.5, Double(random.below(100)) - 49.5)
-            #expect(try isOrdered(.real(halves.0), .real(halves.1)) == (halves.0 < halves.1))
+            let isHalfLess = try isOrdered(.real(halves.0), .real(halves.1))
+            #expect(isHalfLess == (halves.0 < halves.1))
             let texts = (SampleOperation.text(&random, upTo: 3), SampleOperation.text(&random, upTo: 3))
             let isBefore = texts.0.utf8.lexicographicallyPrecedes(texts.1.utf8)
-            #expect(try isOrdered(.text(texts.0), .text(texts.1)) == isBefore)
+            let isTextLess = try isOrdered(.text(texts.0), .text(texts.1))
+            #expect(isTextLess == isBefore)
         }
     }
 
