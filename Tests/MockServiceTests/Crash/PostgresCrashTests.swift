@@ -138,7 +138,8 @@ private final class PostgresCrashRig {
 
     /// Asks for write checkpoints until its task is cancelled.
     private func ask() -> Task<Void, any Error> {
-        Task { [service, given] in try await Self.askForWriteCheckpoints(service, given) }
+        let asker = WriteCheckpointAsker(service: service, given: given)
+        return Task { try await asker.run() }
     }
 
     /// Cancels tasks, which end by throwing alone.
@@ -146,28 +147,6 @@ private final class PostgresCrashRig {
         for task in tasks { task.cancel() }
         for task in tasks {
             await #expect(throws: CancellationError.self) { try await wait(forEndOf: task) }
-        }
-    }
-
-    private static func askForWriteCheckpoints(_ service: TestService, _ given: Lock<Int64>) async throws {
-        while true {
-            do {
-                let answer = try await service.send(
-                    "GET", "/write-checkpoint2.json?client_id=c", user: "u0")
-                if answer.status == 200 {
-                    let text = try JSON.parse(answer.body)["data"]?["write_checkpoint"]?.stringValue
-                    let id = text.flatMap { Int64($0) } ?? 0
-                    let former = given.withLock { given in
-                        defer { given = id }
-                        return given
-                    }
-                    #expect(id > former)
-                }
-            } catch {
-                // The service was killed, or is away yet.
-                try Task.checkCancellation()
-            }
-            try await service.poller.sleep(until: .now + .milliseconds(20))
         }
     }
 
@@ -280,5 +259,35 @@ private final class PostgresCrashRig {
         await service.stop()
         let check = try StoreCheck(path: service.statePath, limits: ServiceChild.limits)
         #expect(check.problems + differences(check) == [])
+    }
+}
+
+/// Asks a service for write checkpoints, whose ids rise.
+private struct WriteCheckpointAsker: Sendable {
+    let service: TestService
+    /// The last one that was given.
+    let given: Lock<Int64>
+
+    /// Asks until its task is cancelled.
+    func run() async throws {
+        while true {
+            do {
+                let answer = try await service.send(
+                    "GET", "/write-checkpoint2.json?client_id=c", user: "u0")
+                if answer.status == 200 {
+                    let text = try JSON.parse(answer.body)["data"]?["write_checkpoint"]?.stringValue
+                    let id = text.flatMap { Int64($0) } ?? 0
+                    let former = given.withLock { given in
+                        defer { given = id }
+                        return given
+                    }
+                    #expect(id > former)
+                }
+            } catch {
+                // The service was killed, or is away yet.
+                try Task.checkCancellation()
+            }
+            try await service.poller.sleep(until: .now + .milliseconds(20))
+        }
     }
 }

@@ -69,12 +69,13 @@ struct StoreSnapshotTests {
     @Test func aLookupIsFoundByItsName() throws {
         try Self.withFile { file, _ in
             try StoreSnapshot.read(of: StoreFile.stream, file.reader) { snapshot in
-                #expect(try snapshot.definition(named: ExactText("lookup|1")) == 2)
-                #expect(try snapshot.definition(named: ExactText("lookup|2")) == nil)
+                let ids = try ["lookup|1", "lookup|2"].map { try snapshot.definition(named: ExactText($0)) }
+                #expect(ids == [2, nil])
             }
             try file.connection.execute("UPDATE lookup_definition SET stream = 2")
             try StoreSnapshot.read(of: StoreFile.stream, file.reader) { snapshot in
-                #expect(try snapshot.definition(named: ExactText("lookup|1")) == nil)
+                let id = try snapshot.definition(named: ExactText("lookup|1"))
+                #expect(id == nil)
             }
         }
     }
