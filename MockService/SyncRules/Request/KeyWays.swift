@@ -1,7 +1,7 @@
 /// The ways in which the values of one key agree: each value is a way of its own, as recorded (LANGUAGE.md 6).
 ///
-/// `x = a AND x = b` is met once for each thing that `a` comes of and once for each that `b` comes of, not once for each
-/// pair of them: two rows with the value and a claim with it are three ways.
+/// `x = a AND x = b` is met once for each thing that `a` comes of and once for each that `b` comes of, not once for
+/// each pair of them: two rows with the value and a claim with it are three ways.
 struct KeyWays: Sendable, Hashable {
     /// For each value the stages that serve it alone.
     let own: [Set<Int>]

@@ -230,8 +230,8 @@ struct QuerierRun: Sendable {
         guard let taken = Self.taken(found, querier.stageWays[step], limits) else {
             return limits.tooManyResults
         }
-        tuples = taken.map(\.tuple)
-        keys = taken.map(\.result)
+        tuples = taken.map { $0.tuple }
+        keys = taken.map { $0.result }
         return nil
     }
 
@@ -285,6 +285,7 @@ struct QuerierRun: Sendable {
     private mutating func names(
         _ evaluator: ExpressionRun, _ limits: RequestLimits
     ) throws(EvaluationError) -> State {
+        let former = bytes
         var found: [(tuple: QuerierTuple, result: ExactText)] = []
         for tuple in tuples {
             let inputs = TupleInputs(slots: request, tuple: tuple.parts)
@@ -297,7 +298,9 @@ struct QuerierRun: Sendable {
         guard let taken = Self.taken(found, querier.nameWays, limits) else {
             return .refused(limits.tooManyResults)
         }
-        return .done(taken.map(\.result))
+        let names = taken.map { $0.result }
+        bytes = former + names.reduce(0) { $0 + $1.text.utf8.count }
+        return bytes <= limits.nameBytes ? .done(names) : .refused(limits.tooManyBytes)
     }
 
     private func values(
