@@ -14,15 +14,50 @@ package enum SyncConfig {
     ) -> CompiledConfig {
         let source = SourceText(text)
         var diagnostics = DiagnosticList()
+        var plan: SyncPlan?
         if let document = DocumentReader.read(source, &diagnostics) {
-            diagnostics.add(document.allDiagnostics)
+            diagnostics.add(document.diagnostics)
+            plan = self.plan(of: document, schema: schema, options: options, &diagnostics)
+            for event in document.events { diagnostics.add(event.notes.all) }
+            diagnostics.add(trailing(of: document, besideErrors: diagnostics.isFatal))
+            // What rows become beside buckets is compiled by none yet, and must not be left out without a word.
+            if !document.events.isEmpty { plan = nil }
         }
         // Editions leave this refusal one after the other; the service runs on its own compiler until they have.
-        if !diagnostics.isFatal {
+        if plan == nil, !diagnostics.isFatal {
             diagnostics.add(
                 Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0), recorded: Recorded(.silent)))
         }
-        return CompiledConfig(plan: nil, diagnostics: diagnostics, text: source)
+        return CompiledConfig(plan: plan, diagnostics: diagnostics, text: source)
+    }
+
+    /// The plan of a document by the rules of its edition; nil for an edition that has no compiler yet.
+    private static func plan(
+        of document: SyncDocument, schema: SourceSchema?, options: CompileOptions,
+        _ diagnostics: inout DiagnosticList
+    ) -> SyncPlan? {
+        if document.edition >= 3 {
+            return StreamsCompiler.plan(of: document, schema: schema, options: options, &diagnostics)
+        }
+        for definition in document.definitions { diagnostics.add(definition.notes.all) }
+        for stream in document.streams { diagnostics.add(stream.notes.all) }
+        return nil
+    }
+
+    /// What is told of a document behind all else.
+    ///
+    /// The admin routes do not say that an edition is too high beside other errors, as recorded.
+    private static func trailing(of document: SyncDocument, besideErrors isFatal: Bool) -> DiagnosticList {
+        var list = DiagnosticList()
+        for diagnostic in document.trailing.all {
+            let isHidden = isFatal && diagnostic.name == .mustBeBelowFour
+            list.add(
+                Diagnostic(
+                    name: diagnostic.name, severity: diagnostic.severity, message: diagnostic.message,
+                    range: diagnostic.range,
+                    recorded: isHidden ? Recorded(.silent) : diagnostic.recorded))
+        }
+        return list
     }
 }
 
