@@ -92,7 +92,9 @@ struct DefinitionRig {
         for output in processor.outputs {
             switch output {
             case .allColumns:
-                for (name, value) in row.columns where !name.hasPrefix("_") { set(name, value, isAlias: false) }
+                for (name, value) in row.columns where !name.hasPrefix("_") {
+                    set(name, value, isAlias: false)
+                }
             case .column(let expression, let name):
                 set(name.text, try evaluator.value(of: expression, in: row), isAlias: true)
             }

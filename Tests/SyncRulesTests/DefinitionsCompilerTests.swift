@@ -91,7 +91,9 @@ struct DefinitionsCompilerTests {
     }
 
     @Test func definitionsShareNothing() throws {
-        let definition = "    parameters: SELECT id AS k FROM teams\n    data: [SELECT * FROM t WHERE a = bucket.k]\n"
+        let definition =
+            "    parameters: SELECT id AS k FROM teams\n"
+            + "    data: [SELECT * FROM t WHERE a = bucket.k]\n"
         let plan = try DefinitionRig("bucket_definitions:\n  a:\n\(definition)  b:\n\(definition)").plan
         #expect(plan.sources.map(\.name.text) == ["a", "b"] && plan.streams.allSatisfy(\.isLegacy))
         #expect(plan.lookups.map(\.name.text) == ["a/1/1", "b/1/1"])
@@ -190,8 +192,8 @@ struct DefinitionsCompilerTests {
     @Test func aConstantWithoutAValueIsAMistake() {
         let query = "SELECT id, nosuch(1) AS a, uuid_blob('x') AS b FROM t"
         #expect(messages(nil, [query]) == ["Cannot call uuid_blob on a non UUID value"])
-        #expect(
-            messages(nil, ["SELECT id, json_extract('{}', 'a') AS b FROM t"]) == ["JSON path must start with $."])
+        let path = "SELECT id, json_extract('{}', 'a') AS b FROM t"
+        #expect(messages(nil, [path]) == ["JSON path must start with $."])
     }
 
     /// Alternatives of ORs multiply; over the limit nothing is built.

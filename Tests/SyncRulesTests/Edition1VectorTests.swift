@@ -199,8 +199,10 @@ struct Edition1VectorTests {
     private static let either =
         "SELECT id from users WHERE filter_param1 = upper(token_parameters.user_id) "
         + "OR filter_param2 = upper(token_parameters.user_id)"
-    private static let group = "SELECT id as group_id FROM groups WHERE token_parameters.user_id IN groups.user_ids"
-    private static let regions = "SELECT id as region_id FROM regions WHERE name IN token_parameters.region_names"
+    private static let group =
+        "SELECT id as group_id FROM groups WHERE token_parameters.user_id IN groups.user_ids"
+    private static let regions =
+        "SELECT id as region_id FROM regions WHERE name IN token_parameters.region_names"
     private static let elements =
         "SELECT json_each.value as v FROM json_each(request.parameters() -> 'array')"
     private static let projectsOfToken =

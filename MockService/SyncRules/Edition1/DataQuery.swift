@@ -52,7 +52,8 @@ private struct DataQueryCompiler {
         let ownType = pattern.name.isWildcard ? RowProcessor.OutputType.table : .named(name.text)
         let type = source.alias.map { RowProcessor.OutputType.named($0.text) } ?? ownType
         return match.alternatives.map { alternative in
-            processor(pattern, type, outputs, RowConditions(alternative, of: match, options), alternative, names)
+            let conditions = RowConditions(alternative, of: match, options)
+            return processor(pattern, type, outputs, conditions, alternative, names)
         }
     }
 
@@ -112,7 +113,7 @@ private struct DataQueryCompiler {
             let values = places.map { conditions.values[$0] }
             guard let key = values.first else { continue }
             keys.append(key)
-            filters += values.dropFirst().map { .comparison(.equal, key, $0) }
+            filters += values.dropFirst().map { Expression.comparison(.equal, key, $0) }
             // Where elements that are NULL have a bucket, other values that are have none.
             let isElement = places.first.map { alternative.pairs[$0].isArray } ?? false
             if hasArray, !isElement { filters.append(.not(.isNull(key))) }

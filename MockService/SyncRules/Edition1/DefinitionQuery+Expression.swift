@@ -2,9 +2,8 @@ import PowerSyncWire
 
 /// Values.
 extension DefinitionQuery {
-    /// What an expression comes to.
+    /// What an expression comes to: a value or a match; nil if it is wrong, which is told.
     ///
-    /// - Returns: A value or a match; nil if it is wrong, which is told.
     /// - Throws: `QueryFailure` if a constant has no value, or an OR makes too much.
     mutating func clause(_ syntax: ExpressionSyntax) throws(QueryFailure) -> DefinitionClause? {
         let range = syntax.range
@@ -123,6 +122,10 @@ extension DefinitionQuery {
 
     // Operators.
 
+    private static let arithmetic: [BinaryOperator: Arithmetic] = [
+        .add: .add, .subtract: .subtract, .multiply: .multiply, .divide: .divide,
+    ]
+
     private mutating func binary(
         _ operation: BinaryOperator, _ left: ExpressionSyntax, _ right: ExpressionSyntax, at range: Range<Int>
     ) throws(QueryFailure) -> DefinitionClause? {
@@ -135,8 +138,7 @@ extension DefinitionQuery {
         if let comparison = Comparison(rawValue: operation.rawValue) {
             return try composed([left, right]) { .comparison(comparison, $0[0], $0[1]) }
         }
-        let arithmetic = Arithmetic(rawValue: operation.rawValue)
-        if let arithmetic, [.add, .subtract, .multiply, .divide].contains(arithmetic) {
+        if let arithmetic = Self.arithmetic[operation] {
             return try composed([left, right]) { .arithmetic(arithmetic, $0[0], $0[1]) }
         }
         // Both sides are looked at first; the operator of what is wrong is not told.

@@ -92,10 +92,7 @@ struct DefinitionQuery {
         if select.isDistinct { tellFirst(.distinctUnsupported) }
     }
 
-    /// Takes up the table that rows are of.
-    ///
-    /// - Parameter source: Its place in FROM, a table.
-    /// - Returns: Its pattern.
+    /// Takes up the table that rows are of, and returns its pattern.
     mutating func read(_ source: SourceSyntax, schema: NameSyntax?, name: NameSyntax) -> TablePattern {
         let pattern = TablePattern(schema, name, context.options)
         let known = context.columns(of: pattern)

@@ -127,9 +127,9 @@ private struct ParameterQueryCompiler {
         let condition = try query.condition(of: select)
         try readOutputs(of: select)
         warn(list.map { [$0] } ?? outputs.compactMap { $0.value?.expression })
-        guard case .value(let condition)? = condition else { return [] }
-        let isAlwaysTrue = condition.expression == .literal(ScalarValue(true))
-        let conditions = isAlwaysTrue ? [] : [condition.expression]
+        guard case .value(let value)? = condition else { return [] }
+        let isAlwaysTrue = value.expression == .literal(ScalarValue(true))
+        let conditions = isAlwaysTrue ? [] : [value.expression]
         let keys = outputs.compactMap { $0.value?.expression }
         guard keys.count == outputs.count else { return [] }
         let ordered = ordered(keys)

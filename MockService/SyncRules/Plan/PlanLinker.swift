@@ -59,8 +59,10 @@ package struct PlanLinker {
     mutating func add(_ definition: BucketDefinition, _ compiled: DefinitionsCompiler.Compiled) {
         let source = sources.count
         sources.append(BucketSource(name: definition.name, processors: compiled.processors))
-        let queriers = compiled.requests.map { request in
-            querier(request.side, source: source, priority: request.priority, isShared: false)
+        var queriers: [Querier] = []
+        for request in compiled.requests {
+            queriers.append(
+                querier(request.side, source: source, priority: request.priority, isShared: false))
         }
         streams.append(
             StreamPlan(
