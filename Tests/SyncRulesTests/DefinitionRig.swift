@@ -24,6 +24,7 @@ struct DefinitionRig {
     ///   - parameters: Its parameter queries; nil for none.
     ///   - data: Its data queries.
     ///   - config: What stands in `config`, such as `fixed_json_extract: true`.
+    /// - Returns: The YAML.
     static func yaml(
         _ parameters: [String]?, _ data: [String] = ["SELECT id FROM assets"], config: String = "edition: 1"
     ) -> String {

@@ -1,5 +1,4 @@
 import PowerSyncSyncRules
-import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
