@@ -492,9 +492,7 @@ package final class Backend: Sendable {
         let routes = BackendRoutes(
             configuration: configuration,
             applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
-            mint: TokenMint(
-                keys: keys, configuration: configuration, environment: environment,
-                lookForUnknown: lookForUnknown),
+            mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
             authentication: authentication,
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)

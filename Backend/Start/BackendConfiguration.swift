@@ -44,7 +44,7 @@ package struct BackendConfiguration: Sendable, Hashable {
     package var acceptsSyncTokens = false
     /// Whom tokens for uploads are for, where sync tokens are not accepted.
     package var uploadAudiences: [String] = []
-    /// Who may sign in; uploads do not ask it yet.
+    /// Who may sign in.
     package var authentication = AuthenticationSettings()
     /// As whom transactions write.
     package var roles = RoleSettings()

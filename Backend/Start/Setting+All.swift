@@ -1,3 +1,5 @@
+import PowerSyncCommandLine
+
 extension Setting {
     /// Every setting.
     package static let all: [Setting] = [
@@ -104,7 +106,8 @@ extension Setting {
         Setting(
             "UPLOAD_ACCEPTS_SYNC_TOKEN", .flag, inProduction: "false",
             help:
-                "Whether tokens for the sync service may upload; false by default, in development what DEV_TOKENS says."),
+                "Whether tokens for the sync service may upload; false by default, in development what DEV_TOKENS says."
+        ),
         Setting(
             "UPLOAD_AUDIENCE", .list,
             help:
@@ -169,7 +172,8 @@ extension Setting {
         Setting(
             "HOST", standard: "127.0.0.1", inProduction: "0.0.0.0",
             help:
-                "The address to listen on, and the port; 0.0.0.0 by default, in development 127.0.0.1, and 6060."),
+                "The address to listen on, and the port; 0.0.0.0 by default, in development 127.0.0.1, and 6060."
+        ),
         Setting("PORT", .number, standard: "6060"),
         Setting(
             "BATCH_ON_FATAL_ERROR", .choice(["stop", "skip"]), standard: "stop",
@@ -275,7 +279,8 @@ extension Setting {
         Setting(
             "ENV", .choice(["development", "production"]), standard: "production",
             help:
-                "development or production; production by default, which refuses everything that is for development."),
+                "development or production; production by default, which refuses everything that is for development."
+        ),
         Setting(
             "LOG_LEVEL", .choice(["trace", "debug", "info", "warning", "error"]), standard: "info",
             help: "trace to error; text or json."),

@@ -2,6 +2,7 @@ import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncStack
 import PowerSyncSystem
+import PowerSyncWire
 
 /// A backend that is measured, in a process of its own, with the settings that it has by itself.
 final class MeasuredBackend: Sendable {

@@ -33,10 +33,8 @@ final class MeasuredService: Sendable {
     /// - Throws: `BenchmarkError` if its process is not there.
     func memory(_ figure: ProcessMemory.Figure) throws -> Double? { try process.memory(figure) }
 
-    /// Returns for how many seconds its threads had a processor so far; nil elsewhere than on Linux.
-    ///
-    /// - Throws: `BenchmarkError` if its process is not there.
-    func processorTime() throws(BenchmarkError) -> Double? { try ProcessTime.other(processID) }
+    /// For how many seconds its threads had a processor so far; nil elsewhere than on Linux, or if it is gone.
+    var processorTime: Double? { ProcessorTime.of(process.id) }
 
     /// Stops it in order, and returns when it has ended.
     ///

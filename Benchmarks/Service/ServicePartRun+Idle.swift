@@ -34,7 +34,7 @@ extension ServicePartRun {
     /// Returns the seconds of the service's processor time from the first commit until all are acknowledged.
     private func processorTime(of service: MeasuredService, _ source: ServiceSource) async throws -> Double? {
         try await Phase.pause(Self.rest)
-        let before = try service.processorTime()
+        let before = service.processorTime
         try await source.connected { connection in
             for _ in 1...sizes.commitsOfOthers {
                 try await connection.query("INSERT INTO others DEFAULT VALUES")
@@ -50,7 +50,7 @@ extension ServicePartRun {
                 return answer.scalar == "t" ? true : nil
             }
         }
-        guard let before, let after = try service.processorTime() else { return nil }
+        guard let before, let after = service.processorTime else { return nil }
         return after - before
     }
 }

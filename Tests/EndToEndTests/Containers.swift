@@ -93,16 +93,19 @@ final class Containers: Sendable {
         }
     }
 
-    /// Starts the program of a container and returns the URL that it says when it is ready.
-    func start(_ name: String, _ executable: String, ready: String, backend: String? = nil) async throws
-        -> String
-    {
+    /// Starts the program of a container and returns the URL that it says when it is ready; `settings` are variables that it
+    /// gets besides, or in place of those of docker-compose.yml.
+    func start(
+        _ name: String, _ executable: String, ready: String, backend: String? = nil,
+        settings: [String: String] = [:]
+    ) async throws -> String {
         let container = try compose.container(name)
         try fill(container.mounts)
         var environment = environmentOfThePrograms
         for (key, value) in container.environment {
             environment[key] = here(value, backend: backend)
         }
+        environment.merge(settings) { $1 }
         environment["DATABASE_URI"] = environment["DATABASE_URI"].map { EndToEnd.patient($0) }
         // Free ports, and of this machine alone; the service has no setting for its address.
         environment[name == "backend" ? "PORT" : "PS_PORT"] = "0"

@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -110,7 +111,7 @@ private final class PostgresCrashRig {
 
     /// Writes, reads streams and asks for write checkpoints while a body runs.
     private func whileThereIsLoad(_ body: () async throws -> Void) async throws {
-        let (service, writer, given) = (service, writer, given)
+        let (service, writer) = (service, writer)
         let isOver = Lock(false)
         let writing = Task {
             while !isOver.withLock({ $0 }) {
@@ -118,8 +119,7 @@ private final class PostgresCrashRig {
                 try await service.poller.sleep(until: .now + .milliseconds(2))
             }
         }
-        let asking = Task { try await Self.askForWriteCheckpoints(service, given) }
-        let others = read() + [asking]
+        let others = read() + [ask()]
         do {
             try await body()
         } catch {
@@ -134,6 +134,11 @@ private final class PostgresCrashRig {
     /// Lets clients read streams until their tasks are cancelled.
     private func read() -> [Task<Void, any Error>] {
         clients.map { [service] client in Task { try await client.run(service) } }
+    }
+
+    /// Asks for write checkpoints until its task is cancelled.
+    private func ask() -> Task<Void, any Error> {
+        Task { [service, given] in try await Self.askForWriteCheckpoints(service, given) }
     }
 
     /// Cancels tasks, which end by throwing alone.

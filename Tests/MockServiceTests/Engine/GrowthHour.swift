@@ -63,6 +63,7 @@ final class GrowthHour {
     private let alarm: Alarm
     private let slots = ConnectionSlots(limit: .max)
     private let lines = LineBudget(limit: 64 << 20)
+    private let frames: FrameStore
     private let intake: Intake
     private var tasks: [Task<Void, Never>] = []
     private var streams: [(task: Task<Void, any Error>, sink: ForgettingSink)] = []
@@ -82,8 +83,10 @@ final class GrowthHour {
         let upkeep = StoreUpkeep(
             fixture.store, clock: clock.clock, log: Log(label: "upkeep", level: .warning),
             served: { publisher.current?.stream })
+        let store = fixture.store
+        frames = FrameStore(limit: Self.limits.keptFrameBytes, lines: lines) { try await store.frame($0) }
         let (writing, intake) = try await GrowthHour.openIntake(
-            GroupWriter(fixture.store, fixture.context, publisher: publisher), clock.clock)
+            GroupWriter(store, fixture.context, publisher: publisher, frames: frames), clock.clock)
         self.intake = intake
         tasks = [Task { await upkeep.run() }, Task { await alarm.run() }, writing]
         try await commit([])
@@ -219,7 +222,7 @@ final class GrowthHour {
         let mailbox = Mailbox(buckets: [ExactText(name)], key: ExactText("\(owner)/c"))
         let attachment = try publisher.attach(mailbox, to: fixture.stream.number)
         let loop = SessionLoop(
-            store: fixture.store, attachment: try #require(attachment), alarm: alarm,
+            store: fixture.store, frames: frames, attachment: try #require(attachment), alarm: alarm,
             slot: try #require(slots.take()), metrics: ServiceMetrics(), lines: lines,
             buckets: [ResolvedBucket(name: name, priority: 3, reasons: [.defaultStream(0)])], expiry: 1e9)
         let view = try await loop.firstView()
