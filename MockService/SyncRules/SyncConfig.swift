@@ -31,7 +31,7 @@ package enum SyncConfig {
         return CompiledConfig(plan: plan, diagnostics: diagnostics, text: source)
     }
 
-    /// The plan of a document by the rules of its edition; nil for an edition that has no compiler yet.
+    /// The plan of a document by the rules of its edition; nil for what has no compiler yet.
     private static func plan(
         of document: SyncDocument, schema: SourceSchema?, options: CompileOptions,
         _ diagnostics: inout DiagnosticList
@@ -39,9 +39,11 @@ package enum SyncConfig {
         if document.edition >= 3 {
             return StreamsCompiler.plan(of: document, schema: schema, options: options, &diagnostics)
         }
-        for definition in document.definitions { diagnostics.add(definition.notes.all) }
+        var linker = PlanLinker()
+        DefinitionsCompiler(document, schema: schema, options: options)
+            .compile(document, &linker, &diagnostics)
         for stream in document.streams { diagnostics.add(stream.notes.all) }
-        return nil
+        return document.streams.isEmpty ? linker.plan(of: document) : nil
     }
 
     /// What is told of a document behind all else.

@@ -55,7 +55,9 @@ struct ProgramReading {
         for row in try combinations(values, processor.table, processor.expansions, processor.filters) {
             var key: [String] = []
             for expression in processor.keys {
-                guard let text = BucketSpelling.text(try run.value(of: expression, in: row)) else { break }
+                let value = try run.value(of: expression, in: row)
+                let listsNull = processor.form.contains(.listsNull)
+                guard let text = BucketSpelling.text(value, listsNull: listsNull) else { break }
                 key.append(text)
             }
             guard key.count == processor.keys.count else { continue }

@@ -65,7 +65,8 @@ struct RandomPrograms {
         return RowProcessor(
             table: pattern(), type: random.once(in: 2) ? .table : .named(ExactText("things")),
             expansions: expansions, filters: filters(loops: expansions.count),
-            keys: keys(loops: expansions.count), outputs: outputs, form: .edition(random.pick([1, 3])))
+            keys: keys(loops: expansions.count), outputs: outputs,
+            form: random.pick([.edition(1), .edition(3), OutputForm.edition(1).union(.listsNull)]))
     }
 
     /// A lookup.

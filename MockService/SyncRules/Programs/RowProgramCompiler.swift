@@ -73,10 +73,11 @@ package struct RowProgramCompiler {
     ///   - expansions: The arrays of the row, each in the scope of the elements before.
     ///   - filters: What must hold.
     ///   - keys: The values that it is found by.
+    ///   - listsNull: Whether NULL is a key.
     ///   - check: Ends the row if a value is no key.
     /// - Returns: Where the keys will be.
     private mutating func appendHead(
-        _ expansions: [Expression], _ filters: [Expression], _ keys: [Expression],
+        _ expansions: [Expression], _ filters: [Expression], _ keys: [Expression], listsNull: Bool = false,
         check: (Register) -> Instruction
     ) -> [Register] {
         let lowered = filters.map { lowering.lowered($0, loops: expansions.count) }
@@ -94,6 +95,10 @@ package struct RowProgramCompiler {
         var registers: [Register] = []
         for key in keys {
             let register = builder.compile(lowering.lowered(key, loops: expansions.count))
+            if listsNull {
+                let isNull = builder.emit(.isNull(register))
+                builder.emit(.skipWhen(isNull, over: 1))
+            }
             builder.emit(check(register))
             registers.append(register)
         }
@@ -160,9 +165,10 @@ extension RowProgramCompiler {
 
         func program(outputGroup: Int?) -> RowProgram {
             var compiler = self.compiler
-            let keys = compiler.appendHead(processor.expansions, processor.filters, processor.keys) {
-                .requirePart($0)
-            }
+            let keys = compiler.appendHead(
+                processor.expansions, processor.filters, processor.keys,
+                listsNull: processor.form.contains(.listsNull)
+            ) { .requirePart($0) }
             let headCount = compiler.builder.instructions.count
             let columns = compiler.columns(of: output)
             return RowProgram(

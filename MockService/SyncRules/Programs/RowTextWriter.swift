@@ -103,14 +103,14 @@ package enum RowTextWriter {
     /// Appends a value of a bucket's name; equal texts mean the same bucket (service 5).
     ///
     /// - Parameters:
-    ///   - value: The value, a number or text.
+    ///   - value: The value, a number or text, or NULL where it has a spelling.
     ///   - arena: What texts lie in.
     ///   - bytes: Gets the text.
     package static func appendKey(_ value: Slot, in arena: [UInt8], to bytes: inout [UInt8]) {
-        if value.kind == .text {
-            arena.withUnsafeBufferPointer { appendJSON(value, in: $0, to: &bytes) }
-        } else {
-            appendText(value, in: arena, to: &bytes)
+        switch value.kind {
+        case .text: arena.withUnsafeBufferPointer { appendJSON(value, in: $0, to: &bytes) }
+        case .null: bytes.append(contentsOf: "null".utf8)
+        default: appendText(value, in: arena, to: &bytes)
         }
     }
 
