@@ -14,15 +14,35 @@ package enum SyncConfig {
     ) -> CompiledConfig {
         let source = SourceText(text)
         var diagnostics = DiagnosticList()
+        var plan: SyncPlan?
         if let document = DocumentReader.read(source, &diagnostics) {
-            diagnostics.add(document.allDiagnostics)
+            diagnostics.add(document.diagnostics)
+            plan = self.plan(of: document, schema: schema, options: options, &diagnostics)
+            for event in document.events { diagnostics.add(event.notes.all) }
+            diagnostics.add(document.trailing)
+            // What rows become beside buckets is compiled by none yet, and must not be left out without a word.
+            if !document.events.isEmpty { plan = nil }
         }
         // Editions leave this refusal one after the other; the service runs on its own compiler until they have.
-        if !diagnostics.isFatal {
+        if plan == nil, !diagnostics.isFatal {
             diagnostics.add(
                 Diagnostic(.notCompiled, at: TextRange(start: 0, end: 0), recorded: Recorded(.silent)))
         }
-        return CompiledConfig(plan: nil, diagnostics: diagnostics, text: source)
+        return CompiledConfig(plan: plan, diagnostics: diagnostics, text: source)
+    }
+
+    /// The plan of a document by the rules of its edition; nil for what has no compiler yet.
+    private static func plan(
+        of document: SyncDocument, schema: SourceSchema?, options: CompileOptions,
+        _ diagnostics: inout DiagnosticList
+    ) -> SyncPlan? {
+        var linker = PlanLinker()
+        if document.edition < 3 {
+            DefinitionsCompiler(document, schema: schema, options: options)
+                .compile(document, &linker, &diagnostics)
+        }
+        for stream in document.streams { diagnostics.add(stream.notes.all) }
+        return document.edition < 3 && document.streams.isEmpty ? linker.plan(of: document) : nil
     }
 }
 

@@ -51,6 +51,23 @@ package struct PlanLinker {
                 queriers: queriers))
     }
 
+    /// Adds a bucket definition, which shares neither rows nor lookups with others.
+    ///
+    /// - Parameters:
+    ///   - definition: The definition.
+    ///   - compiled: What its queries come to; each processor stays, also one that is there twice, as recorded.
+    mutating func add(_ definition: BucketDefinition, _ compiled: DefinitionsCompiler.Compiled) {
+        let source = sources.count
+        sources.append(BucketSource(name: definition.name, processors: compiled.processors))
+        let queriers = compiled.requests.map { request in
+            querier(request.side, source: source, priority: request.priority, isShared: false)
+        }
+        streams.append(
+            StreamPlan(
+                name: definition.name, isDefault: true, priority: definition.priority ?? 3, isLegacy: true,
+                queriers: queriers))
+    }
+
     /// Makes the plan of what was added.
     ///
     /// - Parameters:
@@ -76,16 +93,26 @@ package struct PlanLinker {
         return sources.count - 1
     }
 
-    private mutating func querier(_ request: RequestSide, source: Int) -> Querier {
+    private mutating func querier(
+        _ request: RequestSide, source: Int, priority: Int? = nil, isShared: Bool = true
+    ) -> Querier {
         var stages: [Stage] = []
         for step in request.steps {
             switch step {
             case .elements(let array, let filters): stages.append(.elements(array, filters: filters))
             case .lookup(let definition, let keys):
-                stages.append(.lookup(lookup(definition), keys: keys, filters: []))
+                let number = isShared ? lookup(definition) : ownLookup(definition)
+                stages.append(.lookup(number, keys: keys, filters: []))
             }
         }
-        return Querier(source: source, gates: request.gates, stages: stages, keys: request.keys)
+        return Querier(
+            source: source, priority: priority, gates: request.gates, stages: stages, keys: request.keys)
+    }
+
+    /// A lookup that keeps its name, and is no other's.
+    private mutating func ownLookup(_ definition: LookupDefinition) -> Int {
+        lookups.append(definition)
+        return lookups.count - 1
     }
 
     private mutating func lookup(_ definition: LookupDefinition) -> Int {

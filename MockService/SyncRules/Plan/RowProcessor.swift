@@ -48,7 +48,7 @@ package struct RowProcessor: Sendable, Hashable {
     }
 }
 
-/// What `*` and columns of one name mean, by edition (service 6.4).
+/// What `*`, columns of one name and keys that are NULL mean, by edition (service 6.4, 6.6).
 package struct OutputForm: OptionSet, Sendable, Hashable {
     /// The bits.
     package let rawValue: Int
@@ -62,6 +62,9 @@ package struct OutputForm: OptionSet, Sendable, Hashable {
     package static let skipsUnderscores = OutputForm(rawValue: 2)
     /// A column without a name is an error; else its text is its name.
     package static let needsNames = OutputForm(rawValue: 4)
+
+    /// A key that is NULL is spelled `null` in the bucket's name; else the row is in no bucket.
+    package static let listsNull = OutputForm(rawValue: 8)
 
     /// That of an edition.
     package static func edition(_ edition: Int) -> OutputForm {

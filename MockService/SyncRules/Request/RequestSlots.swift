@@ -20,6 +20,7 @@ package struct RequestSlots: Sendable {
 
     private let auth: Source
     private let connection: Source
+    private let tokenParameters: Source
     private var subscription: Source
 
     /// Takes what all subscriptions of a request share.
@@ -30,6 +31,7 @@ package struct RequestSlots: Sendable {
     package init(token: JSON, connection: JSON?) {
         auth = Source(token)
         self.connection = Source(connection)
+        tokenParameters = Source(token["parameters"])
         subscription = Source(nil)
     }
 
@@ -62,6 +64,7 @@ package struct RequestSlots: Sendable {
         case .auth: auth
         case .connection: connection
         case .subscription: subscription
+        case .tokenParameters: tokenParameters
         }
     }
 

@@ -10,7 +10,8 @@ extension QueryResolver {
         }
         let name = call.name.text.text.lowercased()
         guard let schema = call.schema else { return function(name, call, at: range, in: scope) }
-        if let source = RequestParameter.Source(rawValue: schema.text.text.lowercased()) {
+        let source = RequestParameter.Source(rawValue: schema.text.text.lowercased())
+        if let source, source != .tokenParameters {
             return request(source, name, call, at: range, in: scope)
         }
         if let fact = TableFact(function: name), let relation = scope.relation(schema.text) {

@@ -10,6 +10,8 @@ package struct RequestParameter: Sendable, Hashable {
         case connection
         /// The parameters of the subscription.
         case subscription
+        /// The `parameters` of the token's payload, of editions 1 and 2 alone; no function is of this schema.
+        case tokenParameters = "token_parameters"
     }
 
     /// Where it comes from.

@@ -49,7 +49,21 @@ struct RowReading {
                 }
             }
         }
-        return (outputs, hasFailed)
+        return (outputs, hasFailed || failsToBeFound(row, in: table))
+    }
+
+    /// Whether a lookup of editions 1 and 2 cannot be computed for a row, which is an error of that row as recorded.
+    private func failsToBeFound(_ row: LanguageWorlds.Row, in table: ExactText) -> Bool {
+        guard plan.edition < 3 else { return false }
+        return plan.lookups.contains { lookup in
+            guard matches(lookup.table, table) else { return false }
+            do throws(EvaluationError) {
+                _ = try entries(of: RowValues(row, in: table, by: lookup.table), lookup)
+                return false
+            } catch {
+                return true
+            }
+        }
     }
 
     /// The rows of all lookups by their keys.
@@ -102,7 +116,8 @@ struct RowReading {
             var key: [String] = []
             for expression in processor.keys {
                 let value = try evaluator.value(of: expression, in: row)
-                guard let text = BucketSpelling.text(value) else { break }
+                let listsNull = processor.form.contains(.listsNull)
+                guard let text = BucketSpelling.text(value, listsNull: listsNull) else { break }
                 key.append(text)
             }
             guard key.count == processor.keys.count else { continue }
