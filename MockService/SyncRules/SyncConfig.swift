@@ -41,8 +41,12 @@ package enum SyncConfig {
             DefinitionsCompiler(document, schema: schema, options: options)
                 .compile(document, &linker, &diagnostics)
         }
-        for stream in document.streams { diagnostics.add(stream.notes.all) }
-        return document.edition < 3 && document.streams.isEmpty ? linker.plan(of: document) : nil
+        if document.edition == 2 {
+            AlphaStreams(document, schema: schema, options: options).compile(document, &linker, &diagnostics)
+        } else {
+            for stream in document.streams { diagnostics.add(stream.notes.all) }
+        }
+        return document.edition < 3 ? linker.plan(of: document) : nil
     }
 }
 
