@@ -19,7 +19,7 @@ package enum SyncConfig {
             diagnostics.add(document.diagnostics)
             plan = self.plan(of: document, schema: schema, options: options, &diagnostics)
             for event in document.events { diagnostics.add(event.notes.all) }
-            diagnostics.add(document.trailing)
+            diagnostics.add(trailing(of: document, besideErrors: diagnostics.isFatal))
             // What rows become beside buckets is compiled by none yet, and must not be left out without a word.
             if !document.events.isEmpty { plan = nil }
         }
@@ -36,17 +36,35 @@ package enum SyncConfig {
         of document: SyncDocument, schema: SourceSchema?, options: CompileOptions,
         _ diagnostics: inout DiagnosticList
     ) -> SyncPlan? {
-        var linker = PlanLinker()
-        if document.edition < 3 {
-            DefinitionsCompiler(document, schema: schema, options: options)
-                .compile(document, &linker, &diagnostics)
+        if document.edition >= 3 {
+            return StreamsCompiler.plan(of: document, schema: schema, options: options, &diagnostics)
         }
+        var linker = PlanLinker()
+        DefinitionsCompiler(document, schema: schema, options: options)
+            .compile(document, &linker, &diagnostics)
         if document.edition == 2 {
             AlphaStreams(document, schema: schema, options: options).compile(document, &linker, &diagnostics)
         } else {
+            // Edition 1 has streams to say what is wrong with them.
             for stream in document.streams { diagnostics.add(stream.notes.all) }
         }
-        return document.edition < 3 ? linker.plan(of: document) : nil
+        return linker.plan(of: document)
+    }
+
+    /// What is told of a document behind all else.
+    ///
+    /// The admin routes do not say that an edition is too high beside other errors, as recorded.
+    private static func trailing(of document: SyncDocument, besideErrors isFatal: Bool) -> DiagnosticList {
+        var list = DiagnosticList()
+        for diagnostic in document.trailing.all {
+            let isHidden = isFatal && diagnostic.name == .mustBeBelowFour
+            list.add(
+                Diagnostic(
+                    name: diagnostic.name, severity: diagnostic.severity, message: diagnostic.message,
+                    range: diagnostic.range,
+                    recorded: isHidden ? Recorded(.silent) : diagnostic.recorded))
+        }
+        return list
     }
 }
 

@@ -148,7 +148,7 @@ package struct RequestEvaluation: Sendable {
         var lookedUp: Set<ExactText> = []
         for run in runs where !run.isStatic { lookedUp.formUnion(Self.names(run)) }
         var places: [ExactText: Int] = [:]
-        var buckets: [(name: ExactText, source: Int, priority: Int, reasons: [Resolution.Reason])] = []
+        var buckets: [Found] = []
         var failures: [Resolution.Failure] = []
         for run in runs {
             if case .failed(let message) = run.state {
@@ -159,8 +159,9 @@ package struct RequestEvaluation: Sendable {
                 let place = places[name] ?? buckets.count
                 if place == buckets.count {
                     places[name] = place
-                    buckets.append((name: name, source: run.source, priority: Int.max, reasons: []))
+                    buckets.append(Found(name: name, source: run.source))
                 }
+                buckets[place].allReasons.append(run.reason)
                 // What a lookup finds has the reasons and the priority of lookups alone (3.6).
                 if run.isStatic, lookedUp.contains(name) { continue }
                 buckets[place].priority = min(buckets[place].priority, run.priority)
@@ -173,8 +174,18 @@ package struct RequestEvaluation: Sendable {
         return Resolution(
             buckets: buckets.map {
                 Resolution.Bucket(
-                    name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons)
+                    name: $0.name, source: $0.source, priority: $0.priority, reasons: $0.reasons,
+                    allReasons: $0.allReasons)
             }, failures: failures)
+    }
+
+    /// A bucket, and the ways to it that are known so far.
+    private struct Found {
+        let name: ExactText
+        let source: Int
+        var priority = Int.max
+        var reasons: [Resolution.Reason] = []
+        var allReasons: [Resolution.Reason] = []
     }
 
     private static func names(_ run: QuerierRun) -> [ExactText] {

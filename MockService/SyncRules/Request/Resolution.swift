@@ -20,13 +20,18 @@ package struct Resolution: Sendable, Hashable {
         package let priority: Int
         /// Why it is there, one for each way, in order.
         package let reasons: [Reason]
+        /// The reasons with those of ways without a lookup beside one with a lookup, which clients are not told.
+        package let allReasons: [Reason]
 
-        /// Makes a bucket of its fields.
-        package init(name: ExactText, source: Int, priority: Int, reasons: [Reason]) {
+        /// Makes a bucket of its fields; all reasons are those that clients are told unless they are said.
+        package init(
+            name: ExactText, source: Int, priority: Int, reasons: [Reason], allReasons: [Reason]? = nil
+        ) {
             self.name = name
             self.source = source
             self.priority = priority
             self.reasons = reasons
+            self.allReasons = allReasons ?? reasons
         }
     }
 

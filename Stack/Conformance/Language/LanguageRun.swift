@@ -57,7 +57,8 @@ enum LanguageRun {
     private static func items(_ resolution: Resolution, _ place: LanguageItem.Place) -> [LanguageItem] {
         var items: [LanguageItem] = []
         for bucket in resolution.buckets {
-            let reasons = bucket.reasons.map(text)
+            // The recordings are of the evaluator, which keeps all of them.
+            let reasons = bucket.allReasons.map(text)
             items.append(.bucket(place, bucket.name, priority: bucket.priority, reasons: reasons))
         }
         for failure in resolution.failures { items.append(.failure(place, failure.message)) }
