@@ -48,18 +48,21 @@ struct DocumentReaderTests {
         ),
         (
             10, "config: {edition: 3}\nstreams:\n  s:\n    with: {foo: SELECT a FROM t}\n",
-            ["One of `queries` or `query` must be given."]
+            [
+                "One of `queries` or `query` must be given.",
+                "This common table expression isn't referenced.",
+            ]
         ),
         (
             11, "config: {edition: 3}\nstreams:\n  s:\n    with:\n      foo: [a]\n    query: [b]\n",
             ["Expected a scalar here.", "Expected a scalar here."]
         ),
         (
-            12, "config: {edition: 3, storage_version: 3}\nstreams: {s: {query: SELECT a FROM t}}\n",
+            12, "config: {edition: 3, storage_version: 3}\nstreams: {s: {query: SELECT * FROM t}}\n",
             ["Storage version 3 is unstable, a later version may have to replicate everything anew."]
         ),
         (
-            12, "config: {edition: 3, storage_version: 1}\nstreams: {s: {query: SELECT a FROM t}}\n",
+            12, "config: {edition: 3, storage_version: 1}\nstreams: {s: {query: SELECT * FROM t}}\n",
             ["Storage version 1 is not supported"]
         ),
         (
@@ -73,7 +76,7 @@ struct DocumentReaderTests {
         #expect(diagnostics(text).map(\.message) == messages, "W\(number)")
     }
 
-    private static let streams = "streams: {s: {query: SELECT a FROM t}}\n"
+    private static let streams = "streams: {s: {query: SELECT * FROM t}}\n"
 
     /// What is wrong, with its name and the part of the text that it is about.
     private static let mistakes: [(String, [String])] = [
@@ -106,17 +109,23 @@ struct DocumentReaderTests {
             "config: {edition: 3, fixed_json_extract: false, unstable_sqlite_expression_engine: true}\n\(streams)",
             ["engine-needs-json: true"]
         ),
-        ("config: {edition: 3}\nstreams:\n  0: {query: a}\n  s: {query: a}\n", ["key-not-text: 0"]),
-        ("config: {edition: 3}\nstreams: {s: 5, t: {query: a}}\n", ["expected-map: 5"]),
+        (
+            "config: {edition: 3}\nstreams:\n  0: {query: SELECT * FROM t}\n  s: {query: SELECT * FROM t}\n",
+            ["key-not-text: 0"]
+        ),
+        ("config: {edition: 3}\nstreams: {s: 5, t: {query: SELECT * FROM t}}\n", ["expected-map: 5"]),
         ("config: {edition: 3}\nstreams: {s: {queries: a}}\n", ["expected-sequence: a"]),
-        ("config: {edition: 3}\nstreams: {s: {queries: [[a], b]}}\n", ["expected-scalar: [a]"]),
+        ("config: {edition: 3}\nstreams: {s: {queries: [[a], SELECT * FROM t]}}\n", ["expected-scalar: [a]"]),
         ("config: {edition: 3}\nstreams: {s: {queries: []}}\n", ["query-xor-queries: s"]),
         ("config: {edition: 3}\nstreams: {s: {query: a, queries: [b]}}\n", ["query-xor-queries: s"]),
         (
-            "config: {edition: 3}\nstreams:\n  s:\n    nope: 1\n    priority: 1.5\n    query: a\nx: 1\n",
+            "config: {edition: 3}\nstreams:\n  s:\n    nope: 1\n    priority: 1.5\n    query: SELECT * FROM t\nx: 1\n",
             ["priority-invalid: 1.5", "unknown-key: nope", "unknown-key: x"]
         ),
-        ("config: {edition: 3}\nstreams: {s: {query: a, auto_subscribe: yes}}\n", ["must-be-boolean: yes"]),
+        (
+            "config: {edition: 3}\nstreams: {s: {query: SELECT * FROM t, auto_subscribe: yes}}\n",
+            ["must-be-boolean: yes"]
+        ),
         (
             "streams:\n  s: {query: 'SELECT 1', with: {c: d}}\n  t: {queries: [a]}\n",
             [
@@ -151,13 +160,17 @@ struct DocumentReaderTests {
     }
 
     @Test func theAdminRoutesHaveOtherPlaces() {
-        let yes = diagnostics("config: {edition: 3}\nstreams:\n  s:\n    query: a\n    auto_subscribe: yes # x\n")
-        #expect(yes.map(\.range) == [TextRange(start: 68, end: 71)])
-        let text = Recorded(.text("must be a boolean", TextRange(start: 68, end: 76)))
+        let yes = diagnostics(
+            "config: {edition: 3}\nstreams:\n  s:\n    query: SELECT * FROM t\n    auto_subscribe: yes # x\n")
+        #expect(yes.map(\.range) == [TextRange(start: 82, end: 85)])
+        let text = Recorded(.text("must be a boolean", TextRange(start: 82, end: 90)))
         #expect(yes.map(\.recorded) == [text])
-        let edition = diagnostics("config: {edition: 4}\nstreams: {s: {query: a}}\n")
+        let edition = diagnostics("config: {edition: 4}\nstreams: {s: {query: SELECT * FROM t}}\n")
         let beginning = Recorded(.text("must be < 4", TextRange(start: 0, end: 10)))
         #expect(edition.map(\.recorded) == [beginning])
+        let beside = diagnostics("config: {edition: 4}\nstreams: {s: {query: SELECT 1 AS id}}\n")
+        #expect(beside.map(\.name) == [.noTableColumn, .mustBeBelowFour])
+        #expect(beside.last?.recorded == Recorded(.silent))
         let crash = Recorded(.text("Cannot read properties of null (reading 'range')", nil))
         #expect(diagnostics("").map(\.recorded) == [crash])
         let silent = diagnostics("bucket_definitions: {}\n")

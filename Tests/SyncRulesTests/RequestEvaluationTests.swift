@@ -174,11 +174,55 @@ struct RequestEvaluationTests {
         // 1.0 of the token and 1 of the connection are one key.
         let read = LookupRead(lookup: 0, key: [.integer(1)])
         rig.rows = [read: rows(["a", "a"], ["a", "b"], ["b", "b"])]
-        #expect(try rig.resolve().lines == [#"s0|0["a"] 3 default"#])
+        #expect(try rig.resolve().buckets.map(\.name) == [ExactText(#"s0|0["a"]"#)])
         #expect(rig.asked == [[read]])
         var other = try RequestRig(plan, token: #"{"n":1}"#, connection: #"{"n":2,"t":"a"}"#)
         #expect(try other.resolve() == Resolution(buckets: []))
         #expect(other.asked.isEmpty && other.evaluation.used.isEmpty)
+    }
+
+    /// A bucket is there once for each thing that a value of its key comes of, as in the jobs of `configurations` beside
+    /// the cases, and in T49.
+    @Test func eachThingThatAKeyAgreesWithIsAWay() throws {
+        func reasons(
+            _ stages: [Stage], _ key: [Expression], _ found: [LookupRead: [[ScalarValue]]] = [:]
+        ) throws -> Int? {
+            let plan = SyncPlan.of([[Querier(source: 0, stages: stages, keys: [key])]])
+            var rig = try RequestRig(plan, token: #"{"t":"a"}"#, connection: #"{"l":["a","b"],"m":["b","a"]}"#)
+            rig.rows = found
+            let resolution = try rig.resolve()
+            #expect(resolution.buckets.map(\.name) == [ExactText(#"s0|0["a"]"#)])
+            return resolution.buckets.first?.reasons.count
+        }
+        let list = Stage.elements(.connection("l"), filters: [])
+        let other = Stage.elements(.connection("m"), filters: [])
+        // 49; 418
+        #expect(try reasons([list], [.value(0), .auth("t")]) == 2)
+        #expect(try reasons([list, other], [.value(0), .value(1)]) == 2)
+        // 840: two rows and a claim; T49: two lookups
+        let all = Stage.lookup(0, keys: [], filters: [])
+        let read = LookupRead(lookup: 0, key: [])
+        #expect(try reasons([all], [.output(0), .auth("t")], [read: rows(["a"], ["b"], ["a"])]) == 3)
+        let second = LookupRead(lookup: 1, key: [])
+        let both = [all, Stage.lookup(1, keys: [], filters: [])]
+        let found = [read: rows(["a"], ["c"]), second: rows(["b"], ["a"])]
+        #expect(try reasons(both, [.output(0), .output(1)], found) == 2)
+        // 882: the row is found by an element, and the other element is one more.
+        let byElement: [Stage] = [list, .lookup(0, keys: [[.value(0)]], filters: []), other]
+        #expect(try reasons(byElement, [.output(1), .value(2)], [.of(0, "a"): rows(["a"])]) == 2)
+        // 775: the key of a lookup is met twice, so its rows are found twice.
+        let keyed: [Stage] = [list, .lookup(0, keys: [[.auth("t"), .value(0)]], filters: [])]
+        #expect(try reasons(keyed, [.output(1)], [.of(0, "a"): rows(["a"], ["a"])]) == 4)
+        // What another key reads, too, tells ways apart: the rows of one lookup stay whole.
+        #expect(try reasons([all], [.output(0), .output(0, 1)], [read: rows(["a", "a"], ["a", "b"])]) == 2)
+    }
+
+    @Test func waysAreBoundedAsCombinationsAre() throws {
+        let keys = (0..<12).map { _ in [Expression.auth("t"), .connection("t")] }
+        let plan = SyncPlan.of([[Querier(source: 0, stages: [], keys: keys)]])
+        var rig = try RequestRig(
+            plan, token: #"{"t":"a"}"#, connection: #"{"t":"a"}"#, limits: RequestLimits(results: 10))
+        #expect(throws: RequestError.self) { try rig.resolve() }
     }
 
     @Test func aLookupWithoutKeysFindsAllAndOneThatNothingNeedsMustFindARow() throws {

@@ -91,6 +91,21 @@ struct TermOrderTests {
         #expect(shapes(.and([link, either])) == ["owner:1", "owner:0"])
     }
 
+    @Test func branchesOnARowThatIsNotSyncedStayApart() {
+        // 34, 920
+        let other = query.row("users")
+        let link = query.equal(query.column("owner"), query.column(other, "id"))
+        let either = Condition.or([query.isText(other, "role", "x"), query.isText(other, "team", "y")])
+        let variants = query.variants(.and([link, either])).variants
+        let filters = variants.map { variant in
+            variant.request.steps.map { step -> [Expression] in
+                if case .lookup(let lookup, _) = step { lookup.filters } else { [] }
+            }
+        }
+        #expect(filters == [[[PlanParts.isText("role", "x")]], [[PlanParts.isText("team", "y")]]])
+        #expect(Set(variants.map(\.processor)).count == 1)
+    }
+
     @Test func elementsOfAnArrayAreNotTheRow() throws {
         let named = query.equal(query.constant("x"), query.element(query.column("tags")))
         let either = query.variants(.or([named, filter("a")])).variants

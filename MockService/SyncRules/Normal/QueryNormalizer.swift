@@ -12,7 +12,7 @@ package enum QueryNormalizer {
     ) -> [Variant] {
         let whole = query.site.query.content
         let owners = InputOwners(query)
-        guard let terms = TermList(owners).terms(of: query.condition) else {
+        guard let terms = TermList(owners, primary: query.primary).terms(of: query.condition) else {
             diagnostics.add(Diagnostic(.tooManyTerms, at: whole))
             return []
         }

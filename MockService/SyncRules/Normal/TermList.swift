@@ -4,9 +4,17 @@ typealias Term = [Condition]
 /// Brings conditions into disjunctive normal form (service 5, 6.9.1; LANGUAGE.md 4, steps 2 to 5).
 struct TermList {
     private let owners: InputOwners
+    private let primary: Input
 
     /// Makes a list for conditions of one query.
-    init(_ owners: InputOwners) { self.owners = owners }
+    ///
+    /// - Parameters:
+    ///   - owners: What its inputs belong to.
+    ///   - primary: The row that it syncs.
+    init(_ owners: InputOwners, primary: Input) {
+        self.owners = owners
+        self.primary = primary
+    }
 
     /// The terms of a condition, in the order that numbers them; nil if there are more than `PlanLimits.terms`.
     func terms(of condition: Condition) -> [Term]? {
@@ -60,18 +68,25 @@ struct TermList {
     /// The branches of an OR, those of ORs in it included.
     ///
     /// Those on one and the same thing are one, at the place of the first. Constants are a thing of their own, as
-    /// recorded.
+    /// recorded. Those on a row that is not synced stay apart: such a row is found once for each that holds (jobs 34
+    /// and 920 of `configurations`).
     private func branches(_ all: [Condition]) -> [Condition] {
         var groups: [(reach: Reach?, all: [Condition])] = []
         for branch in flattened(all) {
             let reach = self.reach(branch)
-            if reach != nil, let index = groups.firstIndex(where: { $0.reach == reach }) {
+            if let reach, isTogether(reach), let index = groups.firstIndex(where: { $0.reach == reach }) {
                 groups[index].all.append(branch)
             } else {
                 groups.append((reach, [branch]))
             }
         }
         return groups.map { $0.all.count == 1 ? $0.all[0] : .or($0.all) }
+    }
+
+    /// Whether branches on a thing are one.
+    private func isTogether(_ reach: Reach) -> Bool {
+        guard let owner = reach.owner, case .row = owner else { return true }
+        return owner == primary
     }
 
     private func flattened(_ all: [Condition]) -> [Condition] {

@@ -8,7 +8,7 @@ struct QuerierRun: Sendable {
         case ready
         /// It needs rows: those of its `reads`.
         case waiting
-        /// It is at its end, with the names of the buckets, one for each tuple.
+        /// It is at its end, with the names of the buckets, one for each way to them.
         case done([ExactText])
         /// It has no result.
         case failed(String)
@@ -36,10 +36,10 @@ struct QuerierRun: Sendable {
     private let request: RequestSlots
     /// For each stage its elements; none for one of a lookup.
     private let elements: [[JSONElements.Element]]
-    private var tuples: [[TuplePart]] = [[]]
+    private var tuples = [QuerierTuple()]
     private var step = 0
-    /// For each tuple the index of its read; nil if it has no key.
-    private var keys: [Int?] = []
+    /// For each tuple the index of its read.
+    private var keys: [Int] = []
 
     /// Begins a run; nil if a gate does not hold.
     ///
@@ -106,7 +106,7 @@ struct QuerierRun: Sendable {
         used = []
         results = elements.reduce(0) { $0 + $1.count }
         bytes = 0
-        tuples = [[]]
+        tuples = [QuerierTuple()]
         step = 0
         keys = []
     }
@@ -116,8 +116,7 @@ struct QuerierRun: Sendable {
         do throws(EvaluationError) {
             while case .ready = state {
                 guard step < querier.steps.count else {
-                    let names = try names(evaluator, limits)
-                    state = names.map { State.done($0) } ?? .refused(limits.tooManyBytes)
+                    state = try names(evaluator, limits)
                     return
                 }
                 switch querier.steps[step] {
@@ -125,8 +124,9 @@ struct QuerierRun: Sendable {
                     let parts = elements[step].map { TuplePart.element($0) }
                     try multiply(filters, tuples.map { _ in 0 }, [parts], evaluator, limits)
                 case .lookup(let lookup, let alternatives, _):
-                    if try !collect(lookup, alternatives, evaluator, limits) {
-                        state = .refused(limits.tooManyBytes)
+                    if let refusal = try collect(lookup, alternatives, evaluator, limits) {
+                        reads = []
+                        state = .refused(refusal)
                     } else if reads.isEmpty {
                         state = .done([])
                     } else if reads.count > limits.results {
@@ -168,26 +168,31 @@ struct QuerierRun: Sendable {
     ///
     /// - Parameters:
     ///   - filters: What must hold.
-    ///   - choice: For each tuple which of the parts are its own; nil for none.
+    ///   - choice: For each tuple which of the parts are its own.
     ///   - parts: The parts.
     ///   - evaluator: What evaluates expressions.
     ///   - limits: How many combinations there may be; over them nothing is made.
     /// - Throws: `EvaluationError` if a filter cannot be computed.
     private mutating func multiply(
-        _ filters: [Expression], _ choice: [Int?], _ parts: [[TuplePart]], _ evaluator: ExpressionRun,
+        _ filters: [Expression], _ choice: [Int], _ parts: [[TuplePart]], _ evaluator: ExpressionRun,
         _ limits: RequestLimits
     ) throws(EvaluationError) {
-        let count = choice.reduce(0) { count, index in count + (index.map { parts[$0].count } ?? 0) }
+        let count = choice.reduce(0) { $0 + parts[$1].count }
         guard count <= limits.tuples else {
             state = .refused(limits.tooManyResults)
             return
         }
-        var next: [[TuplePart]] = []
+        var firsts: [Int] = []
+        var found = 0
+        for part in parts {
+            firsts.append(found)
+            found += part.count
+        }
+        var next: [QuerierTuple] = []
         for (tuple, index) in zip(tuples, choice) {
-            guard let index else { continue }
-            for part in parts[index] {
-                let longer = tuple + [part]
-                let inputs = TupleInputs(slots: request, tuple: longer)
+            for (number, part) in parts[index].enumerated() {
+                let longer = tuple.with(part, number: firsts[index] + number)
+                let inputs = TupleInputs(slots: request, tuple: longer.parts)
                 var holds = true
                 for filter in filters where holds { holds = try evaluator.holds(filter, in: inputs) }
                 if holds { next.append(longer) }
@@ -197,35 +202,64 @@ struct QuerierRun: Sendable {
         step += 1
     }
 
-    /// Finds the key of each tuple in a lookup; false if all of them are too long.
+    /// Finds the key of each tuple in a lookup.
+    ///
+    /// - Returns: What is said of too many; nil if all is well.
+    /// - Throws: `EvaluationError` if a value of a key cannot be computed.
     private mutating func collect(
         _ lookup: Int, _ alternatives: [[Expression]], _ evaluator: ExpressionRun, _ limits: RequestLimits
-    ) throws(EvaluationError) -> Bool {
+    ) throws(EvaluationError) -> String? {
         var places: [LookupRead: Int] = [:]
+        var found: [(tuple: QuerierTuple, result: Int)] = []
         reads = []
-        keys = []
         for tuple in tuples {
-            let inputs = TupleInputs(slots: request, tuple: tuple)
-            guard let key = try Self.key(alternatives, inputs, evaluator) else {
-                keys.append(nil)
-                continue
-            }
+            let inputs = TupleInputs(slots: request, tuple: tuple.parts)
+            guard let key = try Self.key(alternatives, inputs, evaluator) else { continue }
             // Counted before it is hashed, also a key that is there already: each costs its length.
             bytes += key.reduce(0) { $0 + $1.keyBytes }
-            guard bytes <= limits.nameBytes else {
-                reads = []
-                return false
-            }
+            guard bytes <= limits.nameBytes else { return limits.tooManyBytes }
             let read = LookupRead(lookup: lookup, key: key)
             if let place = places[read] {
-                keys.append(place)
+                found.append((tuple: tuple, result: place))
                 continue
             }
             places[read] = reads.count
-            keys.append(reads.count)
+            found.append((tuple: tuple, result: reads.count))
             reads.append(read)
         }
-        return true
+        guard let taken = Self.taken(found, querier.stageWays[step], limits) else {
+            return limits.tooManyResults
+        }
+        tuples = taken.map(\.tuple)
+        keys = taken.map(\.result)
+        return nil
+    }
+
+    /// Takes each tuple once for each way in which the values of its keys agree.
+    ///
+    /// - Parameters:
+    ///   - found: Tuples, and what was found for them.
+    ///   - keys: The keys that have several values.
+    ///   - limits: How many there may be.
+    /// - Returns: The ways with what was found; nil if there are too many.
+    private static func taken<Value>(
+        _ found: [(tuple: QuerierTuple, result: Value)], _ keys: [KeyWays], _ limits: RequestLimits
+    ) -> [(tuple: QuerierTuple, result: Value)]? {
+        var taken = found
+        for key in keys {
+            let hidden = key.own.indices.map { key.hidden(for: $0) }
+            var seen: Set<[Int]> = []
+            var next: [(tuple: QuerierTuple, result: Value)] = []
+            for (tuple, result) in taken {
+                for value in hidden.indices {
+                    let way = tuple.taken(for: value, hiding: hidden[value])
+                    if seen.insert(way.identity).inserted { next.append((tuple: way, result: result)) }
+                }
+                guard next.count <= limits.tuples else { return nil }
+            }
+            taken = next
+        }
+        return taken
     }
 
     /// The values of a key; nil if one is missing, or several of one value differ.
@@ -247,20 +281,23 @@ struct QuerierRun: Sendable {
         return key
     }
 
-    /// The names of the buckets, one for each tuple that has one; nil if all of them are too long.
+    /// The end: the names of the buckets, one for each way to them.
     private mutating func names(
         _ evaluator: ExpressionRun, _ limits: RequestLimits
-    ) throws(EvaluationError) -> [ExactText]? {
-        var names: [ExactText] = []
+    ) throws(EvaluationError) -> State {
+        var found: [(tuple: QuerierTuple, result: ExactText)] = []
         for tuple in tuples {
-            let inputs = TupleInputs(slots: request, tuple: tuple)
+            let inputs = TupleInputs(slots: request, tuple: tuple.parts)
             guard let values = try values(inputs, evaluator) else { continue }
             let name = BucketSpelling.name(source: querier.name, values: values)
             bytes += name.text.utf8.count
-            guard bytes <= limits.nameBytes else { return nil }
-            names.append(name)
+            guard bytes <= limits.nameBytes else { return .refused(limits.tooManyBytes) }
+            found.append((tuple: tuple, result: name))
         }
-        return names
+        guard let taken = Self.taken(found, querier.nameWays, limits) else {
+            return .refused(limits.tooManyResults)
+        }
+        return .done(taken.map(\.result))
     }
 
     private func values(

@@ -8,6 +8,40 @@ enum TuplePart: Sendable {
     case row([ScalarValue])
 }
 
+/// One combination of what the stages of a querier have found.
+struct QuerierTuple: Sendable {
+    /// What each stage has found.
+    private(set) var parts: [TuplePart] = []
+    /// What tells it from other combinations: for each stage the number of what it has found.
+    private var numbers: [Int] = []
+    /// For each key of several values the one that it is taken for.
+    private var ways: [Int] = []
+
+    /// A combination by these is the same; a number below zero is of what does not count.
+    var identity: [Int] { numbers + ways }
+
+    /// The combination with what the next stage has found.
+    ///
+    /// - Parameters:
+    ///   - part: What it has found.
+    ///   - number: A number that nothing else has which it finds.
+    /// - Returns: The longer combination.
+    func with(_ part: TuplePart, number: Int) -> QuerierTuple {
+        var longer = self
+        longer.parts.append(part)
+        longer.numbers.append(number)
+        return longer
+    }
+
+    /// The combination as one way in which the values of a key agree; stages that serve the other values do not count.
+    func taken(for value: Int, hiding stages: Set<Int>) -> QuerierTuple {
+        var way = self
+        for stage in stages where way.numbers.indices.contains(stage) { way.numbers[stage] = -1 }
+        way.ways.append(value)
+        return way
+    }
+}
+
 /// What the expressions of a querier read: the request, and for each stage that is done what it has found.
 struct TupleInputs: ExpressionInputs {
     let slots: RequestSlots

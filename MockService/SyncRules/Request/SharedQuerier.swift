@@ -49,6 +49,10 @@ struct SharedQuerier: Sendable {
     private(set) var keys: [Key] = []
     /// Whether the values that all share have no name.
     private(set) var isNameless = false
+    /// For each stage the ways of its keys that have several values.
+    let stageWays: [[KeyWays]]
+    /// The ways of the values of the name, of those that several conditions give.
+    let nameWays: [KeyWays]
 
     /// Computes what is shared.
     ///
@@ -63,6 +67,9 @@ struct SharedQuerier: Sendable {
         isStatic = querier.isStatic
         listsNull = plan.edition < 3
         options = plan.options
+        let ways = KeyWays.all(of: querier)
+        stageWays = ways.stages
+        nameWays = ways.names
         steps = querier.stages.map { stage -> Step in
             switch stage {
             case .elements(let list, let filters):
