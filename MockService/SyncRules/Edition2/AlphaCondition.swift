@@ -6,10 +6,10 @@ indirect enum AlphaCondition: Sendable {
     case match(ParameterMatch.Pair, Range<Int>)
     /// A value is one of those that a sub-select has.
     case selection(AlphaSubquery)
-    /// Both hold.
-    case and(AlphaCondition, AlphaCondition, Range<Int>)
-    /// One of both holds.
-    case or(AlphaCondition, AlphaCondition, Range<Int>)
+    /// All hold.
+    case and([AlphaCondition], Range<Int>)
+    /// One holds.
+    case or([AlphaCondition], Range<Int>)
     /// The inner one does not hold.
     case not(AlphaCondition, Range<Int>)
     /// What is wrong, which is told.
@@ -18,26 +18,24 @@ indirect enum AlphaCondition: Sendable {
     /// Where it stands, in bytes of the SQL.
     var range: Range<Int> {
         switch self {
-        case .value(_, let range), .match(_, let range), .and(_, _, let range), .or(_, _, let range),
+        case .value(_, let range), .match(_, let range), .and(_, let range), .or(_, let range),
             .not(_, let range), .invalid(let range):
             range
         case .selection(let subquery): subquery.range
         }
     }
 
-    // Conditions on one thing are one value: all of it is computed, so an error shows whatever else is false (as recorded).
-
-    /// Both hold.
-    static func both(_ one: AlphaCondition, _ other: AlphaCondition, at range: Range<Int>) -> AlphaCondition {
-        joined(one, other, at: range) { .and($0) } ?? .and(one, other, range)
+    /// All of some conditions hold.
+    static func all(_ parts: [AlphaCondition], at range: Range<Int>) -> AlphaCondition {
+        chained(parts, at: range, { .and($0) }, { .and($0, range) })
     }
 
-    /// One of both holds: a condition on one thing, or two ways into buckets.
-    static func either(_ one: AlphaCondition, _ other: AlphaCondition, at range: Range<Int>) -> AlphaCondition {
-        joined(one, other, at: range) { .or($0) } ?? .or(one, other, range)
+    /// One of some conditions holds.
+    static func any(_ parts: [AlphaCondition], at range: Range<Int>) -> AlphaCondition {
+        chained(parts, at: range, { .or($0) }, { .or($0, range) })
     }
 
-    /// The condition does not hold.
+    /// A condition does not hold.
     static func negated(_ inner: AlphaCondition, at range: Range<Int>) -> AlphaCondition {
         switch inner {
         case .value(let value, _):
@@ -47,20 +45,39 @@ indirect enum AlphaCondition: Sendable {
         }
     }
 
-    private static func joined(
-        _ one: AlphaCondition, _ other: AlphaCondition, at range: Range<Int>,
-        _ make: ([Expression]) -> Expression
-    ) -> AlphaCondition? {
-        switch (one, other) {
-        case (.value(let left, _), .value(let right, _)):
-            let sources = Set([left.source, right.source]).subtracting([.constant])
-            guard sources.count < 2 else { return nil }
-            let source = sources.first ?? .constant
-            let expression = make([left.expression, right.expression])
-            return .value(DefinitionValue(source: source, expression: expression), range)
-        case (.value, .invalid), (.invalid, .value), (.invalid, .invalid): return .invalid(range)
-        default: return nil
+    /// A chain of AND or OR: what stands first is one value, as far as it is on one thing, as recorded.
+    ///
+    /// All of a value is computed, so an error in it shows whatever else is false, and an OR in it is one way into buckets.
+    private static func chained(
+        _ parts: [AlphaCondition], at range: Range<Int>, _ join: ([Expression]) -> Expression,
+        _ chain: ([AlphaCondition]) -> AlphaCondition
+    ) -> AlphaCondition {
+        var source = DefinitionValue.Source.constant
+        var expressions: [Expression] = []
+        var isInvalid = false
+        var count = 0
+        leading: for part in parts {
+            switch part {
+            case .invalid: isInvalid = true
+            case .value(let value, _):
+                let isOther = source != .constant && value.source != .constant && value.source != source
+                if isOther, !isInvalid { break leading }
+                if source == .constant { source = value.source }
+                expressions.append(value.expression)
+            default: break leading
+            }
+            count += 1
         }
+        var rest = Array(parts.dropFirst(count))
+        if isInvalid {
+            rest.insert(.invalid(range), at: 0)
+        } else if expressions.count == 1 {
+            rest.insert(parts[0], at: 0)
+        } else if expressions.count > 1 {
+            rest.insert(
+                .value(DefinitionValue(source: source, expression: join(expressions)), range), at: 0)
+        }
+        return rest.count == 1 ? rest[0] : chain(rest)
     }
 }
 
@@ -80,11 +97,12 @@ extension AlphaCondition {
         switch self {
         case .not(let inner, let range):
             return inner.positive(isNegated: !isNegated, at: range, &refused)
-        case .and(let left, let right, let range), .or(let left, let right, let range):
-            let one = left.positive(isNegated: isNegated, at: left.range, &refused)
-            let other = right.positive(isNegated: isNegated, at: right.range, &refused)
-            return isOr != isNegated
-                ? .either(one, other, at: range) : .both(one, other, at: range)
+        case .and(let parts, let range), .or(let parts, let range):
+            var made: [AlphaCondition] = []
+            for part in parts {
+                made.append(part.positive(isNegated: isNegated, at: part.range, &refused))
+            }
+            return isOr != isNegated ? .any(made, at: range) : .all(made, at: range)
         case .value, .invalid: return isNegated ? .negated(self, at: place) : self
         case .match, .selection:
             guard isNegated else { return self }
@@ -101,8 +119,8 @@ extension AlphaCondition {
     var termCount: Int {
         let most = PlanLimits.terms + 1
         return switch self {
-        case .and(let left, let right, _): min(left.termCount * right.termCount, most)
-        case .or(let left, let right, _): min(left.termCount + right.termCount, most)
+        case .and(let parts, _): parts.reduce(1) { min($0 * $1.termCount, most) }
+        case .or(let parts, _): parts.reduce(0) { min($0 + $1.termCount, most) }
         case .value, .match, .selection, .not, .invalid: 1
         }
     }
@@ -110,11 +128,24 @@ extension AlphaCondition {
     /// Its terms in the order that numbers them: what stands first changes last.
     var terms: [[AlphaCondition]] {
         switch self {
-        case .and(let left, let right, _):
-            let others = right.terms
-            return left.terms.flatMap { term in others.map { term + $0 } }
-        case .or(let left, let right, _): return left.terms + right.terms
+        case .and(let parts, _):
+            let none: [[AlphaCondition]] = [[]]
+            return parts.reduce(none) { terms, part in
+                let others = part.terms
+                return terms.flatMap { term in others.map { term + $0 } }
+            }
+        case .or(let parts, _): return parts.flatMap(\.terms)
         case .value, .match, .selection, .not, .invalid: return [[self]]
+        }
+    }
+
+    /// How many tables and arrays a condition of a term reads, beside the row that is synced.
+    var inputCount: Int {
+        switch self {
+        case .match(let pair, _): (pair.isArray ? 1 : 0) + (pair.parameter.isArray ? 1 : 0)
+        case .selection(let subquery):
+            1 + (subquery.isArray ? 1 : 0) + subquery.rows.pairs.count { $0.isArray }
+        case .value, .and, .or, .not, .invalid: 0
         }
     }
 }

@@ -62,14 +62,20 @@ private struct AlphaCompiler {
         for range in refused { reader.query.tell(.negation, at: range) }
         guard refused.isEmpty else { return [] }
         guard condition.termCount <= PlanLimits.terms else {
-            throw reader.query.failure(
-                .tooLarge, ["\(PlanLimits.terms) alternatives"], recorded: Recorded(.silent))
+            throw tooLarge("\(PlanLimits.terms) alternatives")
         }
         let terms = condition.terms
+        guard terms.allSatisfy({ $0.reduce(0) { $0 + $1.inputCount } <= PlanLimits.inputs }) else {
+            throw tooLarge("\(PlanLimits.inputs) tables and arrays")
+        }
         for case .selection(let subquery) in terms.joined() where subquery.isIndependent {
             throw independent(subquery)
         }
         return terms
+    }
+
+    private func tooLarge(_ limit: String) -> QueryFailure {
+        reader.query.failure(.tooLarge, [limit], recorded: Recorded(.silent))
     }
 
     /// The failure of a sub-select that nothing of the request leads to; the admin routes place it at all of the query,

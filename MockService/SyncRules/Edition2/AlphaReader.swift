@@ -36,8 +36,8 @@ struct AlphaReader {
     mutating func condition(_ syntax: ExpressionSyntax) throws(QueryFailure) -> AlphaCondition {
         let range = syntax.range
         switch syntax.content {
-        case .and(let all): return try chain(all) { .both($0, $1, at: $2) }
-        case .or(let all): return try chain(all) { .either($0, $1, at: $2) }
+        case .and(let all): return .all(try conditions(all), at: range)
+        case .or(let all): return .any(try conditions(all), at: range)
         case .unary(.not, let inner): return .negated(try condition(inner), at: range)
         case .membership(let left, let right, let isNegated):
             let found = try membership(left, right, at: range)
@@ -47,17 +47,12 @@ struct AlphaReader {
         }
     }
 
-    /// A chain of AND or OR is made of pairs from left to right, as recorded.
-    private mutating func chain(
-        _ all: [ExpressionSyntax],
-        _ join: (AlphaCondition, AlphaCondition, Range<Int>) -> AlphaCondition
-    ) throws(QueryFailure) -> AlphaCondition {
-        var whole = try condition(all[0])
-        for syntax in all.dropFirst() {
-            let range = all[0].range.lowerBound..<syntax.range.upperBound
-            whole = join(whole, try condition(syntax), range)
-        }
-        return whole
+    private mutating func conditions(
+        _ all: [ExpressionSyntax]
+    ) throws(QueryFailure) -> [AlphaCondition] {
+        var conditions: [AlphaCondition] = []
+        for syntax in all { conditions.append(try condition(syntax)) }
+        return conditions
     }
 
     private mutating func membership(

@@ -38,9 +38,7 @@ struct AlphaSubquery: Sendable {
     ///   - query: Where it is told that it is none for a sub-select.
     mutating func take(_ condition: AlphaCondition, _ query: inout DefinitionQuery) {
         switch condition {
-        case .and(let left, let right, _):
-            take(left, &query)
-            take(right, &query)
+        case .and(let parts, _): for part in parts { take(part, &query) }
         case .value(let value, _):
             if value.source == .request {
                 gates.append(value.expression)
