@@ -47,7 +47,7 @@ indirect enum AlphaCondition: Sendable {
 
     /// A chain of AND or OR: what stands first is one value, as far as it is on one thing, as recorded.
     ///
-    /// All of a value is computed, so an error in it shows whatever else is false, and an OR in it is one way into buckets.
+    /// All of a value is computed, so an error in it shows whatever else is false. An OR in it is one way into buckets.
     private static func chained(
         _ parts: [AlphaCondition], at range: Range<Int>, _ join: ([Expression]) -> Expression,
         _ chain: ([AlphaCondition]) -> AlphaCondition

@@ -2,7 +2,7 @@ import PowerSyncWire
 
 /// The query of a stream of edition 2: an alpha version of what edition 3 has (service 6.7).
 struct AlphaQuery {
-    /// The ways in which rows come into buckets of the stream, in the order that numbers them; none if something is wrong.
+    /// The ways in which rows come into buckets, in the order that numbers them; none if something is wrong.
     let variants: [Variant]
 
     /// Compiles a query.

@@ -56,7 +56,7 @@ struct AlphaVariants {
         return .element(.element(number), .value)
     }
 
-    /// A sub-select is a lookup: of a value of the row it has the values of the key, of one of the request it is a gate.
+    /// A sub-select is a lookup: for a value of the row it has those of the key, for one of the request it is a gate.
     private func add(_ subquery: AlphaSubquery, to draft: inout Draft) {
         draft.gates += subquery.gates
         let conditions = RowConditions(subquery.rows, of: ParameterMatch(subquery.rows), options)
