@@ -65,7 +65,9 @@ struct PlanTests {
     }
 
     @Test func whatIsNotCompiledHasNoPlanAndSaysSo() {
-        let config = SyncConfig.compile("bucket_definitions: {a: {data: [SELECT * FROM t]}}")
+        let config = SyncConfig.compile(
+            "bucket_definitions: {a: {data: [SELECT * FROM t]}}\n"
+                + "event_definitions: {e: {payloads: [SELECT id FROM t]}}")
         #expect(config.plan == nil && config.diagnostics.all.map(\.name) == [.notCompiled])
     }
 

@@ -90,7 +90,7 @@ extension DefinitionQuery {
     ) throws(QueryFailure) -> DefinitionClause? {
         guard let first = all.first else { return nil }
         var left = try clause(first)
-        var key = spelling(first)
+        var end = first.range.upperBound
         // What the value on the left is made of, for a chain of values is one expression.
         var parts: [Expression] = []
         for syntax in all.dropFirst() {
@@ -102,14 +102,16 @@ extension DefinitionQuery {
                 {
                     parts = (parts.isEmpty ? [value.expression] : parts) + [next.expression]
                     left = .value(try folded(junction == .and ? .and(parts) : .or(parts), source))
+                    if source == .constant { parts = [] }
                 } else {
+                    let key = parts.isEmpty ? spelling(first) : sql(first.range.lowerBound..<end)
                     let sides = (match(one, key: key), match(other, key: spelling(syntax)))
                     left = try join(sides.0, junction, sides.1, at: range)
                 }
             } else {
                 left = nil
             }
-            key = sql(range)
+            end = range.upperBound
         }
         return left
     }
