@@ -1,5 +1,4 @@
 import PowerSyncSyncRules
-import PowerSyncWire
 import Testing
 
 /// Streams of edition 2: what is told of them as recorded in `Tests/Fixtures/language`, and what no vector says.
@@ -105,6 +104,11 @@ struct AlphaStreamTests {
             "'t' IN (SELECT id FROM teams WHERE org = auth.user_id())",
             "For IN subqueries, the left operand must either depend on the row to sync or stream parameters."
         ),
+        (
+            "(team = auth.user_id()) IN (SELECT id FROM teams WHERE org = auth.user_id())",
+            "Parameter match clauses cannot be used here"
+        ),
+        ("length(team = auth.user_id()) = 1", "Parameter match clauses cannot be used here"),
         ("token_parameters.user_id = team", "Undefined reference: token_parameters.user_id"),
         ("request.user_id() = team", "Function 'request.user_id' is not defined"),
         ("connection.user_id() = team", "Function 'connection.user_id' is not defined"),

@@ -1,6 +1,4 @@
 import PowerSyncSyncRules
-import PowerSyncTestSupport
-import PowerSyncWire
 import Testing
 
 /// The vectors of service 9.4, by their numbers.

@@ -108,7 +108,7 @@ struct AlphaReader {
     private mutating func selection(
         _ left: ExpressionSyntax, _ select: SelectSyntax, isArray: Bool, at range: Range<Int>
     ) throws(QueryFailure) -> AlphaCondition {
-        let operand = try query.clause(left)
+        let operand = try value(left)
         var inner = AlphaReader(query.text, query.context, isSelection: true)
         let table = try inner.table(of: select)
         let column = try inner.onlyColumn(of: select)
@@ -116,7 +116,7 @@ struct AlphaReader {
         if let syntax = select.condition { condition = try inner.condition(syntax) }
         usesSubscription = usesSubscription || inner.usesSubscription
         query.add(inner.query.diagnostics)
-        guard case .value(let operand)? = operand, let column else { return .invalid(range) }
+        guard let operand, let column else { return .invalid(range) }
         note(operand.expression)
         guard operand.source == .row || operand.source == .request else {
             query.tell(.subqueryOperand, at: left.range)
@@ -128,6 +128,17 @@ struct AlphaReader {
         return .selection(subquery)
     }
 
+    /// A value of the row alone, or of the request alone; nil if it is wrong, which is told.
+    private mutating func value(_ syntax: ExpressionSyntax) throws(QueryFailure) -> DefinitionValue? {
+        switch try query.clause(syntax) {
+        case .value(let value)?: return value
+        case .match?:
+            query.tell(.matchElsewhere, at: syntax.range)
+            return nil
+        case nil: return nil
+        }
+    }
+
     /// The one column of a sub-select; nil if it is wrong, which is told.
     private mutating func onlyColumn(of select: SelectSyntax) throws(QueryFailure) -> Expression? {
         let items = select.items
@@ -135,7 +146,7 @@ struct AlphaReader {
             query.tell(.subqueryColumn, at: select.range)
             return nil
         }
-        guard case .value(let value)? = try query.clause(item) else { return nil }
+        guard let value = try self.value(item) else { return nil }
         guard value.source != .request else {
             query.tell(.mixedClause, at: item.range)
             return nil
