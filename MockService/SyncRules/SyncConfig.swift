@@ -42,8 +42,13 @@ package enum SyncConfig {
         var linker = PlanLinker()
         DefinitionsCompiler(document, schema: schema, options: options)
             .compile(document, &linker, &diagnostics)
-        for stream in document.streams { diagnostics.add(stream.notes.all) }
-        return document.streams.isEmpty ? linker.plan(of: document) : nil
+        if document.edition == 2 {
+            AlphaStreams(document, schema: schema, options: options).compile(document, &linker, &diagnostics)
+        } else {
+            // Edition 1 has streams to say what is wrong with them.
+            for stream in document.streams { diagnostics.add(stream.notes.all) }
+        }
+        return linker.plan(of: document)
     }
 
     /// What is told of a document behind all else.

@@ -60,6 +60,14 @@ struct RequestEvaluationTests {
         #expect(try own.resolve().lines == ["s0|0[] 1 default"])
     }
 
+    @Test func whatIsAskedForInEdition2IsADefaultOneWithoutDefaultsToo() throws {
+        let plan = SyncPlan.of([[Querier(source: 0)], [Querier(source: 1)]], edition: 2)
+        var asked = try RequestRig(plan, subscriptions: [try subscription("s0")], defaults: false)
+        #expect(try asked.resolve().lines == ["s0|0[] 3 0,default"])
+        var none = try RequestRig(plan, defaults: false)
+        #expect(try none.resolve() == Resolution(buckets: []))
+    }
+
     @Test func aGateThatDoesNotHoldEndsAQuerierWithoutAnError() throws {
         let gates: [Expression] = [.auth("admin"), .comparison(.equal, .subscription("p"), .text("a"))]
         let elements = Stage.elements(.auth("list"), filters: [])

@@ -75,6 +75,12 @@ struct ParameterMatch: Sendable, Hashable {
         parameters = [pair.parameter]
     }
 
+    /// A conjunction alone.
+    init(_ conjunction: Conjunction) {
+        alternatives = [conjunction]
+        parameters = conjunction.pairs.map(\.parameter)
+    }
+
     private init(_ alternatives: [Conjunction], _ parameters: [Parameter]) {
         self.alternatives = alternatives
         self.parameters = parameters

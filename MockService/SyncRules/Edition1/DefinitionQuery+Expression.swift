@@ -66,7 +66,7 @@ extension DefinitionQuery {
     private mutating func column(
         _ qualifier: NameSyntax?, _ name: NameSyntax, at range: Range<Int>
     ) -> DefinitionClause? {
-        if name.isFolded { tell(.foldedName, [sql(name.range)], at: range) }
+        if name.isFolded { tell(.foldedName, [sql(name.range)], at: name.range) }
         if let table, qualifier == nil || qualifier?.text == table.name {
             if table.lacks(name.text) { tell(.columnNotFound, [name.text.text], at: range) }
             return .value(table.value(name.text))
@@ -83,7 +83,7 @@ extension DefinitionQuery {
         let value: RequestParameter
         switch (kind, qualifier) {
         case (.data, "bucket"): return DefinitionValue(source: .bucket, expression: .literal(.null))
-        case (.data, _): return nil
+        case (.data, _), (.stream, _), (.selection, _): return nil
         case (_, "token_parameters"):
             let isUser = name == ExactText("user_id")
             value = isUser ? .userID : RequestParameter(.tokenParameters, path: [name])
@@ -98,6 +98,7 @@ extension DefinitionQuery {
     ) throws(QueryFailure) -> DefinitionClause? {
         let name = call.name.text.text.lowercased()
         if let schema = call.schema {
+            if kind.isOfStream { return try streamCall(call, of: schema, at: range) }
             let whole = "\(schema.text.text.lowercased()).\(name)"
             guard kind != .data, let value = Self.request(whole) else {
                 return refuse(.functionNotDefined, [whole], at: range)

@@ -24,7 +24,7 @@ extension DefinitionQuery {
         if case (.value(let value)?, .value(let list)?) = sides {
             if isParameter(value), isMatched(list) { return match(list, isArray: true, with: value, left) }
             if list.source == .bucket { return refuse(.parameterRightOfIn, at: range) }
-            if value.source == .row, list.source == .request {
+            if value.source == .row, list.source == .request, kind != .selection {
                 return match(value, with: list, isParameterArray: true, right)
             }
         }

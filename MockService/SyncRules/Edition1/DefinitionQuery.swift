@@ -13,6 +13,13 @@ struct DefinitionQuery {
         case lookup
         /// A request is all that there is; with or without elements of a JSON value of it.
         case request
+        /// Rows of a table come into the buckets of a stream of edition 2.
+        case stream
+        /// Rows of a table are found for such a stream.
+        case selection
+
+        /// Whether it is of a stream.
+        var isOfStream: Bool { self == .stream || self == .selection }
     }
 
     /// Its text.
@@ -51,6 +58,9 @@ struct DefinitionQuery {
     mutating func tell(_ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>) {
         ofExpressions.add(Diagnostic(name, arguments, at: text.range(range), isLegacy: true))
     }
+
+    /// Notes what was told of a sub-select.
+    mutating func add(_ list: DiagnosticList) { ofExpressions.add(list) }
 
     /// Notes something about the query; of all of it without a range.
     mutating func tellFirst(

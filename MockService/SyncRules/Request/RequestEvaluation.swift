@@ -36,7 +36,9 @@ package struct RequestEvaluation: Sendable {
         let byStream = Dictionary(grouping: subscriptions.indices) { ExactText(subscriptions[$0].stream) }
         for (index, stream) in plan.streams.enumerated() {
             let own = byStream[stream.name] ?? []
-            let isDefault = stream.isDefault && includesDefaults
+            // A stream of edition 2 that is asked for is a default one, too, though defaults are not wanted: as recorded.
+            let isAlpha = plan.edition < 3 && !stream.isLegacy
+            let isDefault = stream.isDefault && (includesDefaults || (isAlpha && !own.isEmpty))
             guard isDefault || !own.isEmpty else { continue }
             let queriers = stream.queriers.map { querier in
                 (SharedQuerier(querier, of: plan, evaluator, shared), querier.priority ?? stream.priority)

@@ -16,7 +16,7 @@ extension SQLParser {
         static let equality = 4
         /// `IS`.
         static let check = 5
-        /// `<`, `<=`, `>`, `>=`, `~`.
+        /// `<`, `<=`, `>`, `>=`, `~`, `<<`, `>>`.
         static let order = 6
         /// BETWEEN.
         static let between = 7
@@ -24,7 +24,7 @@ extension SQLParser {
         static let like = 8
         /// IN.
         static let membership = 9
-        /// `+`, `-`, `||`, `&&` and bits.
+        /// `+`, `-`, `||`, `&&`, `&`, `|`.
         static let sum = 10
         /// `*`, `/`, `%`.
         static let product = 11
@@ -59,7 +59,7 @@ extension SQLParser {
         .greaterOrEqual: (Level.order, .greaterOrEqual), .tilde: (Level.order, .matches),
         .plus: (Level.sum, .add), .minus: (Level.sum, .subtract), .concat: (Level.sum, .concat),
         .overlap: (Level.sum, .overlap), .ampersand: (Level.sum, .bitAnd), .bar: (Level.sum, .bitOr),
-        .shiftLeft: (Level.sum, .shiftLeft), .shiftRight: (Level.sum, .shiftRight),
+        .shiftLeft: (Level.order, .shiftLeft), .shiftRight: (Level.order, .shiftRight),
         .star: (Level.product, .multiply), .slash: (Level.product, .divide),
         .percent: (Level.product, .remainder), .caret: (Level.power, .power),
         .arrow: (Level.postfix, .member), .longArrow: (Level.postfix, .memberValue),
