@@ -6,7 +6,7 @@ import Testing
 struct NearestNameTests {
     private static func names(_ names: [String]) -> [ExactText] { names.map { ExactText($0) } }
 
-    private static let table: [(wrong: String, names: [String], meant: String?)] = [
+    private static let table: [(String, [String], String?)] = [
         ("descriptionn", ["id", "description"], "description"),
         ("desciptoin", ["description"], nil), ("owner", ["owner_id"], nil),
         ("owner_i", ["owner_id"], "owner_id"), ("owner_idxx", ["owner_id"], "owner_id"),
