@@ -14,7 +14,7 @@ package enum SourceSchemaReader {
         let types = try await SourceCatalog(connection).types()
         let rows = try await connection.query(
             """
-            SELECT n.nspname, c.relname, a.attname, a.atttypid, t.typname
+            SELECT n.nspname, c.relname, a.attname, a.atttypid, t.typname, c.oid
             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
             LEFT JOIN pg_type t ON t.oid = a.atttypid
@@ -32,7 +32,7 @@ package enum SourceSchemaReader {
                         name: ExactText(name), type: type.valueType, sourceType: rows[row, 4]))
             }
             let next = row + 1
-            let goesOn = next < rows.rowCount && rows[next, 0] == rows[row, 0] && rows[next, 1] == rows[row, 1]
+            let goesOn = next < rows.rowCount && rows[next, 5] == rows[row, 5]
             guard !goesOn, let schema = rows[row, 0], let table = rows[row, 1] else { continue }
             tables.append(
                 SourceSchema.Table(schema: ExactText(schema), name: ExactText(table), columns: columns))
