@@ -20,13 +20,16 @@ struct ConfigurationCheck: Sendable {
     let checked: CheckedConfiguration
     /// What it was compiled to.
     let config: CompiledConfig
+    /// The tables that it was compiled with; nil if they are not known.
+    let schema: SourceSchema?
     /// What is wrong with it, in the order of places.
     let diagnostics: [PlacedDiagnostic]
 
     /// Takes what was compiled.
-    init(_ checked: CheckedConfiguration, _ config: CompiledConfig) {
+    init(_ checked: CheckedConfiguration, _ config: CompiledConfig, schema: SourceSchema? = nil) {
         self.checked = checked
         self.config = config
+        self.schema = schema
         diagnostics = PlacedDiagnostic.all(of: config, in: checked)
     }
 
@@ -36,7 +39,7 @@ struct ConfigurationCheck: Sendable {
     ///   - checked: The text.
     ///   - schema: The tables that there are; nil if that is not known.
     init(_ checked: CheckedConfiguration, schema: SourceSchema? = nil) {
-        self.init(checked, SyncConfig.compile(checked.text, schema: schema))
+        self.init(checked, SyncConfig.compile(checked.text, schema: schema), schema: schema)
     }
 
     /// 0; 1 if there are warnings and they count; 2 if it cannot be used.
