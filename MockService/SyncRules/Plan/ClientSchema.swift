@@ -48,8 +48,8 @@ package struct ClientSchema: Sendable, Hashable {
             }
             switch processor.type {
             case .named(let name):
-                let isUnknown = tables.isEmpty
-                for table in isUnknown ? [nil] : tables.map(Optional.some) {
+                let known: [SourceSchema.Table?] = tables.isEmpty ? [nil] : tables
+                for table in known {
                     found[name, default: ColumnTypes()].merge(ColumnTypes(processor, table))
                 }
             case .table:

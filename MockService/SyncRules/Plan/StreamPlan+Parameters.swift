@@ -5,7 +5,7 @@ extension StreamPlan {
     package var subscriptionParameters: [ExactText] {
         var names: Set<ExactText> = []
         for querier in queriers {
-            let staged = querier.stages.flatMap { stage in
+            let staged = querier.stages.flatMap { stage -> [Expression] in
                 switch stage {
                 case .elements(let value, let filters): [value] + filters
                 case .lookup(_, let keys, let filters): keys.flatMap { $0 } + filters
