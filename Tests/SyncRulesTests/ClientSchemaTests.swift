@@ -72,8 +72,8 @@ struct ClientSchemaTests {
     @Test func columnsOfOneNameAreAsTheEditionTakesThem() {
         let literal = Expression.literal(.real(1))
         let table = RowProcessor.OutputType.named(ExactText("a"))
-        let aliasLast = [RowProcessor.Output.allColumns, output("size", literal)]
-        let aliasFirst = [output("size", literal), .allColumns]
+        let aliasLast: [RowProcessor.Output] = [.allColumns, output("size", literal)]
+        let aliasFirst: [RowProcessor.Output] = [output("size", literal), .allColumns]
         #expect(tables([processor("notes_a", table, aliasLast)]) == ["a: id t, _rev i, size r"])
         #expect(tables([processor("notes_a", table, aliasFirst)]) == ["a: size i, id t, _rev i"])
         // The alias may be NULL, and `*` leaves out what begins with an underscore.
@@ -82,7 +82,9 @@ struct ClientSchemaTests {
 
     @Test func ofAnUnknownTableTheNamesAreKnown() {
         let column = Expression.column(.row(0), ExactText("size"))
-        let outputs = [.allColumns, output("size", column), output("n", .isNull(column))]
+        let outputs: [RowProcessor.Output] = [
+            .allColumns, output("size", column), output("n", .isNull(column)),
+        ]
         #expect(tables([processor("gone", .named(ExactText("gone")), outputs)]) == ["gone: size irtb, n i"])
         #expect(tables([processor("gone%", .table, outputs)]).isEmpty)
     }

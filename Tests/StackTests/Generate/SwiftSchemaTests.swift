@@ -68,8 +68,8 @@ struct SwiftSchemaTests {
         let text = SwiftSchema.text(
             schema([]),
             streams: [
-                stream("todos", parameters: ["list", "a-b", "db", "in", "a b"]), stream("db"), stream("my list!"),
-                stream("my_list_"), stream("class"), stream("2nd"), stream(""), legacy,
+                stream("todos", parameters: ["list", "a-b", "a b"]), stream("db", parameters: ["in", "db"]),
+                stream("my list!"), stream("my_list_"), stream("class"), stream("2nd"), stream(""), legacy,
             ])
         let expected = """
             import PowerSync
@@ -82,11 +82,11 @@ struct SwiftSchemaTests {
                 init(_ db: PowerSyncDatabaseProtocol) {
                     self.db = db
                 }
-                func todos(a_b: JsonValue, a_b2: JsonValue, db2: JsonValue, `in`: JsonValue, list: JsonValue) -> SyncStream {
-                    return db.syncStream(name: "todos", params: ["a b": a_b, "a-b": a_b2, "db": db2, "in": `in`, "list": list])
+                func todos(a_b: JsonValue, a_b2: JsonValue, list: JsonValue) -> SyncStream {
+                    return db.syncStream(name: "todos", params: ["a b": a_b, "a-b": a_b2, "list": list])
                 }
-                func db2() -> SyncStream {
-                    return db.syncStream(name: "db", params: [:])
+                func db2(db2: JsonValue, `in`: JsonValue) -> SyncStream {
+                    return db.syncStream(name: "db", params: ["db": db2, "in": `in`])
                 }
                 func my_list_() -> SyncStream {
                     return db.syncStream(name: "my list!", params: [:])
