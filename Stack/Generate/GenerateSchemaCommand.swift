@@ -23,7 +23,8 @@ enum GenerateSchemaCommand {
                 "FILE and DATABASE_URI are needed; see powersync-stack generate-schema --help",
                 exitStatus: CommandError.usageStatus)
         }
-        guard let check = try await ValidateCommand.check(words[0], SchemaSource(words[1])) else { return 130 }
+        let source = SchemaSource(words[1])
+        guard let check = try await ValidateCommand.check(words[0], source) else { return 130 }
         if let report = check.report(.text) { StandardError.print(report) }
         guard let text = text(check) else { return ConfigurationCheck.fatalStatus }
         try StandardOutput.put(text)

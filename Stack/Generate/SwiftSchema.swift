@@ -54,7 +54,8 @@ enum SwiftSchema {
         let values = parameters.map { "\($0.key): \($0.name)" }.joined(separator: ", ")
         let arguments = "name: \(literal(stream.name.text)), params: [\(values.isEmpty ? ":" : values)]"
         return [
-            "    func \(name)(\(list)) -> SyncStream {", "        return db.syncStream(\(arguments))", "    }",
+            "    func \(name)(\(list)) -> SyncStream {",
+            "        return db.syncStream(\(arguments))", "    }",
         ]
     }
 

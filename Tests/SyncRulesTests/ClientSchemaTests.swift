@@ -63,7 +63,8 @@ struct ClientSchemaTests {
         let name = RowProcessor.OutputType.named(ExactText("z"))
         #expect(
             tables([
-                processor("notes_b", name, [output("id", .literal(ScalarValue(text: "x"))), output("n", size)]),
+                processor(
+                    "notes_b", name, [output("id", .literal(ScalarValue(text: "x"))), output("n", size)]),
                 processor("notes_a", .named(ExactText("a")), [.allColumns]),
                 processor("notes_a", name, [output("n", size), output("m", .literal(.real(1)))]),
             ]) == ["a: id t, _rev i, size i", "z: id t, n it, m r"])
@@ -103,7 +104,8 @@ struct ClientSchemaTests {
                     .elements(parameter("list"), filters: [.isNull(member("filter"))]),
                     .lookup(0, keys: [[parameter("key"), parameter("other")]], filters: [member("$.a.b")]),
                 ], keys: [[.cast(.text, parameter("$.deep.path"))]]),
-            Querier(source: 0, keys: [[parameter("gate"), parameter("user", .auth), .request(.subscription)]]),
+            Querier(
+                source: 0, keys: [[parameter("gate"), parameter("user", .auth), .request(.subscription)]]),
             Querier(source: 0, keys: [[parameter("c", .connection), parameter("$")]]),
         ]
         let stream = StreamPlan(name: ExactText("s"), isDefault: false, priority: 3, queriers: queriers)

@@ -271,8 +271,10 @@ struct ResolverTests {
         let unknownTable = "This table could not be found in the source schema."
         let unknownColumn = "Column not found."
         for (sql, recorded, meant) in [
-            ("SELECT * FROM listz", unknownTable, "lists"), ("SELECT * FROM \"LISTS\"", unknownTable, "lists"),
-            ("SELECT * FROM todos", unknownTable, "a.todos"), ("SELECT * FROM b.todo", unknownTable, "a.todos"),
+            ("SELECT * FROM listz", unknownTable, "lists"),
+            ("SELECT * FROM \"LISTS\"", unknownTable, "lists"),
+            ("SELECT * FROM todos", unknownTable, "a.todos"),
+            ("SELECT * FROM b.todo", unknownTable, "a.todos"),
             ("SELECT id, nam FROM lists", unknownColumn, "name"),
             ("SELECT t.id, t.name FROM a.todos t", unknownColumn, "\"Name\""),
         ] {

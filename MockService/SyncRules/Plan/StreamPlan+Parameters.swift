@@ -1,7 +1,9 @@
 import PowerSyncWire
 
 extension StreamPlan {
-    /// The names of the parameters that it reads of a subscription, in the order of their bytes; of a path its first key.
+    /// The names of the parameters that it reads of a subscription, in the order of their bytes.
+    ///
+    /// Of a path it is the first key.
     package var subscriptionParameters: [ExactText] {
         var names: Set<ExactText> = []
         for querier in queriers {

@@ -24,10 +24,12 @@ struct DiagnosticTextTests {
         ("config:\n  nope: 1\n", 10..<14, ["2:3", "  nope: 1", "  ^~~~"]),
         ("a:\n\tb\n", 4..<5, ["2:2", "\tb", "\t^"]),
         ("a\tb\tcd", 4..<6, ["1:5", "a\tb\tcd", " \t \t^~"]),
-        ("日本: x\n", 8..<9, ["1:5", "日本: x", "      ^"]), ("日本: x", 0..<6, ["1:1", "日本: x", "^~~~"]),
+        ("日本: x\n", 8..<9, ["1:5", "日本: x", "      ^"]),
+        ("日本: x", 0..<6, ["1:1", "日本: x", "^~~~"]),
         ("ünknown", 2..<4, ["1:2", "ünknown", " ^~"]),
         // Behind a line, over its end, and what is empty.
-        ("a\n", 1..<1, ["1:2", "a", " ^"]), ("ab\ncd", 1..<5, ["1:2", "ab", " ^"]), ("", 0..<0, ["1:1", "", "^"]),
+        ("a\n", 1..<1, ["1:2", "a", " ^"]), ("ab\ncd", 1..<5, ["1:2", "ab", " ^"]),
+        ("", 0..<0, ["1:1", "", "^"]),
         ("ab\r\ncd", 0..<2, ["1:1", "ab", "^~"]), ("ab\r\ncd", 4..<6, ["2:1", "cd", "^~"]),
         // What acts on a terminal is spelled.
         ("a\u{1B}b", 2..<3, ["1:3", "a\\x1bb", "     ^"]),
@@ -35,7 +37,7 @@ struct DiagnosticTextTests {
         (x(120), 100..<102, ["1:101", x(120), "\(blanks(100))^~"]),
         (x(200), 10..<12, ["1:11", "\(x(118))…", "\(blanks(10))^~"]),
         (x(200), 150..<160, ["1:151", "…\(x(90))", "\(blanks(41))^~~~~~~~~~"]),
-        (x(400), 200..<400, ["1:201", "…\(x(118))…", "\(blanks(41))^\(String(repeating: "~", count: 77))"]),
+        (x(400), 200..<400, ["1:201", "…\(x(118))…", "\(blanks(41))^\(x(77, "~"))"]),
         (x(100, "日"), 270..<273, ["1:91", "…\(x(30, "日"))", "\(blanks(41))^~"]),
     ]
 
@@ -57,11 +59,14 @@ struct DiagnosticTextTests {
         let check = CheckedParts.check(
             "abcdef",
             [
-                CheckedParts.diagnostic(.columnUnknown, at: 4..<5), CheckedParts.diagnostic(.tableUnknown, at: 1..<3),
-                CheckedParts.diagnostic(.columnUnknown, at: 1..<2), CheckedParts.diagnostic(.columnUnknown, at: 4..<5),
+                CheckedParts.diagnostic(.columnUnknown, at: 4..<5),
+                CheckedParts.diagnostic(.tableUnknown, at: 1..<3),
+                CheckedParts.diagnostic(.columnUnknown, at: 1..<2),
+                CheckedParts.diagnostic(.columnUnknown, at: 4..<5),
                 CheckedParts.diagnostic(.idRequired, at: 4..<5, recorded: silent),
                 // What the admin routes say alone is not shown.
-                CheckedParts.diagnostic(.starElsewhere, at: 0..<1, recorded: Recorded(.silent, isOnlyThere: true)),
+                CheckedParts.diagnostic(
+                    .starElsewhere, at: 0..<1, recorded: Recorded(.silent, isOnlyThere: true)),
                 CheckedParts.diagnostic(.suffixEmpty, at: 0..<1, recorded: Recorded(.text("other", nil))),
             ])
         #expect(

@@ -34,7 +34,7 @@ struct PublishedMistakeTests {
 
             """,
             [
-                "9:24 unknown-source token_parameters.user_id", "12:40 unknown-request-function auth.jwt",
+                "9:24 unknown-source token_parameters.user_id", "12:42 unknown-request-function auth.jwt",
             ]
         ),
         (

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire

@@ -5,10 +5,11 @@ import Testing
 
 @testable import PowerSyncStack
 
-/// The vectors of validation by their numbers (service 9.8), in the form of the admin routes before messages are joined.
+/// The vectors of validation by their numbers (service 9.8), in the form of the admin routes before messages are
+/// joined.
 struct ValidationVectorTests {
     /// A configuration, and what is said of it.
-    private struct Vector: Sendable, CustomTestStringConvertible {
+    struct Vector: Sendable, CustomTestStringConvertible {
         let number: Int
         let edition: Int
         let yaml: String
@@ -39,20 +40,32 @@ struct ValidationVectorTests {
     private static let alpha = "This is using an alpha version of Sync Streams."
     private static let noColumn = "Must have a result column selecting from a table"
     private static let clients = "Clients can send any value for this unauthenticated parameter"
+    private static let isNotReferenced = "This common table expression isn't referenced."
     private static let syncedAs = "The source row is synced under its alias"
+    private static let lists = "streams: {s: {query: SELECT * FROM lists}}\n"
     private static let data = "data: [SELECT * FROM lists]"
     private static let ofUser = "data: ['SELECT * FROM lists WHERE owner_id = bucket.user_id']"
 
     private static let legacy: [Vector] = [
-        Vector(1, bucket: "parameters: SELECT token_parameters.user_id LIMIT 1", ofUser, said: ["…LIMIT is not supported"]),
-        Vector(1, bucket: "parameters: SELECT token_parameters.user_id OFFSET 10", ofUser, said: ["…LIMIT is not supported"]),
+        Vector(
+            1, bucket: "parameters: SELECT token_parameters.user_id LIMIT 1", ofUser,
+            said: ["…LIMIT is not supported"]),
+        Vector(
+            1, bucket: "parameters: SELECT token_parameters.user_id OFFSET 10", ofUser,
+            said: ["…LIMIT is not supported"]),
         Vector(2, bucket: "data: [SELECT DISTINCT id FROM lists]", said: ["…DISTINCT is not supported"]),
         Vector(2, bucket: "data: [SELECT * FROM lists ORDER BY id]", said: ["…ORDER BY is not supported"]),
         Vector(2, bucket: "data: [SELECT * FROM lists FOR UPDATE]", said: ["…SELECT FOR is not supported"]),
-        Vector(2, bucket: "data: [SELECT * FROM lists FOR UPDATE SKIP LOCKED]", said: ["…SKIP is not supported"]),
-        Vector(3, 1, "bucket_definitions:\n  mybucket:\n", ["'mybucket' bucket definition must be an object"]),
+        Vector(
+            2, bucket: "data: [SELECT * FROM lists FOR UPDATE SKIP LOCKED]",
+            said: ["…SKIP is not supported"]),
+        Vector(
+            3, 1, "bucket_definitions:\n  mybucket:\n",
+            ["'mybucket' bucket definition must be an object"]),
         Vector(4, bucket: "priority: instant", data, said: ["Invalid priority"]),
-        Vector(5, 1, "config: {unknown_option: 1}\nbucket_definitions: {b: {\(data)}}\n", ["Unknown key 'unknown_option'."]),
+        Vector(
+            5, 1, "config: {unknown_option: 1}\nbucket_definitions: {b: {\(data)}}\n",
+            ["Unknown key 'unknown_option'."]),
         Vector(
             6, 1, "config: {timestamp_max_precision: seconds}\nbucket_definitions: {b: {\(data)}}\n",
             ["'timestamp_max_precision' requires 'timestamps_iso8601'"]),
@@ -61,7 +74,8 @@ struct ValidationVectorTests {
             ["'unstable_sqlite_expression_engine' requires edition: 3."]),
         Vector(
             14, bucket: "parameters: select request.user_id() as user_id",
-            "data: ['select * from lists where other_id = bucket.user_id']", said: ["Column not found: other_id"]),
+            "data: ['select * from lists where other_id = bucket.user_id']",
+            said: ["Column not found: other_id"]),
         Vector(
             15, bucket: "parameters: SELECT 15 AS _priority", data,
             said: ["…Invalid value for priority, must be between 0 and 3 (inclusive)."]),
@@ -69,7 +83,8 @@ struct ValidationVectorTests {
             16, bucket: "data: ['SELECT id, (user_parameters.role = todos.description) as r FROM todos']",
             said: ["…Parameter match expression is not allowed here"]),
         Vector(
-            17, bucket: "parameters: SELECT id AS a FROM lists WHERE token_parameters.start_at < lists.created_at",
+            17, bucket:
+                "parameters: SELECT id AS a FROM lists WHERE token_parameters.start_at < lists.created_at",
             "data: ['SELECT * FROM lists WHERE id = bucket.a']",
             said: ["…Cannot use table values and parameters in the same clauses"]),
         Vector(
@@ -77,7 +92,7 @@ struct ValidationVectorTests {
             said: ["…Function 'something.length' is not defined"]),
         Vector(
             21, bucket:
-                "parameters: \"select request.user_id() as user_id, request.parameters() ->> 'project_id' as id\"",
+                "parameters: \"select request.user_id() as user_id, request.parameters() ->> 'id' as id\"",
             "data: ['SELECT * FROM lists WHERE owner_id = bucket.user_id AND id = bucket.id']", said: []),
         Vector(
             21, bucket: "parameters: \"select request.parameters() ->> 'project_id' as id\"",
@@ -88,27 +103,27 @@ struct ValidationVectorTests {
     ]
 
     private static let alphaStreams: [Vector] = [
-        Vector(7, 2, "config: {edition: 2}\nstreams: {s: {query: SELECT * FROM lists}}\n", [alpha]),
+        Vector(7, 2, "config: {edition: 2}\n\(lists)", [alpha]),
         Vector(
-            8, 2, "config: {edition: 2}\nwith: {c: SELECT id FROM lists}\nstreams: {s: {query: SELECT * FROM lists}}\n",
+            8, 2, "config: {edition: 2}\nwith: {c: SELECT id FROM lists}\n\(lists)",
             ["Common table expressions require edition 3.", alpha]),
     ]
 
     private static let streams: [Vector] = [
         Vector(
-            9, 3, "config: {edition: 3}\nbucket_definitions: {b: {\(data)}}\nstreams: {s: {query: SELECT * FROM lists}}\n",
+            9, 3, "config: {edition: 3}\nbucket_definitions: {b: {\(data)}}\n\(lists)",
             ["'bucket_definitions' are not supported by the new compiler."]),
         Vector(
             10, stream: "with: {foo: SELECT id FROM lists}",
-            said: ["One of `queries` or `query` must be given.", "This common table expression isn't referenced."]),
+            said: ["One of `queries` or `query` must be given.", isNotReferenced]),
         Vector(
             11, stream: "with: {foo: [SELECT id FROM lists]}", "query: [SELECT * FROM lists]",
             said: ["Expected a scalar here.", "Expected a scalar here."]),
         Vector(
-            12, 3, "config: {edition: 3, storage_version: 3}\nstreams: {s: {query: SELECT * FROM lists}}\n",
+            12, 3, "config: {edition: 3, storage_version: 3}\n\(lists)",
             ["Storage version 3 is unstable"]),
         Vector(
-            12, 3, "config: {edition: 3, storage_version: 1}\nstreams: {s: {query: SELECT * FROM lists}}\n",
+            12, 3, "config: {edition: 3, storage_version: 1}\n\(lists)",
             ["Storage version 1 is not supported"]),
         Vector(
             19, stream: "query: |-",
@@ -126,35 +141,42 @@ struct ValidationVectorTests {
         Vector(22, stream: "query: SELECT * FROM todos cm WHERE cm.list_id = auth.user_id()", said: []),
         Vector(
             23, 3,
-            "config: {edition: 3}\nwith: {c: SELECT id FROM lists}\nstreams:\n  s:\n    with: {c: SELECT list_id FROM todos}\n"
-                + "    query: SELECT * FROM lists WHERE id IN c\n", ["This common table expression isn't referenced."]),
+            "config: {edition: 3}\nwith: {c: SELECT id FROM lists}\nstreams:\n  s:\n"
+                + "    with: {c: SELECT list_id FROM todos}\n    query: SELECT * FROM lists WHERE id IN c\n",
+            [isNotReferenced]),
         Vector(
             24, stream: "query: SELECT random() AS id FROM lists",
             said: ["Forbidden call: Sync definitions must be deterministic.", noColumn]),
         Vector(
             25, stream: "query: SELECT l.*, t.id FROM lists l, todos t",
             said: [
-                "Sync streams can only select from a single table, and this one already selects from 'lists'.", syncedAs,
+                "Sync streams can only select from a single table, and this one already selects from 'lists'.",
+                syncedAs,
             ]),
         Vector(26, stream: "query: SELECT * FROM lists GROUP BY id", said: ["GROUP BY is not supported"]),
         Vector(26, stream: "query: SELEC", said: ["Unexpected end of input"]),
         Vector(26, stream: "query: SELECT * FROM lists; SELECT 1", said: []),
         Vector(26, stream: "query: SELECT name FROM lists", said: []),
-        Vector(27, stream: "query: SELECT * FROM missing", said: ["This table could not be found in the source schema."]),
+        Vector(
+            27, stream: "query: SELECT * FROM missing",
+            said: ["This table could not be found in the source schema."]),
         Vector(28, stream: "query: SELECT id, nope FROM lists", said: ["Column not found."]),
         Vector(
             29, stream: "query: SELECT * FROM lists LEFT JOIN todos ON todos.list_id = lists.id",
             said: [
-                "FULL JOIN is not supported", "Invalid unqualified reference since multiple tables are in scope",
-                noColumn,
+                "FULL JOIN is not supported",
+                "Invalid unqualified reference since multiple tables are in scope", noColumn,
             ]),
-        Vector(30, stream: "query: SELECT * FROM lists WHERE owner_id = subscription.parameter('x')", said: [clients]),
+        Vector(
+            30, stream: "query: SELECT * FROM lists WHERE owner_id = subscription.parameter('x')",
+            said: [clients]),
         Vector(31, stream: "query: SELECT * FROM lists WHERE id IN nowhere", said: ["Column not found."]),
         Vector(
             31, stream: "query: SELECT * FROM todos WHERE position IN (1, 2)",
             said: ["This expression is not supported by PowerSync"]),
         Vector(
-            31, stream: "query: SELECT * FROM lists WHERE EXISTS (SELECT 1 FROM todos)", said: ["Unknown function"]),
+            31, stream: "query: SELECT * FROM lists WHERE EXISTS (SELECT 1 FROM todos)",
+            said: ["Unknown function"]),
         Vector(
             32, stream: "with: {lists: SELECT id FROM todos}", "query: SELECT * FROM lists",
             said: ["This common table expression shadows the name of a table in the source schema."]),
@@ -162,7 +184,7 @@ struct ValidationVectorTests {
             33, stream: "query: SELECT * FROM pg_catalog.pg_class",
             said: ["This table could not be found in the source schema."]),
         Vector(
-            34, 3, "streams: {s: {query: SELECT * FROM lists}}\n",
+            34, 3, "\(lists)",
             [alpha, "Sync streams require edition 2 or later. Try adding"]),
         Vector(35, 3, "", ["Cannot read properties of null (reading 'range')"]),
         Vector(35, 3, "x", ["Sync Config must be a YAML map."]),
@@ -191,15 +213,15 @@ struct ValidationVectorTests {
     }
 
     @Test(.enabled("edition 3 is not compiled yet") { EditionReadiness.compiles(3) }, arguments: streams)
-    private func ofEdition3(_ vector: Vector) { check(vector) }
+    func ofEdition3(_ vector: Vector) { check(vector) }
 
     @Test(.enabled("edition 2 is not compiled yet") { EditionReadiness.compiles(2) }, arguments: alphaStreams)
-    private func ofEdition2(_ vector: Vector) { check(vector) }
+    func ofEdition2(_ vector: Vector) { check(vector) }
 
     @Test(
         .enabled("edition 1 is not compiled yet") { EditionReadiness.compiles(1) },
         arguments: legacy + [noDefinitions])
-    private func ofEdition1(_ vector: Vector) { check(vector) }
+    func ofEdition1(_ vector: Vector) { check(vector) }
 
     @Test func everyNumberHasAnExpectation() throws {
         let contract = try Repository.text("Documentation/Contract/service.md")
