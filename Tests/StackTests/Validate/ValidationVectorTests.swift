@@ -184,7 +184,7 @@ struct ValidationVectorTests {
             33, stream: "query: SELECT * FROM pg_catalog.pg_class",
             said: ["This table could not be found in the source schema."]),
         Vector(
-            34, 3, "\(lists)",
+            34, 3, lists,
             [alpha, "Sync streams require edition 2 or later. Try adding"]),
         Vector(35, 3, "", ["Cannot read properties of null (reading 'range')"]),
         Vector(35, 3, "x", ["Sync Config must be a YAML map."]),
