@@ -71,8 +71,10 @@ enum ValidateCommand {
                 try await source.read(session)
             }
             return schema.map { ConfigurationCheck(checked, schema: $0) }
-        } catch let error as StackError {
-            throw CommandError(error.message, exitStatus: ConfigurationCheck.fatalStatus)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw CommandError("\(error)", exitStatus: ConfigurationCheck.fatalStatus)
         }
     }
 }

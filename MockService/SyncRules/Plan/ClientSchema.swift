@@ -90,6 +90,7 @@ private struct ColumnTypes {
         }
     }
 
+    /// The columns in the order in which they came.
     var columns: [ClientSchema.Column] {
         names.compactMap { name in types[name].map { ClientSchema.Column(name: name, type: $0) } }
     }

@@ -75,7 +75,7 @@ struct SARIFTests {
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }()
 
-    @Test(.enabled("sarif-tools is not there") { reader != nil && TestOptions.hasDatabase })
+    @Test(.enabled("sarif-tools is not there") { SARIFTests.reader != nil && TestOptions.hasDatabase })
     func everyMessageIsListedAtItsLine() async throws {
         let folder = try TemporaryDirectory(prefix: "powersync-sarif-")
         defer { folder.remove() }
