@@ -36,7 +36,7 @@ STOPSIGNAL SIGTERM
 
 FROM runtime AS backend
 COPY --from=build /dist/powersync-backend /usr/bin/
-EXPOSE 6060
+EXPOSE 6060 9464
 ENTRYPOINT ["powersync-backend"]
 CMD ["start"]
 

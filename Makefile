@@ -30,7 +30,7 @@ help: ## Say what there is
 setup: ## Install missing system packages (the other targets do so themselves)
 	@Scripts/setup.sh
 
-peers: ## Install the programs of others that tests talk to, from PyPI into .build (OpenStack Swift for S3, botocore)
+peers: ## Install the programs of others that tests talk to, from PyPI into .build (OpenStack Swift for S3, botocore, PyJWT)
 	@Scripts/peers.sh
 
 demo: setup ## Run the whole stack once: devices, backend, service and Postgres in one story

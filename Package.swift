@@ -210,7 +210,7 @@ let targets: [Target] = [
         [
             "StackCommand", "BackendCommand", "MockServiceCommand", "Client", "Stack", "Backend",
             "MockService", "HTTP", "HTTPClient", "HTTPServer", "HTTPTestSupport", "Postgres",
-            "PostgresServer", "PostgresTestSupport", "Crypto", "SQLite", "System", "Wire", "YAML",
+            "PostgresServer", "PostgresTestSupport", "CommandLine", "Crypto", "SQLite", "System", "Wire", "YAML",
         ]),
 ]
 

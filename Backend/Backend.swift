@@ -150,6 +150,16 @@ package final class Backend: Sendable {
             }
             throw error
         }
+        if configuration.hasDevelopmentTokens, !IPAddress.isLoopback(host: configuration.host) {
+            log.warning(
+                "tokens are for everybody: whoever reaches this backend gets one of any user",
+                ["backend.setting": "DEV_TOKENS"])
+        }
+        if configuration.acceptsSyncTokens {
+            log.info(
+                "tokens for the sync service are good for uploads, too",
+                ["backend.setting": "UPLOAD_ACCEPTS_SYNC_TOKEN"])
+        }
         if configuration.hasOpenUploads {
             log.warning(
                 "uploads are open: whoever reaches this backend writes as the development user",
@@ -482,9 +492,7 @@ package final class Backend: Sendable {
         let routes = BackendRoutes(
             configuration: configuration,
             applier: applier(pool, catalog, isolates: configuration.isolatesLegacyBatches),
-            mint: TokenMint(
-                keys: keys, configuration: configuration, environment: environment,
-                lookForUnknown: lookForUnknown),
+            mint: TokenMint(keys: keys, configuration: configuration, environment: environment),
             authentication: authentication,
             readiness: Readiness(configuration: configuration, poller: poller), phase: phase,
             attachments: attachments, blobs: opened?.blobs)

@@ -74,7 +74,8 @@ state() {
 values() {
     POWERSYNC_ONLY=Backend POWERSYNC_BACKEND_VALUES="${POWERSYNC_BACKEND_VALUES:-100000}" \
         POWERSYNC_LEDGER_HISTORIES="${POWERSYNC_LEDGER_HISTORIES:-2000}" POWERSYNC_TEST_PATIENCE="${POWERSYNC_TEST_PATIENCE:-20}" \
-        Scripts/test.sh --filter 'GeneratedValuesTests|LedgerHistoryTests'
+        POWERSYNC_ORDER_SEEDS="${POWERSYNC_ORDER_SEEDS:-1000}" \
+        Scripts/test.sh --filter 'GeneratedValuesTests|LedgerHistoryTests|RunOrderTests'
 }
 
 mutants() {
@@ -115,8 +116,9 @@ measured() {
 }
 
 bounds() {
-    export POWERSYNC_BODIES="${POWERSYNC_BODIES:-100}" POWERSYNC_CROWD="${POWERSYNC_CROWD:-5000}"
-    measured 'HeavyBodyTests|CrowdTests'
+    export POWERSYNC_BODIES="${POWERSYNC_BODIES:-100}" POWERSYNC_CROWD="${POWERSYNC_CROWD:-5000}" \
+        POWERSYNC_FAIRNESS="${POWERSYNC_FAIRNESS:-1000}"
+    measured 'HeavyBodyTests|CrowdTests|FairnessTests'
 }
 
 pruning() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the peers of Scripts/peers-requirements.txt from PyPI into .build/peers, where they disturb nothing; quick and
-# silent when they are there. Needs the network at its first run, and whenever the requirements change.
+# Installs the peers of Scripts/peers-requirements.txt from PyPI into .build/peers, where they disturb nothing, and the
+# system's PgBouncer; quick and silent when they are there. Needs the network at its first run, and whenever the
+# requirements change.
 #
 # usage: Scripts/peers.sh
 set -euo pipefail
@@ -8,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 requirements=Scripts/peers-requirements.txt
 folder=.build/peers
+Scripts/setup.sh pgbouncer
 if cmp -s "$requirements" "$folder/$(basename "$requirements")"; then exit 0; fi
 Scripts/setup.sh python
 rm -rf "$folder"

@@ -20,8 +20,8 @@ struct AttemptAnswer: Sendable {
     ///
     /// - Parameters:
     ///   - plan: the plan; what it holds no operation for changed nothing.
-    ///   - touched: what each of its statements returned in its only column.
-    mutating func executed(_ plan: AttemptPlan, touched: [[String]]) {
+    ///   - touched: what each of its runs has touched.
+    mutating func executed(_ plan: AttemptPlan, touched: [TouchedRows]) {
         for state in UploadStates.states(
             of: operations, plans: plan.operations, runs: plan.runs, touched: touched)
         where known[state.index] == nil && plan.refusals[state.index] == nil {

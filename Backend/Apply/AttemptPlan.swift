@@ -38,7 +38,7 @@ struct AttemptPlan: Sendable {
     let operations: [PlannedOperation]
     /// The operations that will never be accepted, where the others are executed without them.
     let refusals: [Int: Refusal]
-    /// The operations that are done together, each some neighbouring ones.
+    /// The operations that are done together (`RunOrder`).
     let runs: [UploadRun]
     /// The statements to be sent, those of each run behind those of the one before.
     let steps: [Step]
@@ -47,8 +47,8 @@ struct AttemptPlan: Sendable {
     func steps(of run: Int) -> [Step] { steps.filter { $0.run == run } }
 
     /// What the statements of the runs returned, of the results of all steps.
-    func touched(_ results: [PostgresResult]) -> [[String]] {
-        zip(steps, results).filter { $0.0.isWriting }.map { $0.1.firstColumn }
+    func touched(_ results: [PostgresResult]) -> [TouchedRows] {
+        zip(steps, results).filter { $0.0.isWriting }.map { TouchedRows(of: runs[$0.0.run], $0.1) }
     }
 
     /// What its statements do, as far as triggers tell it apart.
@@ -57,8 +57,9 @@ struct AttemptPlan: Sendable {
     /// - Returns: the kinds of work; what sends no statement is none.
     func work(of indices: Set<Int>? = nil) -> Set<TriggerDrifts.Work> {
         var work: Set<TriggerDrifts.Work> = []
-        for operation in runs.lazy.flatMap(\.operations) where indices?.contains(operation.index) ?? true {
-            work.insert(TriggerDrifts.Work(table: operation.table.name, kind: operation.kind))
+        for run in runs where run.operations.contains(where: { indices?.contains($0.index) ?? true }) {
+            let shape = run.operations[0].shape
+            work.insert(TriggerDrifts.Work(table: shape.table.name, kind: shape.kind))
         }
         return work
     }
@@ -77,10 +78,10 @@ struct AttemptPlan: Sendable {
         _ planner: UploadPlanner, _ catalog: [CatalogEntry], _ operations: [PlannedOperation],
         refusals: [Int: Refusal], alone: Set<Int>, strict: StrictProbe?
     ) throws(Refusal) {
-        runs = UploadRun.runs(of: operations, alone: alone)
+        runs = RunOrder.runs(of: operations, alone: alone)
         var steps: [Step] = []
         for (place, run) in runs.enumerated() {
-            for question in try ParentGuard.guards(of: run, planner) {
+            for question in try ParentGuard.guards(before: run, planner) {
                 steps.append(
                     Step(statement: question.statement, run: place, part: .guarding(question.parent)))
             }
@@ -90,8 +91,7 @@ struct AttemptPlan: Sendable {
             }
             let sql = UploadSQL(
                 run, owner: try planner.owner(of: run.operations[0].table), isStrict: !questions.isEmpty)
-            steps.append(
-                Step(statement: PostgresStatement(sql.text, sql.parameters), run: place, part: .writing))
+            steps.append(Step(statement: sql.statement, run: place, part: .writing))
         }
         self.steps = steps
         tables = planner.tables

@@ -85,7 +85,9 @@ package struct DeadLetter: Sendable {
 
     /// Texts of clients may hold what a column of text cannot, or be of any length; the payload has them in
     /// full.
+    ///
+    /// Scalars are counted, not characters: one of these may be as long as a body.
     private static func storable(_ text: String) -> String {
-        String(text.prefix(255)).replacing("\0", with: "\u{FFFD}")
+        String(text.unicodeScalars.prefix(255)).replacing("\0", with: "\u{FFFD}")
     }
 }

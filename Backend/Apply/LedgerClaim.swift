@@ -98,26 +98,29 @@ package struct LedgerClaim: Sendable, Hashable {
     package func entry(_ verdict: Verdict, result: String? = nil) -> PostgresStatement {
         switch claimant {
         case .attempt(let id):
-            PostgresStatement(
+            return PostgresStatement(
                 """
                 WITH past AS (DELETE FROM psb.upload_attempts
                     WHERE user_id = $4::text AND body_hash = decode($5::text, 'hex'))
                 INSERT INTO psb.commits (id, verdict, result) VALUES ($1::uuid, $2::smallint, $3::json)
                 """,
-                [id, String(verdict.rawValue), result, userID, contentHash])
+                [id, String(verdict.rawValue), result, userID, contentHash], keepsRows: false)
         case .client(let id):
-            PostgresStatement(
+            var values = PostgresParameters([
+                userID, id, String(firstOpID), String(lastOpID), String(confirmedOpID),
+                txID.map { String($0) },
+            ])
+            values.appendArray(ids)
+            values.appendArray(hashes(.meaning))
+            values.append(String(verdict.rawValue))
+            values.append(result)
+            return PostgresStatement(
                 """
                 INSERT INTO psb.ledger (user_id, client_id, first_op_id, last_op_id, confirmed_op_id, tx_id, op_ids,
                     op_hashes, hashing, verdict, result)
                 VALUES ($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint[],
                     $8::bigint[], \(Hashing.meaning.rawValue), $9::smallint, $10::json)
-                """,
-                [
-                    userID, id, String(firstOpID), String(lastOpID), String(confirmedOpID),
-                    txID.map { String($0) }, ids, hashes(OperationDigest.meaning), String(verdict.rawValue),
-                    result,
-                ])
+                """, values, keepsRows: false)
         }
     }
 
@@ -132,21 +135,29 @@ package struct LedgerClaim: Sendable, Hashable {
     var contentHash: String {
         var bytes: [UInt8] = []
         JSON.appendQuoted(clientID ?? "", to: &bytes)
+        var digest = OperationDigest()
         for operation in operations {
-            for number in [operation.opID ?? 0, OperationDigest.meaning(operation)] {
+            for number in [operation.opID ?? 0, digest.meaning(operation)] {
                 withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
             }
         }
         return Hexadecimal.encode(Digest.sha256(bytes))
     }
 
-    /// The ids as an array of SQL.
-    var ids: String { numbers(operations.map { $0.opID ?? 0 }) }
+    /// The ids.
+    var ids: [Int64] { operations.map { $0.opID ?? 0 } }
 
-    /// The digests as an array of SQL.
-    func hashes(_ digest: (UploadOperation) -> Int64) -> String { numbers(operations.map(digest)) }
-
-    private func numbers(_ numbers: [Int64]) -> String {
-        "{" + numbers.map { String($0) }.joined(separator: ",") + "}"
+    /// The digests.
+    func hashes(_ hashing: Hashing) -> [Int64] {
+        var digest = OperationDigest()
+        var hashes: [Int64] = []
+        hashes.reserveCapacity(operations.count)
+        for operation in operations {
+            switch hashing {
+            case .meaning: hashes.append(digest.meaning(operation))
+            case .spelling: hashes.append(digest.spelling(operation))
+            }
+        }
+        return hashes
     }
 }

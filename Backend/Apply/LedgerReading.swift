@@ -100,6 +100,9 @@ package struct LedgerReading: Sendable {
         let newest = try await connection.query(
             "SELECT max(l.id)::text FROM psb.ledger l WHERE \(overlapping)", range, until: deadline)
         considered = newest[0, 0].flatMap { Int64($0) } ?? 0
+        let arrays = [claim.ids, claim.hashes(.meaning), claim.hashes(.spelling)].map { numbers in
+            "{" + numbers.map { String($0) }.joined(separator: ",") + "}"
+        }
         // What was applied stays applied, whatever a copy of the device was told.
         let found = try await connection.query(
             """
@@ -113,9 +116,7 @@ package struct LedgerReading: Sendable {
                     USING (op_id) OFFSET 0) AS k
             WHERE \(overlapping) GROUP BY k.n
             """,
-            range + [
-                claim.ids, claim.hashes(OperationDigest.meaning), claim.hashes(OperationDigest.spelling),
-            ], until: deadline)
+            range + arrays, until: deadline)
         var rejected: [Int64: [Int]] = [:]
         for row in 0..<found.rowCount {
             guard let place = found[row, 0].flatMap({ Int($0) }) else { continue }

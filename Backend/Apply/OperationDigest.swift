@@ -7,26 +7,59 @@ import PowerSyncWire
 /// A client that writes its queue again may order members in another way, spell a number otherwise or add the id to the
 /// data: that is the same operation. What changes nothing that is executed is not counted: `old`, `metadata`, the data of a
 /// DELETE.
-package enum OperationDigest {
+///
+/// One value reads many operations, one after the other, with one buffer and one digest.
+package struct OperationDigest: ~Copyable {
+    /// As soon as the buffer has so many bytes, they go into the digest.
+    private static let piece = 16 << 10
+
+    private var digest = KeptDigest(.sha256)
+    private var bytes: [UInt8] = []
+
+    /// Makes what reads operations.
+    package init() {}
+
     /// The digest of an operation's meaning.
     package static func meaning(_ operation: UploadOperation) -> Int64 {
-        var bytes: [UInt8] = []
-        for text in [operation.unknownKind ?? operation.kind.rawValue, operation.table, operation.id] {
-            JSON.appendQuoted(text, to: &bytes)
-        }
-        let isExecuted = operation.kind != .delete || operation.unknownKind != nil
-        let data = isExecuted ? operation.data ?? [] : []
-        append(.object(data.filter { !isID($0, of: operation) }), to: &bytes)
-        return firstBytes(bytes)
+        var digest = OperationDigest()
+        return digest.meaning(operation)
     }
 
     /// The digest of entries that backends wrote before the schema's second version: of the spelling.
-    package static func spelling(_ operation: UploadOperation) -> Int64 { firstBytes(operation.json.utf8) }
+    package static func spelling(_ operation: UploadOperation) -> Int64 {
+        var digest = OperationDigest()
+        return digest.spelling(operation)
+    }
+
+    /// The digest of an operation's meaning.
+    package mutating func meaning(_ operation: UploadOperation) -> Int64 {
+        JSON.appendQuoted(operation.unknownKind ?? operation.kind.rawValue, to: &bytes)
+        JSON.appendQuoted(operation.table, to: &bytes)
+        JSON.appendQuoted(operation.id, to: &bytes)
+        let isExecuted = operation.kind != .delete || operation.unknownKind != nil
+        var data = isExecuted ? operation.data ?? [] : []
+        if data.contains(where: { Self.isID($0, of: operation) }) {
+            data.removeAll { Self.isID($0, of: operation) }
+        }
+        bytes.append(UInt8(ascii: "{"))
+        for place in Self.order(of: data) {
+            Self.append(data[place], to: &bytes)
+            if bytes.count >= Self.piece { feed() }
+        }
+        bytes.append(UInt8(ascii: "}"))
+        return firstBytes()
+    }
+
+    /// The digest of an operation's spelling.
+    package mutating func spelling(_ operation: UploadOperation) -> Int64 {
+        operation.json.append(to: &bytes)
+        return firstBytes()
+    }
 
     private static func isID(_ member: JSONMember, of operation: UploadOperation) -> Bool {
         guard member.name == "id" else { return false }
         switch member.value {
-        case .string(let text), .number(let text): return text.utf8.elementsEqual(operation.id.utf8)
+        case .string(let text), .number(let text): return ExactText(text) == ExactText(operation.id)
         default: return false
         }
     }
@@ -34,7 +67,9 @@ package enum OperationDigest {
     private static func append(_ value: JSON, to bytes: inout [UInt8]) {
         switch value {
         case .number(let lexeme):
-            bytes.append(contentsOf: (DecimalText(lexeme)?.canonical ?? lexeme).utf8)
+            if !appendDecimal(lexeme, to: &bytes) {
+                bytes.append(contentsOf: (DecimalText(lexeme)?.canonical ?? lexeme).utf8)
+            }
         case .array(let elements):
             bytes.append(UInt8(ascii: "["))
             for element in elements {
@@ -44,36 +79,84 @@ package enum OperationDigest {
             bytes.append(UInt8(ascii: "]"))
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
-            for member in ordered(members) {
-                JSON.appendQuoted(member.name, to: &bytes)
-                bytes.append(UInt8(ascii: ":"))
-                append(member.value, to: &bytes)
-                bytes.append(UInt8(ascii: ","))
-            }
+            for place in order(of: members) { append(members[place], to: &bytes) }
             bytes.append(UInt8(ascii: "}"))
         default: value.append(to: &bytes)
         }
     }
 
-    /// The members by the bytes of their names; of a name that occurs twice the last, which is the one that is executed.
-    private static func ordered(_ members: [JSONMember]) -> [JSONMember] {
-        let sorted = members.enumerated().sorted { left, right in
-            if left.element.name.utf8.elementsEqual(right.element.name.utf8) {
-                return left.offset < right.offset
+    private static func append(_ member: JSONMember, to bytes: inout [UInt8]) {
+        JSON.appendQuoted(member.name, to: &bytes)
+        bytes.append(UInt8(ascii: ":"))
+        append(member.value, to: &bytes)
+        bytes.append(UInt8(ascii: ","))
+    }
+
+    /// Appends `DecimalText.canonical` of a number without exponent, as most are.
+    ///
+    /// - Returns: Whether it is one; for every other nothing is appended.
+    private static func appendDecimal(_ lexeme: String, to bytes: inout [UInt8]) -> Bool {
+        guard lexeme.utf8.count <= DecimalText.limit else { return false }
+        var lexeme = lexeme
+        return lexeme.withUTF8 { text in
+            let isNegative = text.first == UInt8(ascii: "-")
+            let start = isNegative ? 1 : 0
+            var (first, last, point): (Int?, Int, Int?) = (nil, start, nil)
+            for (place, byte) in text.enumerated().dropFirst(start) {
+                switch byte {
+                case UInt8(ascii: "0"): continue
+                case UInt8(ascii: "1")...UInt8(ascii: "9"):
+                    first = first ?? place
+                    last = place
+                case UInt8(ascii: ".") where point == nil: point = place
+                default: return false
+                }
             }
-            return left.element.name.utf8.lexicographicallyPrecedes(right.element.name.utf8)
+            guard text.count > start + (point == nil ? 0 : 1) else { return false }
+            var exponent = 0
+            if let first {
+                if isNegative { bytes.append(UInt8(ascii: "-")) }
+                for place in first...last where place != point { bytes.append(text[place]) }
+                let end = point ?? text.count
+                // Of the last digit that is no zero: places behind it count up, behind the point down.
+                exponent = last < end ? end - last - 1 : end - last
+            }
+            bytes.append(UInt8(ascii: "e"))
+            bytes.append(contentsOf: String(exponent).utf8)
+            return true
+        }
+    }
+
+    /// The places of the members by the bytes of their names; of a name that occurs twice that of the last, which is
+    /// executed.
+    private static func order(of members: [JSONMember]) -> [Int] {
+        let isOrdered = members.indices.dropFirst().allSatisfy {
+            ExactText(members[$0 - 1].name) < ExactText(members[$0].name)
+        }
+        if isOrdered { return Array(members.indices) }
+        let sorted = members.indices.sorted { left, right in
+            let (one, other) = (ExactText(members[left].name), ExactText(members[right].name))
+            return one == other ? left < right : one < other
         }
         return sorted.indices.compactMap { index in
             let next = index + 1
             let isRepeated =
                 next < sorted.count
-                && sorted[index].element.name.utf8.elementsEqual(sorted[next].element.name.utf8)
-            return isRepeated ? nil : sorted[index].element
+                && ExactText(members[sorted[index]].name) == ExactText(members[sorted[next]].name)
+            return isRepeated ? nil : sorted[index]
         }
     }
 
-    private static func firstBytes(_ bytes: [UInt8]) -> Int64 {
-        let number = Digest.sha256(bytes).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    private mutating func feed() {
+        digest.update(bytes)
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func firstBytes() -> Int64 {
+        feed()
+        let number: UInt64 = digest.finish { raw in
+            raw.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        }
         return Int64(bitPattern: number)
     }
 }

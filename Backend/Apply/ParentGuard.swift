@@ -31,9 +31,9 @@ struct ParentGuard: Sendable {
     ///   - planner: who planned it.
     /// - Returns: the questions, in the order of the columns.
     /// - Throws: `Refusal`, where the token's subject cannot own such rows.
-    static func guards(of run: UploadRun, _ planner: UploadPlanner) throws(Refusal) -> [ParentGuard] {
+    static func guards(before run: UploadRun, _ planner: UploadPlanner) throws(Refusal) -> [ParentGuard] {
         var guards: [ParentGuard] = []
-        for (place, parent) in run.operations[0].table.parents.enumerated() {
+        for (place, parent) in run.operations[0].shape.table.parents.enumerated() {
             var seen: Set<ExactText> = []
             let ids = run.operations.compactMap { $0.parents[place] }.filter {
                 seen.insert(ExactText($0)).inserted

@@ -4,7 +4,7 @@ import PowerSyncPostgres
 /// `psb` as who has logged in.
 enum RoleStatements {
     /// Makes who has logged in the one who acts again.
-    static let release = PostgresStatement("SET LOCAL ROLE NONE")
+    static let release = PostgresStatement("SET LOCAL ROLE NONE", keepsRows: false)
 
     /// Makes a role the one who acts until the transaction ends; who has logged in where there is none.
     static func take(_ role: DatabaseRole?) -> PostgresStatement {
@@ -25,6 +25,9 @@ extension SessionSettings {
     /// - Returns: the statement.
     func statement(as role: DatabaseRole?) -> PostgresStatement {
         guard let role else { return statement }
-        return PostgresStatement(statement.sql + ", " + RoleStatements.setting("$1"), [role.name])
+        var values = statement.values
+        values.append(role.name)
+        return PostgresStatement(
+            statement.sql + ", " + RoleStatements.setting("$\(values.count)"), values, keepsRows: false)
     }
 }

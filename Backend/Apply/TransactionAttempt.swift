@@ -183,11 +183,12 @@ struct TransactionAttempt {
         sent.withLock { $0 = nil }
         plan = nil
         let knowledge = try await tools.catalog.knowledge()
-        let planner = UploadPlanner(tables: knowledge.tables, subject: context.subject)
+        let planner = UploadPlanner(shapes: tools.shapes(of: knowledge), subject: context.subject)
         knownNumber = knowledge.number
         tables = knowledge.tables
         catalog = knowledge.tables.entries(of: rest.lazy.map { [transaction] in transaction.operations[$0] })
         var plans: [PlannedOperation] = []
+        plans.reserveCapacity(rest.count)
         var refused: [Int: Refusal] = [:]
         for index in rest {
             do throws(Refusal) {

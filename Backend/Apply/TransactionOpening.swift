@@ -30,27 +30,29 @@ package struct TransactionOpening: Sendable {
         // Whatever the database's default is: behind the lock of a claim, what others have committed must be seen. Whether it
         // may be written is the operator's to say.
         var statements = [
-            PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED"), settings.statement(as: role),
+            PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED", keepsRows: false),
+            settings.statement(as: role),
         ]
         // Partitions have the columns of their table, and there may be thousands.
         let locked = catalog.filter(\.isLockable).map { "ONLY \($0.name.quoted)" }
         hasLock = !locked.isEmpty
         if hasLock {
             statements.append(
-                PostgresStatement("LOCK TABLE \(locked.joined(separator: ", ")) IN ROW EXCLUSIVE MODE"))
+                PostgresStatement(
+                    "LOCK TABLE \(locked.joined(separator: ", ")) IN ROW EXCLUSIVE MODE", keepsRows: false))
         }
         if role != nil { statements.append(RoleStatements.release) }
-        let known: [String?] = [
-            context.claims, context.subject, arrayLiteral(catalog.map(\.name.schema)),
-            arrayLiteral(catalog.map(\.name.table)), arrayLiteral(catalog.map(\.digest)),
-        ]
+        var known = PostgresParameters([context.claims, context.subject])
+        known.appendArray(catalog.lazy.map { $0.name.schema as String? })
+        known.appendArray(catalog.lazy.map { $0.name.table as String? })
+        known.appendArray(catalog.lazy.map(\.digest))
+        for value in claim.range + [roles.first?.name] { known.append(value) }
         statements.append(
             PostgresStatement(
                 """
                 SELECT psb.open($1::text, $2::text, $3::text[], $4::text[], $5::text[], $6::text, $7::bigint, $8::bigint,
                     $9::bigint, $10::name)
-                """,
-                known + claim.range + [roles.first?.name]))
+                """, known, keepsRows: false))
         if let replay = context.replay { statements.append(replay.taking(isApplied: verdict == .applied)) }
         entryIndex = entry == nil ? nil : statements.count
         if let entry { statements.append(entry) }

@@ -51,7 +51,7 @@ package struct TransactionPipeline: Sendable {
     ) async throws -> Outcome {
         let count = opening.statements.count
         let outcomes = try await connection.pipeline(
-            opening.statements + work + [PostgresStatement("COMMIT")], until: deadline)
+            opening.statements + work + [PostgresStatement("COMMIT", keepsRows: false)], until: deadline)
         guard let index = outcomes.firstIndex(where: { $0.error != nil }), let error = outcomes[index].error
         else {
             let results = outcomes.compactMap(\.result)

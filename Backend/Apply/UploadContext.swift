@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncWire
 
 /// Who uploads, and what the request says about itself.
 package struct UploadContext: Sendable {
@@ -42,7 +43,7 @@ package struct UploadContext: Sendable {
         func taking(isApplied: Bool) -> PostgresStatement {
             PostgresStatement(
                 "SELECT psb.take_letter($1::uuid, $2::integer, $3::boolean)",
-                [letterID, String(attempt), String(isApplied)])
+                [letterID, String(attempt), String(isApplied)], keepsRows: false)
         }
     }
 
@@ -57,6 +58,23 @@ package struct UploadContext: Sendable {
         self.requestID = requestID
         self.role = role
         self.replay = replay
+    }
+}
+
+extension UploadContext {
+    /// What a letter shows of claims: who, by which token, in which role.
+    private static let shownClaims: Set<String> = ["sub", "jti", "iss", "iat", "exp", "role", "client_id"]
+
+    /// Makes the context of an upload.
+    ///
+    /// - Parameters:
+    ///   - principal: who uploads.
+    ///   - requestID: names the request in logs.
+    init(_ principal: Principal, requestID: String) {
+        let shown = (principal.claims.objectMembers ?? []).filter { Self.shownClaims.contains($0.name) }
+        self.init(
+            subject: principal.subject, claims: principal.claims.text, letterClaims: JSON.object(shown).text,
+            requestID: requestID, role: principal.role)
     }
 }
 

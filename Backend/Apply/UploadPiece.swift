@@ -57,12 +57,12 @@ struct UploadPiece: Sendable {
             return try await refused(opening.outcome(index, error), error, connection)
         }
         var refusals = plan.refusals
-        var touched: [[String]] = []
+        var touched: [TouchedRows] = []
         for (position, run) in plan.runs.enumerated() {
             let index = run.operations[0].index
             let outcome = outcomes[1 + position * 2]
             let written = steps[position].firstIndex(where: \.isWriting).flatMap { outcome[$0].result }
-            touched.append(written?.firstColumn ?? [])
+            touched.append(TouchedRows(of: run, written))
             guard let failure = outcome.compactMap(\.error).first ?? outcomes[2 + position * 2][0].error
             else {
                 continue
@@ -102,7 +102,7 @@ struct UploadPiece: Sendable {
     }
 
     private func commit(
-        _ connection: PostgresConnection, _ refusals: [Int: Refusal], _ touched: [[String]]
+        _ connection: PostgresConnection, _ refusals: [Int: Refusal], _ touched: [TouchedRows]
     ) async throws -> Outcome {
         var answer = answer
         answer.executed(plan, touched: touched)

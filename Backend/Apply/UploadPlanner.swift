@@ -4,14 +4,10 @@ import PowerSyncWire
 package struct PlannedOperation: Sendable, Hashable {
     /// The index in the transaction.
     package let index: Int
-    /// What it does.
-    package let kind: UploadOperationKind
-    /// Its table.
-    package let table: UploadTable
+    /// What it has in common with others of its names.
+    package let shape: PlanShape
     /// The id as Postgres reads it.
     package let id: String
-    /// The columns that it sets, in one order for all operations of the same columns.
-    package let columns: [UploadColumn]
     /// The values of `columns`.
     package let values: [String?]
     /// The rows of other tables that it names, as Postgres reads their ids, by the place of the parent in those of the table.
@@ -19,21 +15,44 @@ package struct PlannedOperation: Sendable, Hashable {
     /// Whether something that the client sent is left out or stored differently.
     package let isAdjusted: Bool
 
+    /// What it does.
+    package var kind: UploadOperationKind { shape.kind }
+    /// Its table.
+    package var table: UploadTable { shape.table }
+    /// The columns that it sets, in one order for all operations of the same columns.
+    package var columns: [UploadColumn] { shape.columns }
     /// Whether this is a PATCH that changes nothing.
-    package var isEmpty: Bool { kind == .patch && columns.isEmpty }
+    package var isEmpty: Bool { shape.kind == .patch && shape.columns.isEmpty }
 }
 
 /// Decides what a transaction means for the database, without asking it (backend 2.2 to 2.5).
 package struct UploadPlanner: Sendable {
     /// The tables that uploads may write.
-    package var tables: UploadTables
+    package let tables: UploadTables
     /// The token's subject.
-    package var subject: String
+    package let subject: String
+    private let shapes: PlanShapes
+    private let owners: SubjectTexts
 
     /// Makes a planner for one caller.
+    ///
+    /// - Parameters:
+    ///   - tables: the tables that uploads may write.
+    ///   - subject: the token's subject.
     package init(tables: UploadTables, subject: String) {
-        self.tables = tables
+        self.init(shapes: PlanShapes(tables), subject: subject)
+    }
+
+    /// Makes a planner for one caller that looks nothing up again which others have found.
+    ///
+    /// - Parameters:
+    ///   - shapes: the tables that uploads may write, with what was found in them.
+    ///   - subject: the token's subject.
+    package init(shapes: PlanShapes, subject: String) {
+        self.shapes = shapes
         self.subject = subject
+        tables = shapes.tables
+        owners = SubjectTexts(subject)
     }
 
     /// Plans one operation.
@@ -56,106 +75,78 @@ package struct UploadPlanner: Sendable {
     }
 
     private func looked(up operation: UploadOperation, _ index: Int) throws(Refusal) -> PlannedOperation {
-        guard let table = tables.tables[ExactText(operation.table)] else {
-            throw Refusal(
-                code: "UNKNOWN_TABLE", message: "no such table may be written",
-                unknown: CatalogKnowledge.Name(table: operation.table))
-        }
-        guard table.operations.contains(operation.kind) else {
-            throw Refusal(
-                code: "OPERATION_NOT_ALLOWED",
-                message: "\(operation.kind.rawValue) is not allowed on this table")
-        }
+        let shape = try shapes.shape(of: operation)
         guard (1...255).contains(operation.id.utf8.count) else {
             throw Refusal(code: "INVALID_DATA", message: "an id has 1 to 255 bytes")
         }
-        let id = try convert(.string(operation.id), table.id).text ?? ""
-        var assignments = Assignments()
-        if operation.kind != .delete { try assign(operation.data ?? [], id, table, &assignments) }
-        if let owner = table.owner {
+        let id = try convert(.string(operation.id), shape.table.id).text ?? ""
+        var row = ConvertedRow(columns: shape.columns.count)
+        if operation.kind != .delete { try convert(operation.data ?? [], id, shape, &row) }
+        if let owner = shape.table.owner {
             // Who cannot own rows of the table cannot change them either.
             let value = try ownerValue(owner)
-            if ExactText(owner.name) == ExactText(table.id.name) {
+            if ExactText(owner.name) == ExactText(shape.table.id.name) {
                 guard ExactText(id) == ExactText(value) else {
                     throw Refusal(
                         code: "UNAUTHORIZED", message: "only the row of the token's subject may be written")
                 }
-            } else if operation.kind == .put {
-                assignments.set(owner, value)
+            } else if shape.setsOwner {
+                row.values.append(value)
             }
         }
-        // A PATCH that changes nothing stays one.
-        if operation.kind == .put || !assignments.columns.isEmpty {
-            for column in table.assigned { assignments.set(column, try serverValue(column)) }
+        for column in shape.columns.dropFirst(row.values.count) {
+            row.values.append(try serverValue(column))
         }
         return PlannedOperation(
-            index: index, kind: operation.kind, table: table, id: id, columns: assignments.columns,
-            values: assignments.values, parents: assignments.parents, isAdjusted: assignments.isAdjusted)
+            index: index, shape: shape, id: id, values: row.values, parents: row.parents,
+            isAdjusted: row.isAdjusted)
     }
 
-    private func assign(
-        _ data: [JSONMember], _ id: String, _ table: UploadTable, _ assignments: inout Assignments
+    private func convert(
+        _ data: [JSONMember], _ id: String, _ shape: PlanShape, _ row: inout ConvertedRow
     ) throws(Refusal) {
-        let (idName, ownerName) = (ExactText(table.id.name), table.owner.map { ExactText($0.name) })
-        var last: [ExactText: JSON] = [:]
-        for member in data { last[ExactText(member.name)] = member.value }
-        for (name, value) in last.sorted(by: { $0.key < $1.key }) {
-            if name == ExactText("id") || name == idName {
-                guard try idText(value, table.id).map(ExactText.init) == ExactText(id) else {
+        for (place, step) in shape.steps {
+            let value = data[place].value
+            switch step {
+            case .id:
+                guard try idText(value, shape.table.id).map(ExactText.init) == ExactText(id) else {
                     throw Refusal(
                         code: "ID_MISMATCH", message: "the id in the data is not that of the operation")
                 }
-                continue
-            }
-            guard let column = table.columns[name] else {
-                throw Refusal(
-                    code: "UNKNOWN_COLUMN", message: "no such column may be written",
-                    unknown: CatalogKnowledge.Name(table: table.name, column: name.text))
-            }
-            if name == ownerName {
+            case .owner(let column):
                 // The owner comes from the token; a claim to be somebody else changes nothing.
                 let sent = try? convert(value, column).text  // nil: not even a value of the column's type
-                if sent.map(ExactText.init) != ExactText(try ownerValue(column)) {
-                    assignments.isAdjusted = true
+                if sent.map(ExactText.init) != ExactText(try ownerValue(column)) { row.isAdjusted = true }
+            case .value(let index, let parent):
+                let converted = try convert(value, shape.columns[index])
+                row.values.append(converted.text)
+                if let parent, let text = converted.text {
+                    try name(parent, text, id, shape.table, &row)
                 }
-                continue
-            }
-            switch column.writer {
-            case .client:
-                let converted = try convert(value, column)
-                assignments.set(column, converted.text)
-                try assignParent(column, converted.text, id, table, &assignments)
-                assignments.isAdjusted = assignments.isAdjusted || converted.isAdjusted
-                assignments.printedLength += converted.printedLength
-                guard assignments.printedLength <= ValueConversion.rowLimit else {
+                row.isAdjusted = row.isAdjusted || converted.isAdjusted
+                row.printedLength += converted.printedLength
+                guard row.printedLength <= ValueConversion.rowLimit else {
                     throw Refusal(
                         code: "TOO_LARGE",
                         message:
                             "expected a row of at most \(ValueConversion.rowLimit) bytes as Postgres prints it",
-                        column: column.name)
+                        column: shape.columns[index].name)
                 }
-            case .server: assignments.isAdjusted = true
-            case .never:
-                throw Refusal(
-                    code: "READ_ONLY_COLUMN", message: "clients may not write this column",
-                    column: column.name)
+            case .server: row.isAdjusted = true
+            case .refused(let refusal): throw refusal
             }
         }
     }
 
     /// Notes the row of another table that a value names.
-    private func assignParent(
-        _ column: UploadColumn, _ text: String?, _ id: String, _ table: UploadTable,
-        _ assignments: inout Assignments
+    private func name(
+        _ place: Int, _ text: String, _ id: String, _ table: UploadTable, _ row: inout ConvertedRow
     ) throws(Refusal) {
-        let name = ExactText(column.name)
-        guard let text, let place = table.parents.firstIndex(where: { ExactText($0.column.name) == name })
-        else { return }
         let parent = table.parents[place]
         // A row that is its own parent is the caller's if it is written at all.
         if parent.source.name == table.source.name, ExactText(text) == ExactText(id) { return }
         _ = try owner(of: parent)
-        assignments.parents[place] = text
+        row.parents[place] = text
     }
 
     private func idText(_ value: JSON, _ column: UploadColumn) throws(Refusal) -> String? {
@@ -164,7 +155,7 @@ package struct UploadPlanner: Sendable {
     }
 
     private func ownerValue(_ column: UploadColumn) throws(Refusal) -> String {
-        guard let text = ValueConversion.ownerText(subject, as: column.kind) else {
+        guard let text = owners.text(as: column.kind) else {
             throw Refusal(
                 code: "UNAUTHORIZED", message: "the token's subject cannot own rows of this table",
                 column: column.name)
@@ -175,7 +166,7 @@ package struct UploadPlanner: Sendable {
     private func serverValue(_ column: UploadColumn) throws(Refusal) -> String {
         // Postgres reads this text as the time at which the transaction began.
         guard column.assigned == .subject else { return "now" }
-        guard let text = ValueConversion.ownerText(subject, as: column.kind) else {
+        guard let text = owners.text(as: column.kind) else {
             throw Refusal(
                 code: "UNAUTHORIZED", message: "the token's subject is no value of this column",
                 column: column.name)
@@ -195,7 +186,7 @@ package struct UploadPlanner: Sendable {
     ///
     /// To whom none of them can belong all of them are missing.
     func owner(of parent: UploadParent) throws(Refusal) -> String {
-        guard let text = ValueConversion.ownerText(subject, as: parent.owner.kind) else {
+        guard let text = owners.text(as: parent.owner.kind) else {
             throw Refusal.missing(parent)
         }
         return text
@@ -208,16 +199,13 @@ package struct UploadPlanner: Sendable {
     }
 }
 
-private struct Assignments {
-    var columns: [UploadColumn] = []
+/// What the values of an operation have become so far.
+private struct ConvertedRow {
     var values: [String?] = []
     var parents: [Int: String] = [:]
     var isAdjusted = false
     /// At least what Postgres prints of the values.
     var printedLength = 0
 
-    mutating func set(_ column: UploadColumn, _ value: String?) {
-        columns.append(column)
-        values.append(value)
-    }
+    init(columns: Int) { values.reserveCapacity(columns) }
 }

@@ -1,7 +1,7 @@
 import PowerSyncWire
 
-/// Neighbouring operations that one statement can do: same table, same kind, same columns, no id twice, no row that names one of
-/// the same run (backend 2.10).
+/// Operations that one statement can do, neighbours unless their order shows nowhere (`RunOrder`): same table, same kind,
+/// same columns, no id twice, no row that names one of the same run (backend 2.10).
 package struct UploadRun: Sendable, Hashable {
     /// The operations in the client's order.
     package let operations: [PlannedOperation]
@@ -12,7 +12,8 @@ package struct UploadRun: Sendable, Hashable {
     /// Makes a run of one operation.
     package init(_ operation: PlannedOperation) { operations = [operation] }
 
-    private init(operations: [PlannedOperation]) { self.operations = operations }
+    /// Makes a run of operations that one statement can do.
+    init(operations: [PlannedOperation]) { self.operations = operations }
 
     /// Cuts a transaction into runs; operations that change nothing are in none.
     ///
@@ -49,7 +50,7 @@ package struct UploadRun: Sendable, Hashable {
 
     /// Whether a row that is put names one that the same run would put: whether that is there is asked before the run.
     private static func names(_ operation: PlannedOperation, oneOf ids: Set<ExactText>) -> Bool {
-        guard operation.kind == .put else { return false }
+        guard operation.kind == .put, !operation.parents.isEmpty else { return false }
         return operation.parents.contains { place, text in
             operation.table.parents[place].source.name == operation.table.source.name
                 && ids.contains(ExactText(text))
@@ -58,8 +59,6 @@ package struct UploadRun: Sendable, Hashable {
 
     private static func joins(_ operation: PlannedOperation, _ first: PlannedOperation) -> Bool {
         // Where two spellings may be one id, only Postgres can tell whether an id repeats.
-        first.kind == operation.kind && ExactText(first.table.name) == ExactText(operation.table.name)
-            && first.table.id.hasCanonicalText
-            && first.columns.elementsEqual(operation.columns) { ExactText($0.name) == ExactText($1.name) }
+        first.shape.table.id.hasCanonicalText && first.shape.joins(operation.shape)
     }
 }

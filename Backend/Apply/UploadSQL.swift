@@ -6,58 +6,76 @@ import PowerSyncWire
 ///
 /// All statements return what they touched: those of one row the id, those of several, and strict ones, the ids (PUT) or the
 /// positions, from 1 (PATCH, DELETE).
-package struct UploadSQL: Sendable, Hashable {
-    /// The statement.
-    package let text: String
+package struct UploadSQL: Sendable, Equatable {
+    /// The statement with its parameters; that of one row counts what it has returned, and no more.
+    package let statement: PostgresStatement
+
+    /// The statement's text.
+    package var text: String { statement.sql }
     /// Its parameters.
-    package let parameters: [String?]
+    package var parameters: [String?] { statement.parameters }
 
     /// Writes the statement of a run.
     ///
     /// - Parameters:
     ///   - run: the run.
-    ///   - owner: the caller as Postgres prints the table's owner column, if it has one.
+    ///   - owner: the caller as Postgres prints the table's owner column; nil only if it has none.
     ///   - isStrict: whether a PATCH or DELETE fails that does not find a row which is there (`StrictProbe`).
     package init(_ run: UploadRun, owner: String?, isStrict: Bool = false) {
-        let writer = Writer(first: run.operations[0], owner: owner, isStrict: isStrict)
-        if run.operations.count == 1, !isStrict {
-            parameters = [run.operations[0].id] + run.operations[0].values + writer.ownerParameters
-            text = writer.row()
+        let first = run.operations[0]
+        let shape = first.shape
+        let isSingle = run.operations.count == 1 && !isStrict
+        var values = PostgresParameters()
+        if isSingle {
+            values.append(first.id)
+            for value in first.values { values.append(value) }
         } else {
-            let ids = arrayLiteral(run.operations.map(\.id))
-            let values = writer.columns.indices.map { column in
-                arrayLiteral(run.operations.map { $0.values[column] })
+            values.appendArray(run.operations.lazy.map { $0.id as String? })
+            for column in shape.columns.indices {
+                values.appendArray(run.operations.lazy.map { $0.values[column] })
             }
-            parameters = [ids] + values + writer.ownerParameters
-            text = writer.rows()
         }
+        if shape.isOwned { values.append(owner) }
+        let text: String
+        if isSingle {
+            text = shape.text
+        } else if isStrict {
+            text = UploadWriter(shape.table, shape.kind, shape.columns, isStrict: true).rows()
+        } else {
+            text = shape.rowsText
+        }
+        statement = PostgresStatement(text, values, keepsRows: !isSingle)
     }
 }
 
-private struct Writer {
-    let table: UploadTable
-    let kind: UploadOperationKind
-    let columns: [UploadColumn]
+/// Writes the texts of statements for all operations of one shape.
+struct UploadWriter {
+    private let table: UploadTable
+    private let kind: UploadOperationKind
+    private let columns: [UploadColumn]
     /// Columns that a new row must name and a PUT does not.
-    let missing: [UploadColumn]
-    let owner: String?
-    let isStrict: Bool
+    private let missing: [UploadColumn]
+    private let isStrict: Bool
 
-    init(first: PlannedOperation, owner: String?, isStrict: Bool) {
+    /// Makes what writes.
+    ///
+    /// - Parameters:
+    ///   - table: the table.
+    ///   - kind: what is done to its rows.
+    ///   - columns: the columns that are set.
+    ///   - isStrict: whether a PATCH or DELETE fails that does not find a row which is there.
+    init(
+        _ table: UploadTable, _ kind: UploadOperationKind, _ columns: [UploadColumn], isStrict: Bool = false
+    ) {
+        self.table = table
+        self.kind = kind
+        self.columns = columns
         self.isStrict = isStrict
-        table = first.table
-        kind = first.kind
-        columns = first.columns
-        let named = Set(first.columns.map { ExactText($0.name) })
-        missing =
-            first.kind == .put ? first.table.required.filter { !named.contains(ExactText($0.name)) } : []
-        // A PUT without columns leaves a row that is there alone, whose ever it is.
-        let isOwned = first.table.owner != nil && (first.kind != .put || !first.columns.isEmpty)
-        self.owner = isOwned ? owner : nil
+        let named = Set(columns.map { ExactText($0.name) })
+        missing = kind == .put ? table.required.filter { !named.contains(ExactText($0.name)) } : []
     }
 
-    var ownerParameters: [String?] { owner.map { [$0] } ?? [] }
-
+    /// Returns the statement of one row: `$1` is its id, the columns follow, then the owner.
     func row() -> String {
         let id = table.id.expression("$1")
         let values = columns.indices.map { columns[$0].expression("$\($0 + 2)") }
@@ -76,6 +94,7 @@ private struct Writer {
         }
     }
 
+    /// Returns the statement of several rows: the same parameters but the owner are arrays.
     func rows() -> String {
         let id = table.id.expression("u.k")
         let values = columns.indices.map { columns[$0].expression("u.c\($0)") }
@@ -140,7 +159,7 @@ private struct Writer {
     /// A row of another user is one that is missing: nobody learns whether an id exists, and a row that has changed hands takes
     /// no transaction down with it (backend 2.9).
     private var ownership: String {
-        guard let owner = table.owner, self.owner != nil else { return "" }
+        guard let owner = table.owner else { return "" }
         return " AND \(isTheirs(owner))"
     }
 }

@@ -14,6 +14,7 @@ package struct UploadTools: Sendable {
     let poller: Poller
     let log: Log
     let metrics: BackendMetrics
+    private let known = Lock<(number: Int, shapes: PlanShapes)?>(nil)
 
     /// Makes the tools of their parts.
     package init(
@@ -31,5 +32,17 @@ package struct UploadTools: Sendable {
         self.poller = poller
         self.log = log
         self.metrics = metrics
+    }
+
+    /// Returns the shapes of operations in what is known of the catalog, which all transactions find together.
+    ///
+    /// Those of another knowledge are kept no longer; one that is older by now has shapes of its own.
+    func shapes(of knowledge: CatalogKnowledge) -> PlanShapes {
+        known.withLock { known in
+            if let known, known.number == knowledge.number { return known.shapes }
+            let shapes = PlanShapes(knowledge.tables)
+            if (known?.number ?? 0) < knowledge.number { known = (knowledge.number, shapes) }
+            return shapes
+        }
     }
 }

@@ -5,14 +5,15 @@ import PowerSyncWire
 package struct AttachmentCaller: Sendable, Hashable {
     /// The token's subject.
     package let subject: String
-    /// The token's payload.
+    /// The payload that was verified.
     package let claims: String
     /// The role that asks about the app's tables; nil for the first of those that may be taken, if there are any.
     package let role: DatabaseRole?
 
-    /// Makes a caller of a token.
-    package init(_ claims: TokenClaims, role: DatabaseRole?) {
-        self.init(subject: claims.subject, claims: claims.json.text, role: role)
+    /// Makes a caller of who has signed in.
+    init(_ principal: Principal) {
+        self.init(
+            subject: principal.subject, claims: principal.claims.text, role: principal.role)
     }
 
     /// Makes a caller of its fields.

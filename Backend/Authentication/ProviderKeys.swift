@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncHTTPClient

@@ -84,7 +84,7 @@ package final class VerifiedTokens: Sendable {
     ///   - generation: that of the keys by which it was verified.
     ///   - current: that of those keys now: an entry whose generation is over is not made.
     package func remember(_ principal: Principal, _ token: String, generation: Int, current: Int) {
-        guard generation == current, case .number(let lexeme) = principal.claims["exp"],
+        guard generation == current, case .number(let lexeme)? = principal.claims["exp"],
             let expiry = Double(lexeme)
         else { return }
         let entry = Entry(

@@ -7,6 +7,8 @@ import PowerSyncPostgres
 package struct SessionSettings: Sendable, Hashable {
     private let names: [String]
     private let values: [String]
+    private let sql: String
+    private let parameters: PostgresParameters
 
     /// Makes the settings of limits.
     ///
@@ -27,17 +29,20 @@ package struct SessionSettings: Sendable, Hashable {
         ]
         names = settings.map(\.key)
         values = settings.map(\.value)
+        let calls = (names + ["client_encoding"]).enumerated().map { index, name in
+            "pg_catalog.set_config('\(name)', $\(index + 1)::text, true)"
+        }
+        sql = "SELECT " + calls.joined(separator: ", ")
+        parameters = PostgresParameters(values + ["UTF8"])
     }
 
     /// What asks for them when a connection is made.
     var options: String { zip(names, values).map { "-c \($0)=\($1)" }.joined(separator: " ") }
 
-    /// The statement that sets them for the rest of its transaction; the texts are those above and the client's encoding.
-    var statement: PostgresStatement {
-        let settings = zip(names + ["client_encoding"], values + ["UTF8"])
-        let calls = settings.map { "pg_catalog.set_config('\($0)', '\($1)', true)" }
-        return PostgresStatement("SELECT " + calls.joined(separator: ", "))
-    }
+    /// The statement that sets them for the rest of its transaction, the client's encoding besides.
+    ///
+    /// The values are parameters, so that a connection that prepares statements parses and plans it once.
+    var statement: PostgresStatement { PostgresStatement(sql, parameters, keepsRows: false) }
 
     /// Which of them a connection does not have.
     ///

@@ -8,21 +8,22 @@ extension BackendRoutes {
     /// The most bytes of a batch.
     static let batchBody = 512 << 10
 
-    /// Answers a request about attachments (backend 10.2); a token is always needed.
+    /// Answers a request about attachments (backend 10.2).
     ///
     /// - Parameters:
     ///   - route: what is asked for.
+    ///   - principal: who asks.
     ///   - request: the request.
     ///   - body: its body.
     ///   - requestID: names the request in logs, and in the problems of a batch.
     /// - Returns: the answer.
     /// - Throws: `Problem`, and what the service throws.
     func attachment(
-        _ route: AttachmentRoute, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: String
+        _ route: AttachmentRoute, of principal: Principal, _ request: HTTPRequest, _ body: any HTTPRequestBody,
+        _ requestID: String
     ) async throws -> Answer {
         guard let attachments else { throw Problem.noSuchRoute }
-        let claims = try mint.verify(authorization: request.fields["authorization"])
-        let caller = AttachmentCaller(claims, role: try configuration.roles.role(for: claims.json))
+        let caller = AttachmentCaller(principal)
         switch route {
         case .uploadURL:
             let question = try await attachmentJSON(request, body, limit: Self.smallBody)
@@ -109,7 +110,7 @@ extension BackendRoutes {
     ///   - ask: answers those that could be read, in their order.
     ///   - json: an answer as JSON.
     /// - Returns: for each item its answer, or why there is none.
-    /// - Throws: `CancellationError`.
+    /// - Throws: `Problem` for a user who is disabled, who is told so once and not for each item; `CancellationError`.
     private func answers<Question: Sendable, Value: Sendable>(
         to items: [JSON], _ requestID: String, read: (JSON) throws -> Question,
         ask: ([Question]) async throws -> [Result<Value, any Error>], json: (Value) -> JSON
@@ -127,7 +128,9 @@ extension BackendRoutes {
             switch answer {
             case .success(let value): answers[question.place] = json(value)
             case .failure(let error):
-                answers[question.place] = problem(for: error, requestID).item(requestID: requestID)
+                let problem = problem(for: error, requestID)
+                if problem == .accountDisabled { throw problem }
+                answers[question.place] = problem.item(requestID: requestID)
             }
         }
         return answers.compactMap { $0 }

@@ -8,14 +8,14 @@ extension BackendRoutes {
     ///
     /// - Parameters:
     ///   - route: who counts.
+    ///   - principal: whose checkpoint it is.
     ///   - request: the request.
     ///   - body: its body.
     /// - Returns: the number as a text, because a JavaScript number loses digits beyond 2⁵³.
     /// - Throws: `Problem`, `Budget.Refusal`, `PostgresError`, `CancellationError`.
     func checkpoint(
-        _ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody
+        _ route: Route, of principal: Principal, _ request: HTTPRequest, _ body: any HTTPRequestBody
     ) async throws -> Answer {
-        let claims = try caller(of: request)
         try MediaType.requireJSON(request.fields)
         let json: JSON
         do {
@@ -28,12 +28,13 @@ extension BackendRoutes {
         let isOurs = route == .checkpoint
         let statement: PostgresStatement
         if isOurs {
-            statement = CheckpointSQL.counting(claims.subject, client)
+            statement = CheckpointSQL.counting(principal.subject, client)
         } else {
-            statement = CheckpointSQL.raising(claims.subject, client, to: try Self.requestedNumber(json))
+            statement = CheckpointSQL.raising(
+                principal.subject, client, to: try Self.requestedNumber(json))
         }
         let pool = applier.tools.pool
-        let result = try await turns.run(claims.subject, until: .now + configuration.admissionTimeout) {
+        let result = try await turns.run(principal.subject, until: .now + configuration.admissionTimeout) {
             try await pool.withConnection { try await $0.query(statement.sql, statement.parameters) }
         }
         // Nothing is written for whoever is disabled.
@@ -41,10 +42,12 @@ extension BackendRoutes {
         if isOurs, number == String(Int64.max) {
             applier.tools.log.error(
                 "a custom checkpoint is at the highest number that there is, and stays there",
-                ["checkpoint.user": DeadLetterQuota.digest(of: claims.subject)])
+                ["checkpoint.user": DeadLetterQuota.digest(of: principal.subject)])
         }
         let name = isOurs ? "checkpoint" : "checkpoint_request_id"
-        return Answer(.object([JSONMember(name, .string(number))]), logged(claims, client: client))
+        return Answer(
+            .object([JSONMember(name, .string(number))]),
+            ["client.digest": DeadLetterQuota.digest(of: client)])
     }
 
     /// The client's database; one that is not named is `1`, as the demo backends have it.

@@ -1,4 +1,3 @@
-import PowerSyncCommandLine
 import PowerSyncHTTP
 import PowerSyncPostgres
 import PowerSyncWire
@@ -6,16 +5,17 @@ import PowerSyncWire
 extension BackendRoutes {
     /// Tells the caller what was refused for good (backend 1.4).
     ///
-    /// - Parameter request: the request; `after` is the place of the former answer, `limit` how many are wanted.
+    /// - Parameters:
+    ///   - principal: the caller.
+    ///   - request: the request; `after` is the place of the former answer, `limit` how many are wanted.
     /// - Returns: the answer; its `next` is null behind the last one.
     /// - Throws: `Problem`, `Budget.Refusal`, `PostgresError`, `CancellationError`.
-    func rejections(_ request: HTTPRequest) async throws -> Answer {
-        let claims = try caller(of: request)
+    func rejections(of principal: Principal, _ request: HTTPRequest) async throws -> Answer {
         let limit = try Self.limit(request.queryValue("limit"))
         let cursor = try Self.cursor(request.queryValue("after"))
         let page = try await ask(
-            Rejections.page(of: claims.subject, after: cursor, limit: limit + 1), of: claims.subject)
-        var answer = Answer(Rejections.json(page, limit: limit), logged(claims))
+            Rejections.page(of: principal.subject, after: cursor, limit: limit + 1), of: principal.subject)
+        var answer = Answer(Rejections.json(page, limit: limit))
         answer.response.fields["cache-control"] = "no-store"
         return answer
     }
@@ -24,17 +24,16 @@ extension BackendRoutes {
     ///
     /// - Parameters:
     ///   - id: which one, as it stands in the path.
-    ///   - request: the request.
+    ///   - principal: the caller.
     /// - Returns: the answer.
     /// - Throws: `Problem`, one and the same for what is nobody's and what is somebody else's; `Budget.Refusal`,
     ///   `PostgresError`, `CancellationError`.
-    func acknowledge(_ id: String, _ request: HTTPRequest) async throws -> Answer {
-        let claims = try caller(of: request)
+    func acknowledge(_ id: String, by principal: Principal) async throws -> Answer {
         guard Rejections.isID(id) else { throw Problem.unknownRejection }
         let seen = try await ask(
-            Rejections.acknowledgement(of: id, by: claims.subject), of: claims.subject)
+            Rejections.acknowledgement(of: id, by: principal.subject), of: principal.subject)
         guard seen.rowCount == 1 else { throw Problem.unknownRejection }
-        return Answer(HTTPResponse(status: 204), logged(claims))
+        return Answer(HTTPResponse(status: 204))
     }
 
     /// Asks the database when it is the user's turn, unless the user is disabled, in one round trip.
@@ -65,18 +64,5 @@ extension BackendRoutes {
             throw .invalidRequest("after: expected what an answer gave as next")
         }
         return cursor
-    }
-
-    /// What the line of a request says of whom it is from: no name, but what finds the same user and device again.
-    ///
-    /// - Parameters:
-    ///   - claims: the claims.
-    ///   - client: the client's database, where the request names one.
-    /// - Returns: digests, and the id of the token, where it has one.
-    func logged(_ claims: TokenClaims, client: String? = nil) -> [LogKey: String] {
-        var values: [LogKey: String] = ["user.digest": DeadLetterQuota.digest(of: claims.subject)]
-        if let id = claims.json["jti"]?.stringValue, id.utf8.count <= 255 { values["token.id"] = id }
-        if let client { values["client.digest"] = DeadLetterQuota.digest(of: client) }
-        return values
     }
 }

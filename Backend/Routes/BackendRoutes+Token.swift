@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import PowerSyncCrypto
 import PowerSyncHTTP
 import PowerSyncWire
@@ -8,12 +9,15 @@ extension BackendRoutes {
     /// With development tokens anybody is whom he says he is, and has the parameters that he sends.
     ///
     /// - Parameters:
+    ///   - caller: who asks.
     ///   - request: the request.
-    ///   - body: its body, read once it is known who asks.
+    ///   - body: its body.
     /// - Returns: the answer.
     /// - Throws: `Problem`, `HTTPError`, and what asking the database throws.
-    func token(_ request: HTTPRequest, _ body: any HTTPRequestBody) async throws -> Answer {
-        var principal = try await authentication.principal(of: request, for: .token)
+    func token(
+        of caller: Principal, _ request: HTTPRequest, _ body: any HTTPRequestBody
+    ) async throws -> Answer {
+        var principal = caller
         var parameters = parameters(of: principal)
         if request.method == "POST" {
             let json = try await posted(request, body)
@@ -34,8 +38,12 @@ extension BackendRoutes {
         if let seconds = tokens.take(ExactText(principal.subject), environment.now()) {
             throw Problem.rateLimited("too many tokens of this user", retryAfter: seconds)
         }
-        try await DisabledUsers(pool: applier.tools.pool, patience: configuration.statementTimeout)
-            .check(principal.subject)
+        // A user who asks for many at once holds no more connections than for anything else.
+        let disabled = DisabledUsers(pool: applier.tools.pool, patience: configuration.statementTimeout)
+        let subject = principal.subject
+        try await turns.run(subject, until: .now + configuration.admissionTimeout) {
+            try await disabled.check(subject)
+        }
         let response: TokenResponse
         do {
             response = try mint.mint(
@@ -47,7 +55,8 @@ extension BackendRoutes {
                 ["token.parameter_bytes": String(parameters?.utf8.count ?? 0)])
             throw problem
         }
-        var answer = Answer(response.json, ["auth.kind": principal.kind.rawValue])
+        var answer = Answer(
+            response.json, ["user.digest": DeadLetterQuota.digest(of: principal.subject)])
         answer.response.fields["cache-control"] = "no-store"
         answer.response.fields["pragma"] = "no-cache"
         answer.response.fields["vary"] = "Authorization, Cookie"

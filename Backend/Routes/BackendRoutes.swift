@@ -4,7 +4,7 @@ import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncWire
 
-/// Answers requests: finds the route, lets it work, turns errors into answers, writes one line to the log.
+/// Answers requests: finds the route and who asks, lets the route work, turns errors into answers, writes one line to the log.
 package struct BackendRoutes: Sendable {
     /// Whether the backend takes work.
     package enum Phase: Sendable {
@@ -110,12 +110,22 @@ package struct BackendRoutes: Sendable {
         // An upload may have another name for itself, which it finds in its answer.
         var requestID = sentID ?? environment.uniqueName()
         var found: Route?
+        var caller: Principal?
         var refusal: Problem?
         var answer: Answer
         do {
             let route = try Route.find(request, options)
             found = route
-            answer = try await perform(route, request, body, &requestID)
+            try admit(request, to: route)
+            switch route.access {
+            case .everybody: answer = try await open(route, request)
+            case .signature: answer = try await blob(request, body)
+            case .principal(let use):
+                // The one place that finds out who asks, so that no route can forget it.
+                let principal = try await authentication.principal(of: request, for: use)
+                caller = principal
+                answer = try await perform(route, of: principal, request, body, &requestID)
+            }
         } catch {
             let problem = problem(for: error, requestID)
             refusal = problem
@@ -124,7 +134,8 @@ package struct BackendRoutes: Sendable {
         answer.response.fields["x-request-id"] = sentID ?? requestID
         answer.response.fields["x-content-type-options"] = "nosniff"
         cors.apply(to: &answer.response, for: request)
-        var metadata = answer.metadata
+        var metadata = caller.map { logged($0) } ?? [:]
+        metadata.merge(answer.metadata) { $1 }
         metadata["request.id"] = requestID
         if let sentID, sentID != requestID { metadata["request.header_id"] = sentID }
         metadata["http.method"] = request.method
@@ -147,9 +158,18 @@ package struct BackendRoutes: Sendable {
         return problem
     }
 
-    private func perform(
-        _ route: Route, _ request: HTTPRequest, _ body: any HTTPRequestBody, _ requestID: inout String
-    ) async throws -> Answer {
+    /// Refuses whoever comes by a name that is none of ours, or while the backend only ends what it has.
+    private func admit(_ request: HTTPRequest, to route: Route) throws(Problem) {
+        // What is for everybody gives nothing away, and balancers and services ask for it under names of their own.
+        guard route.access != .everybody else { return }
+        guard hosts?.allows(request.fields["host"]) ?? true else { throw .hostNotAllowed }
+        guard phase.withLock({ $0 != .draining }) else {
+            throw .unavailable("draining", "The backend is stopping", retryAfter: 1)
+        }
+    }
+
+    /// Answers what is for everybody.
+    private func open(_ route: Route, _ request: HTTPRequest) async throws -> Answer {
         switch route {
         case .greeting: return Answer(.object([JSONMember("message", .string("powersync-backend"))]))
         case .liveness, .startup: return Answer(.object([JSONMember("status", .string("ok"))]))
@@ -157,26 +177,47 @@ package struct BackendRoutes: Sendable {
         case .capabilities: return Answer(capabilities)
         case .keys: return keys(request)
         case .preflight: return Answer(HTTPResponse(status: 200, fields: ["content-length": "0"]))
-        case .token, .upload, .operation, .checkpoint, .checkpointRequest, .rejections, .acknowledgement,
-            .attachment, .blob:
-            break
+        // Its access says that it is not for everybody.
+        default: throw Problem.internal
         }
-        // What comes before gives nothing away, and balancers and services ask for it under names of their own.
-        guard hosts?.allows(request.fields["host"]) ?? true else { throw Problem.hostNotAllowed }
-        guard phase.withLock({ $0 != .draining }) else {
-            throw Problem.unavailable("draining", "The backend is stopping", retryAfter: 1)
-        }
+    }
+
+    /// Answers a request with a signed URL.
+    private func blob(_ request: HTTPRequest, _ body: any HTTPRequestBody) async throws -> Answer {
+        guard let blobs else { throw Problem.noSuchRoute }
+        return Answer(await blobs.answer(request, body))
+    }
+
+    /// Does what somebody asks for who has signed in.
+    private func perform(
+        _ route: Route, of principal: Principal, _ request: HTTPRequest, _ body: any HTTPRequestBody,
+        _ requestID: inout String
+    ) async throws -> Answer {
         switch route {
-        case .token: return try await token(request, body)
-        case .checkpoint, .checkpointRequest: return try await checkpoint(route, request, body)
-        case .rejections: return try await rejections(request)
-        case .acknowledgement(let id): return try await acknowledge(id, request)
-        case .attachment(let route): return try await attachment(route, request, body, requestID)
-        case .blob:
-            guard let blobs else { throw Problem.noSuchRoute }
-            return Answer(await blobs.answer(request, body))
-        default: return try await upload(route, request, body, &requestID)
+        case .token: return try await token(of: principal, request, body)
+        case .upload, .operation: return try await upload(route, of: principal, request, body, &requestID)
+        case .checkpoint, .checkpointRequest: return try await checkpoint(route, of: principal, request, body)
+        case .rejections: return try await rejections(of: principal, request)
+        case .acknowledgement(let id): return try await acknowledge(id, by: principal)
+        case .attachment(let asked):
+            return try await attachment(asked, of: principal, request, body, requestID)
+        // Its access says that nobody signs in for it.
+        default: throw Problem.internal
         }
+    }
+
+    /// What the line of a request says of whom it is from: by what that was proved, and no name, but what finds the same user
+    /// again.
+    ///
+    /// - Parameter principal: who it is.
+    /// - Returns: the kind, a digest, and the id of the token, where it has one.
+    private func logged(_ principal: Principal) -> [LogKey: String] {
+        var values: [LogKey: String] = [
+            "auth.kind": principal.kind.rawValue,
+            "user.digest": DeadLetterQuota.digest(of: principal.subject),
+        ]
+        if let id = principal.claims["jti"]?.stringValue, id.utf8.count <= 255 { values["token.id"] = id }
+        return values
     }
 
     private func ready() async throws -> Answer {

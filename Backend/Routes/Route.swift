@@ -35,7 +35,8 @@ package enum Route: Sendable, Hashable {
     /// `OPTIONS` of a route: a browser asks first.
     case preflight
 
-    private static let table: [String: [String: Route]] = {
+    /// The routes of paths that hold no id, by path and method.
+    package static let table: [String: [String: Route]] = {
         var table: [String: [String: Route]] = [
             "/": ["GET": .greeting],
             "/api/data": [
@@ -143,7 +144,7 @@ package enum Route: Sendable, Hashable {
         case .operation(let method): "operation." + method.lowercased()
         case .attachment(let route): "attachment." + route.name
         case .acknowledgement: "rejections.ack"
-        default: "\(self)"
+        default: kind.rawValue
         }
     }
 }

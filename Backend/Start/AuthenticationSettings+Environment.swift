@@ -111,7 +111,7 @@ extension AuthenticationSettings {
         let isLocal = problems.read { try reader.flag("AUTH_ALLOW_LOCAL_HTTP") } ?? false
         let name = "AUTH_ALLOW_INSECURE_HTTP_HOSTS"
         let hosts = problems.read { try reader.list(name) } ?? []
-        if isProduction, !hosts.isEmpty { problems.add(name, "is refused with ENV=production") }
+        if isProduction, !hosts.isEmpty { problems.refuseInProduction(name) }
         let names = hosts.compactMap { HostPolicy.name($0) }
         if names.count < hosts.count { problems.add(name, "must be names of hosts, separated by commas") }
         return AllowedHTTP(isLocal: isLocal, hosts: names)

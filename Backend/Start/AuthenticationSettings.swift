@@ -43,6 +43,9 @@ package struct AuthenticationSettings: Sendable, Hashable {
     /// The field in which they say who has signed in; nil takes no such word.
     package var userHeader: String?
 
+    /// Whether there is anything by which somebody can sign in.
+    package var letsAnybodyIn: Bool { provider != nil || session != nil || userHeader != nil }
+
     /// Makes settings that let nobody sign in.
     package init() {}
 }

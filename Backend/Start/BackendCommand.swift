@@ -50,8 +50,11 @@ package enum BackendCommand {
                         map and keys again. Secrets may also be in a file named by \
                         <NAME>_FILE.
 
+                        Without ENV=development it is a backend in production, which refuses all that is for development, \
+                        and asks who may sign in. On one's own machine:
+
                           DATABASE_URI=postgres://localhost/app POWERSYNC_URL=http://localhost:8080 \\
-                          DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true $0
+                          ENV=development DEV_EPHEMERAL_KEYS=true DEV_OPEN_SCHEMA=true DEV_TOKENS=true $0
                         """,
                     variables: Setting.variables, run: { _ in try await start() }),
                 MigrateCommand.command(session), LettersCommand.command(session),
@@ -62,7 +65,8 @@ package enum BackendCommand {
 
     private static func start() async throws -> Int32 {
         let variables = ProcessInfo.processInfo.environment
-        let log = try logger(variables)
+        let (log, writer) = try logger(variables)
+        defer { writer.end() }
         let configuration = try BackendConfiguration(environment: variables) {
             try String(contentsOfFile: $0, encoding: .utf8)
         }
@@ -85,7 +89,7 @@ package enum BackendCommand {
             for await _ in signals { break }
             log.info("stopping")
             // Who reads again listens to the end: a hang-up must not kill what is stopping in order.
-            await stop(backend, by: StopBudget(configuration, from: .now), signals, poller, log)
+            await stop(backend, by: StopBudget(configuration, from: .now), signals, poller, log, writer)
             group.cancelAll()
         }
         return 0
@@ -93,7 +97,8 @@ package enum BackendCommand {
 
     /// Stops a backend; at the second signal, or when the time for it is over, the program ends all the same.
     private static func stop(
-        _ backend: Backend, by budget: StopBudget, _ signals: AsyncStream<Int32>, _ poller: Poller, _ log: Log
+        _ backend: Backend, by budget: StopBudget, _ signals: AsyncStream<Int32>, _ poller: Poller,
+        _ log: Log, _ writer: LineWriter
     ) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await backend.stop(by: budget) }
@@ -101,11 +106,15 @@ package enum BackendCommand {
                 // An error means that the stop has come to its end before.
                 guard (try? await poller.sleep(until: budget.end)) != nil else { return }
                 log.error("the stop takes too long: the program ends, and the database rolls back what is left")
+                writer.end()
                 exit(1)
             }
             group.addTask {
                 // The second signal means now: nothing that the stop still waits for may hold it up.
-                for await _ in signals { exit(130) }
+                for await _ in signals {
+                    writer.end(within: .milliseconds(100))
+                    exit(130)
+                }
             }
             await group.next()
             group.cancelAll()
@@ -119,13 +128,20 @@ package enum BackendCommand {
         return JSON.object([JSONMember("backend", .string("http://\(reachable):\(port)"))]).text
     }
 
-    private static func logger(_ variables: [String: String]) throws -> Log {
+    /// The log, and what writes its lines.
+    private static func logger(_ variables: [String: String]) throws -> (Log, LineWriter) {
         guard let level = LogLevel(name: variables["LOG_LEVEL"] ?? "info") else {
             throw BackendError.setting("LOG_LEVEL", "must be one of trace, debug, info, warning, error")
         }
         guard let format = Log.Format(rawValue: variables["LOG_FORMAT"] ?? "text") else {
             throw BackendError.setting("LOG_FORMAT", "must be text or json")
         }
-        return Log(label: "backend", level: level, format: format)
+        let own = Log(label: "backend", level: level, format: format)
+        let writer = try LineWriter { count in
+            own.line(
+                .warning, "lines of the log are left out: nobody takes them in time",
+                ["log.lines": String(count)])
+        }
+        return (Log(label: "backend", level: level, format: format) { writer.put($0) }, writer)
     }
 }

@@ -49,11 +49,16 @@ extension BackendConfiguration {
         } else {
             problems.add("POWERSYNC_URL", "is missing: where clients find the sync service")
         }
-        self.init(databaseURI: databaseURI, powersyncURL: powersyncURL ?? "")
-        let isProduction = problems.read { try reader.text("ENV") } == "production"
-        host = problems.read { try reader.text("HOST") } ?? host
+        var switches = DevelopmentSwitches()
+        let keys = Self.keys(reader, &switches, &problems)
+        let tables = Self.tables(reader, &switches, &problems)
+        self.init(databaseURI: databaseURI, powersyncURL: powersyncURL ?? "", keys: keys, tables: tables)
+        // What is neither of the two is refused, and taken for the stricter one until then.
+        let isProduction = problems.read { try reader.isProduction() } ?? true
+        host = problems.read { try reader.text("HOST") } ?? (isProduction ? "0.0.0.0" : host)
         port = problems.read { try reader.number("PORT", 0...65_535) } ?? port
-        readTokens(reader, &problems)
+        readTokens(reader, isProduction: isProduction, &problems)
+        switches.isPublic = problems.read { try reader.flag("DEV_PUBLIC") } ?? false
         continuesAfterFatalError =
             problems.read { try reader.choice("BATCH_ON_FATAL_ERROR", ["stop", "skip"]) } == "skip"
         isolatesLegacyBatches =
@@ -71,19 +76,19 @@ extension BackendConfiguration {
         drainDelay =
             problems.read { try reader.duration("DRAIN_DELAY", 0...10) }
             ?? (isProduction ? .seconds(5) : .zero)
-        let isEphemeral = readKeys(reader, &problems)
-        let isOpen = readTables(reader, &problems)
         do throws(BackendError) {
             try readAttachments(reader)
         } catch {
             problems.add(error)
         }
         readProduction(reader, isProduction: isProduction, &problems)
-        check(isProduction: isProduction, isEphemeral: isEphemeral, isOpen: isOpen, &problems)
+        refuse(switches, isProduction: isProduction, &problems)
     }
 
     /// Reads whom tokens are for, and who gets them.
-    private mutating func readTokens(_ reader: EnvironmentReader, _ problems: inout SettingProblems) {
+    private mutating func readTokens(
+        _ reader: EnvironmentReader, isProduction: Bool, _ problems: inout SettingProblems
+    ) {
         audiences = problems.read { try reader.list("JWT_AUDIENCE") } ?? []
         tokenIssuer = problems.read { try reader.text("JWT_ISSUER") }
         tokenLifetime = problems.read { try reader.tokenLifetime() } ?? tokenLifetime
@@ -95,7 +100,10 @@ extension BackendConfiguration {
             problems.add(
                 "DEV_HOSTS", "must be names of hosts, separated by commas, such as backend,mac.local")
         }
-        acceptsSyncTokens = problems.read { try reader.flag("UPLOAD_ACCEPTS_SYNC_TOKEN") } ?? true
+        // Whoever has a token of DEV_TOKENS has no other one.
+        acceptsSyncTokens =
+            problems.read { try reader.flag("UPLOAD_ACCEPTS_SYNC_TOKEN") }
+            ?? (hasDevelopmentTokens && !isProduction)
         uploadAudiences = problems.read { try reader.list("UPLOAD_AUDIENCE") } ?? []
     }
 
@@ -111,7 +119,9 @@ extension BackendConfiguration {
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> BackendConfiguration {
         let reader = EnvironmentReader(variables: variables, readFile: readFile)
-        var configuration = BackendConfiguration(databaseURI: try reader.databaseURI(), powersyncURL: "")
+        // Nothing is signed and no table written by it.
+        var configuration = BackendConfiguration(
+            databaseURI: try reader.databaseURI(), powersyncURL: "", keys: .ephemeral, tables: .openSchema)
         var problems = SettingProblems()
         configuration.readStatementTimes(reader, &problems)
         configuration.links = LinkSettings(ofDatabase: reader, &problems)
@@ -175,8 +185,8 @@ extension BackendConfiguration {
     static func tokenLifetime(
         environment variables: [String: String], readFile: @escaping (String) throws -> String
     ) throws(BackendError) -> Duration {
-        let standard = BackendConfiguration(databaseURI: "", powersyncURL: "").tokenLifetime
-        return try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime() ?? standard
+        try EnvironmentReader(variables: variables, readFile: readFile).tokenLifetime()
+            ?? standardTokenLifetime
     }
 
     private mutating func readStatementTimes(
@@ -204,188 +214,42 @@ extension BackendConfiguration {
             problems.read { try reader.duration("DEAD_LETTER_RETENTION", 60...315_360_000) } ?? letters.kept
     }
 
-    /// Reads where keys come from; returns whether it is a key of this run alone because somebody has said so.
-    private mutating func readKeys(_ reader: EnvironmentReader, _ problems: inout SettingProblems) -> Bool {
-        let isEphemeral = problems.read { try reader.flag("DEV_EPHEMERAL_KEYS") } ?? false
+    /// Reads where keys come from; without a word about them, which is refused, a key of this run alone.
+    private static func keys(
+        _ reader: EnvironmentReader, _ switches: inout DevelopmentSwitches,
+        _ problems: inout SettingProblems
+    ) -> SigningKeys.Source {
+        switches.hasEphemeralKeys = problems.read { try reader.flag("DEV_EPHEMERAL_KEYS") } ?? false
         if problems.read({ try reader.text("JWT_KEYS_SQL") }) != nil {
             problems.add(
                 "JWT_KEYS_SQL", "is not built: keys are in a folder that replicas share, see JWT_KEYS_DIR")
         }
         let before = problems.all.count
-        if let given = problems.read({ try GivenKeys(reader) }) {
-            keys = .given(given)
-            return false
-        }
-        if let directory = problems.read({ try reader.text("JWT_KEYS_DIR") }) {
-            keys = .directory(directory)
-            return false
-        }
-        if isEphemeral {
-            keys = .ephemeral
-            return true
-        }
+        if let given = problems.read({ try GivenKeys(reader) }) { return .given(given) }
+        if let directory = problems.read({ try reader.text("JWT_KEYS_DIR") }) { return .directory(directory) }
         // Whoever gave keys that cannot be read has not forgotten them.
-        guard problems.all.count == before else { return false }
-        problems.add(
-            "JWT_KEYS_DIR",
-            "is missing: a folder for the signing key, made at the first start; else give "
-                + "POWERSYNC_PRIVATE_KEY, or DEV_EPHEMERAL_KEYS=true for a key of this run alone")
-        return false
+        if !switches.hasEphemeralKeys, problems.all.count == before {
+            problems.add(
+                "JWT_KEYS_DIR",
+                "is missing: a folder for the signing key, made at the first start; else give "
+                    + "POWERSYNC_PRIVATE_KEY, or in development DEV_EPHEMERAL_KEYS=true for a key of this run alone")
+        }
+        return .ephemeral
     }
 
-    /// Reads which tables may be written; returns whether all published ones because somebody has said so.
-    private mutating func readTables(_ reader: EnvironmentReader, _ problems: inout SettingProblems) -> Bool {
-        let isOpen = problems.read { try reader.flag("DEV_OPEN_SCHEMA") } ?? false
-        if let file = problems.read({ try reader.text("PSB_TABLE_MAP") }) {
-            tables = .file(file)
-            return false
-        }
-        tables = .openSchema
-        if !isOpen {
+    /// Reads which tables may be written; without a word about them, which is refused, all published ones.
+    private static func tables(
+        _ reader: EnvironmentReader, _ switches: inout DevelopmentSwitches,
+        _ problems: inout SettingProblems
+    ) -> Tables {
+        switches.hasOpenSchema = problems.read { try reader.flag("DEV_OPEN_SCHEMA") } ?? false
+        if let file = problems.read({ try reader.text("PSB_TABLE_MAP") }) { return .file(file) }
+        if !switches.hasOpenSchema {
             problems.add(
                 "PSB_TABLE_MAP",
-                "is missing: the file of tables that clients may write; DEV_OPEN_SCHEMA=true opens "
-                    + "every published table for development")
+                "is missing: the file of tables that clients may write; in development DEV_OPEN_SCHEMA=true opens "
+                    + "every published table")
         }
-        return isOpen
-    }
-
-    private func check(
-        isProduction: Bool, isEphemeral: Bool, isOpen: Bool, _ problems: inout SettingProblems
-    ) {
-        if !acceptsSyncTokens, uploadAudiences.isEmpty {
-            problems.add(
-                "UPLOAD_AUDIENCE", "is missing, and sync tokens are not accepted: nobody could upload")
-        }
-        if bodyLimit > bodyMemory {
-            problems.add(
-                "MAX_BODY_BYTES",
-                "is \(bodyLimit), and all bodies together have a quarter of UPLOAD_MEMORY_BYTES, \(bodyMemory): "
-                    + "lower it, or raise UPLOAD_MEMORY_BYTES to at least \(4 * bodyLimit)")
-        }
-        guard isProduction else { return }
-        for (name, isOn) in [
-            ("DEV_TOKENS", hasDevelopmentTokens), ("DEV_OPEN_UPLOADS", hasOpenUploads),
-            ("DEV_EPHEMERAL_KEYS", isEphemeral), ("DEV_OPEN_SCHEMA", isOpen),
-        ] where isOn {
-            problems.add(name, "is refused with ENV=production")
-        }
-        if corsOrigins.contains("*") {
-            problems.add("CORS_ORIGINS", "must name origins with ENV=production")
-        }
-        if case .disk = attachments?.store, attachments?.publicURL == nil {
-            problems.add(
-                "ATTACHMENTS_PUBLIC_URL",
-                "is missing: where devices reach this backend, which serves the files of ATTACHMENTS_STORE itself"
-            )
-        }
-    }
-}
-
-extension BackendError {
-    static func setting(_ name: String, _ message: String) -> BackendError {
-        BackendError(.configuration, "\(name) \(message)")
-    }
-}
-
-/// Reads variables of the environment.
-struct EnvironmentReader {
-    let variables: [String: String]
-    let readFile: (String) throws -> String
-
-    func text(_ name: String) throws(BackendError) -> String? {
-        guard let value = variables[name], !value.isEmpty else { return nil }
-        return value
-    }
-
-    /// Reads a value that may also be in the file that `<NAME>_FILE` names.
-    func secret(_ name: String) throws(BackendError) -> String? {
-        guard let path = try text(name + "_FILE") else { return try text(name) }
-        guard try text(name) == nil else { throw .setting(name, "and \(name)_FILE exclude each other") }
-        do {
-            return ValueConversion.trimmed(try readFile(path))
-        } catch {
-            throw BackendError(.configuration, "\(name)_FILE cannot be read: \(path)", cause: error)
-        }
-    }
-
-    func databaseURI() throws(BackendError) -> String {
-        let whole = try secret("DATABASE_URI")
-        let parts = try discreteDatabase()
-        guard let uri = whole ?? parts else {
-            throw .setting("DATABASE_URI", "is missing: postgres://user:password@host:5432/database")
-        }
-        return uri
-    }
-
-    func migrationTimeout() throws(BackendError) -> Duration? {
-        try duration("MIGRATION_TIMEOUT", 1...86_400)
-    }
-
-    func tokenLifetime() throws(BackendError) -> Duration? {
-        try duration("JWT_TTL", 60...86_400)
-    }
-
-    func flag(_ name: String) throws(BackendError) -> Bool? {
-        switch try text(name) {
-        case nil: nil
-        case "true", "1": true
-        case "false", "0": false
-        default: throw .setting(name, "must be true or false")
-        }
-    }
-
-    func choice(_ name: String, _ values: [String]) throws(BackendError) -> String? {
-        guard let value = try text(name) else { return nil }
-        guard values.contains(value) else {
-            throw .setting(name, "must be " + values.joined(separator: " or "))
-        }
-        return value
-    }
-
-    func list(_ name: String) throws(BackendError) -> [String] {
-        (try text(name) ?? "").split(separator: ",").map { ValueConversion.trimmed(String($0)) }.filter {
-            $0 != ""
-        }
-    }
-
-    func number(_ name: String, _ range: ClosedRange<Int>) throws(BackendError) -> Int? {
-        guard let value = try text(name) else { return nil }
-        guard let number = Int(value), range.contains(number) else {
-            throw .setting(name, "must be a number from \(range.lowerBound) to \(range.upperBound)")
-        }
-        return number
-    }
-
-    func milliseconds(_ name: String) throws(BackendError) -> Duration? {
-        try number(name, 1...3_600_000).map { .milliseconds($0) }
-    }
-
-    /// Reads seconds, or a number with s, m, h or d.
-    func duration(_ name: String, _ range: ClosedRange<Int>) throws(BackendError) -> Duration? {
-        guard let value = try text(name) else { return nil }
-        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        let unit = value.last.flatMap { units[$0] }
-        let digits = unit == nil ? Substring(value) : value.dropLast()
-        let (seconds, isTooLarge) = (Int(digits) ?? -1).multipliedReportingOverflow(by: unit ?? 1)
-        guard !isTooLarge, seconds >= 0, range.contains(seconds) else {
-            throw .setting(
-                name,
-                "must be from \(range.lowerBound) to \(range.upperBound) "
-                    + "seconds, or a number with s, m, h or d")
-        }
-        return .seconds(seconds)
-    }
-
-    /// The parts that the Django demo takes, as one URI.
-    func discreteDatabase() throws(BackendError) -> String? {
-        guard let host = try text("DATABASE_HOST"), let name = try text("DATABASE_NAME") else { return nil }
-        var parts = ["host": host, "dbname": name]
-        parts["port"] = try text("DATABASE_PORT")
-        parts["user"] = try text("DATABASE_USER")
-        parts["password"] = try secret("DATABASE_PASSWORD")
-        return parts.sorted { $0.key < $1.key }.map { name, value in
-            "\(name)='" + value.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
-        }.joined(separator: " ")
+        return .openSchema
     }
 }

@@ -16,7 +16,7 @@ package struct BackendConfiguration: Sendable, Hashable {
     /// The database, a URI of libpq.
     package var databaseURI: String
     /// The address to listen on.
-    package var host = "0.0.0.0"
+    package var host = "127.0.0.1"
     /// The port; 0 is any.
     package var port = 6060
     /// Where clients find the sync service.
@@ -26,11 +26,11 @@ package struct BackendConfiguration: Sendable, Hashable {
     /// Who makes the tokens.
     package var tokenIssuer: String?
     /// How long a token lives.
-    package var tokenLifetime = Duration.seconds(600)
+    package var tokenLifetime = BackendConfiguration.standardTokenLifetime
     /// Where the signing keys come from.
-    package var keys = SigningKeys.Source.ephemeral
+    package var keys: SigningKeys.Source
     /// Which tables uploads may write.
-    package var tables = Tables.openSchema
+    package var tables: Tables
     /// Whether anybody gets a token for any user by `?user_id=`: for development alone.
     package var hasDevelopmentTokens = false
     /// The user of a development token that was asked for without one.
@@ -40,11 +40,11 @@ package struct BackendConfiguration: Sendable, Hashable {
     /// Names under which requests may come while one of these two is on, beside those of this machine and of `powersyncURL`
     /// and `corsOrigins`.
     package var developmentHosts: [String] = []
-    /// Whether the token for the sync service is also good for uploads.
-    package var acceptsSyncTokens = true
+    /// Whether the token for the sync service is also good for uploads, as those of development must be.
+    package var acceptsSyncTokens = false
     /// Whom tokens for uploads are for, where sync tokens are not accepted.
     package var uploadAudiences: [String] = []
-    /// Who may sign in; uploads do not ask it yet.
+    /// Who may sign in.
     package var authentication = AuthenticationSettings()
     /// As whom transactions write.
     package var roles = RoleSettings()
@@ -118,15 +118,22 @@ package struct BackendConfiguration: Sendable, Hashable {
     /// What is too large.
     package var limits = UploadBody.Limits()
 
-    /// Makes a configuration with the defaults, for development: open schema and a key of this run alone.
+    /// Makes a configuration with safe defaults: this machine alone reaches it, and nobody is let in.
     ///
     /// - Parameters:
     ///   - databaseURI: the database.
     ///   - powersyncURL: where clients find the sync service.
-    package init(databaseURI: String, powersyncURL: String) {
+    ///   - keys: where the signing keys come from.
+    ///   - tables: which tables uploads may write.
+    package init(databaseURI: String, powersyncURL: String, keys: SigningKeys.Source, tables: Tables) {
         self.databaseURI = databaseURI
         self.powersyncURL = powersyncURL
+        self.keys = keys
+        self.tables = tables
     }
+
+    /// How long a token lives unless a setting says.
+    static let standardTokenLifetime = Duration.seconds(600)
 
     /// Whom tokens are for.
     package var tokenAudiences: [String] { audiences.isEmpty ? [powersyncURL] : audiences }

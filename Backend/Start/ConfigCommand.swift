@@ -69,7 +69,7 @@ enum ConfigCommand {
 
     /// Says of every setting what an environment makes of it.
     static func rows(_ variables: [String: String]) -> [Row] {
-        let isProduction = variables["ENV"] == "production"
+        let isProduction = variables["ENV"] != "development"
         return Setting.all.map { setting in
             if let value = variables[setting.name], !value.isEmpty {
                 return Row(

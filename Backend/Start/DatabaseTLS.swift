@@ -108,9 +108,6 @@ package struct DatabaseTLS: Sendable, Hashable {
         }
     }
 
-    /// Without what stands in an address in other ways: somebody far away may have such a one.
-    private static let loopback = ["127.0.0.0/8", "::1"].compactMap { IPRange($0) }
-
     private static func isSocket(_ name: String) -> Bool {
         name.isEmpty || name.hasPrefix("/") || name.hasPrefix("@")
     }
@@ -118,7 +115,7 @@ package struct DatabaseTLS: Sendable, Hashable {
     /// Whether nobody else's machine can stand behind a name (RFC 6761 6.3).
     private static func isThisMachine(_ name: String) -> Bool {
         if isSocket(name) { return true }
-        if let address = IPAddress(name) { return loopback.contains { $0.contains(address.unmapped) } }
+        if let address = IPAddress(name) { return address.isLoopback }
         let name = name.lowercased()
         return name == "localhost" || name.hasSuffix(".localhost")
     }

@@ -28,9 +28,5 @@ struct KeysURL {
     }
 
     /// Whether it leads to this machine, whatever a server of names says.
-    var isLoopback: Bool {
-        if host == "localhost" { return true }
-        guard let address = IPAddress(host)?.unmapped else { return false }
-        return ["127.0.0.0/8", "::1"].compactMap(IPRange.init).contains { $0.contains(address) }
-    }
+    var isLoopback: Bool { IPAddress.isLoopback(host: host) }
 }

@@ -43,16 +43,13 @@ package struct Setting: Sendable, Hashable {
         self.help = help
     }
 
-    /// Every setting.
-    package static let all = inUse + planned
-
     /// The names that the environment may have for settings, those of files of secrets included.
     package static let names = Set(all.flatMap { $0.isSecret ? [$0.name, $0.name + "_FILE"] : [$0.name] })
 
     /// What `start --help` tells of the environment: settings that share a sentence stand together.
     static var variables: [Variable] {
         var groups: [(names: [String], help: String)] = []
-        for setting in inUse {
+        for setting in all {
             if setting.help.isEmpty, !groups.isEmpty {
                 groups[groups.count - 1].names.append(setting.name)
             } else {

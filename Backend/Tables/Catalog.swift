@@ -19,11 +19,14 @@ package struct Catalog: Sendable, Hashable {
         package var isRequired: Bool
         /// Whether the column's collation takes no two texts for one.
         package var isDeterministic: Bool
+        /// Whether its value in a row that leaves it out may tell when the row was written: it is generated, or its default
+        /// is more than a constant, `now()` or `gen_random_uuid()`.
+        package var showsOrder: Bool
 
         /// Makes a column of its fields.
         package init(
             name: String, type: String, typeOID: UInt32, modifier: Int = -1, isGenerated: Bool = false,
-            isRequired: Bool = false, isDeterministic: Bool = true
+            isRequired: Bool = false, isDeterministic: Bool = true, showsOrder: Bool = false
         ) {
             self.name = name
             self.type = type
@@ -32,6 +35,7 @@ package struct Catalog: Sendable, Hashable {
             self.isGenerated = isGenerated
             self.isRequired = isRequired
             self.isDeterministic = isDeterministic
+            self.showsOrder = showsOrder
         }
     }
 
@@ -67,6 +71,10 @@ package struct Catalog: Sendable, Hashable {
         package var mayHoldRows = true
         /// Whether it has row security.
         package var hasRowSecurity = false
+        /// Whether nobody can see in which order a transaction puts rows into it, as far as its columns show none: an ordinary
+        /// table without trigger, rule, row security, check, foreign key to or from it, or exclusion, with one unique
+        /// index, and with types that call nothing of a team's.
+        package var showsNoOrder = false
         /// The foreign keys that it has, in order.
         package var references: [Reference] = []
         /// What `psb.table_digest` says of it: another text as soon as anything here is another.

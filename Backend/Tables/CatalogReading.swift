@@ -47,12 +47,13 @@ extension Catalog {
             entry.mayBeLocked = columns[row, 12] == "t"
             entry.mayHoldRows = columns[row, 13] == "t"
             entry.hasRowSecurity = columns[row, 14] == "t"
+            entry.showsNoOrder = columns[row, 15] == "t"
             entry.isLockable = columns[row, 2] == "r" || columns[row, 2] == "p"
             entry.columns.append(
                 Column(
                     name: name, type: type, typeOID: oid, modifier: columns[row, 6].flatMap { Int($0) } ?? -1,
                     isGenerated: columns[row, 7] == "t", isRequired: columns[row, 9] == "t",
-                    isDeterministic: columns[row, 10] != "f"))
+                    isDeterministic: columns[row, 10] != "f", showsOrder: columns[row, 16] != "f"))
             if columns[row, 8] == "t" { entry.uniqueColumns.insert(ExactText(name)) }
             tables[Name(schema: schema, table: table)] = entry
         }
@@ -109,6 +110,9 @@ enum CatalogSQL {
     /// A unique index counts if an upsert can name it: one column, no predicate, not deferrable.
     ///
     /// A view takes upserts if UPDATE (4) and INSERT (8) go through it, and no trigger does INSERT (4) INSTEAD OF (64) it.
+    ///
+    /// What shows the order of rows is told by what `psb.table_digest` is made of, so that a plan with another answer is
+    /// refused. Foreign keys have triggers on both sides. Below 16384 is what comes with Postgres.
     static let columns = """
         SELECT n.nspname, c.relname, c.relkind::text, a.attname, pg_catalog.format_type(a.atttypid, -1),
             a.atttypid::oid::text, a.atttypmod::text, a.attgenerated <> '' OR a.attidentity = 'a',
@@ -122,10 +126,25 @@ enum CatalogSQL {
             c.relkind <> 'v' OR pg_catalog.pg_relation_is_updatable(c.oid, false) & 12 = 12
                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = c.oid AND g.tgtype & 68 = 68),
             pg_catalog.has_table_privilege(coalesce($1::name, current_user), c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'),
-            pg_catalog.has_any_column_privilege(coalesce($1::name, current_user), c.oid, 'UPDATE'), c.relrowsecurity
+            pg_catalog.has_any_column_privilege(coalesce($1::name, current_user), c.oid, 'UPDATE'), c.relrowsecurity,
+            c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules AND NOT c.relrowsecurity AND c.relchecks = 0
+                AND (SELECT count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid
+                    AND (i.indisunique OR i.indisexclusion)) = 1 AND q.are_plain,
+            a.attgenerated <> '' OR a.attidentity <> '' OR a.atthasdef AND EXISTS (
+                SELECT FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum AND (
+                    d.adbin::text ~ '[{](?!CONST |FUNCEXPR |OPEXPR |RELABELTYPE |SQLVALUEFUNCTION )'
+                    OR EXISTS (SELECT FROM pg_catalog.regexp_matches(d.adbin::text, ':(?:op)?funcid ([0-9]+)', 'g') AS m(ids)
+                        LEFT JOIN pg_catalog.pg_proc f ON f.oid = m.ids[1]::oid AND f.oid < 16384
+                            AND (f.provolatile = 'i' OR f.proname IN ('now', 'timestamp', 'date', 'gen_random_uuid'))
+                        WHERE f.oid IS NULL)))
         FROM pg_catalog.pg_attribute a
         JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        JOIN (SELECT b.attrelid, bool_and(y.oid < 16384 OR y.typtype = 'e'
+                OR y.typtype = 'b' AND coalesce(e.typtype IN ('b', 'e'), true)) AS are_plain
+            FROM pg_catalog.pg_attribute b JOIN pg_catalog.pg_type y ON y.oid = b.atttypid
+            LEFT JOIN pg_catalog.pg_type e ON e.oid = y.typelem
+            WHERE b.attnum > 0 AND NOT b.attisdropped GROUP BY b.attrelid) AS q ON q.attrelid = c.oid
         WHERE c.relkind IN ('r', 'p', 'v', 'f') AND a.attnum > 0 AND NOT a.attisdropped
             AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'psb') AND n.nspname NOT LIKE 'pg\\_%'
         ORDER BY n.nspname, c.relname, a.attnum

@@ -56,13 +56,16 @@ package struct UploadTable: Sendable, Hashable {
     package let read: ReadCondition?
     /// Whether policies may hide rows of it (row security).
     package let hasRowSecurity: Bool
+    /// Whether nobody can see in which order one transaction puts rows with other ids into it.
+    package let showsNoOrder: Bool
     /// The columns that name rows of other tables, which must be the caller's, by their names.
     package internal(set) var parents: [UploadParent] = []
 
     init(
         name: String, quoted: String, source: CatalogEntry, id: UploadColumn, owner: UploadColumn?,
         operations: Set<UploadOperationKind>, columns: [ExactText: UploadColumn],
-        attachments: [UploadColumn] = [], read: ReadCondition? = nil, hasRowSecurity: Bool = false
+        attachments: [UploadColumn] = [], read: ReadCondition? = nil, hasRowSecurity: Bool = false,
+        showsNoOrder: Bool = false
     ) {
         self.name = name
         self.quoted = quoted
@@ -74,6 +77,7 @@ package struct UploadTable: Sendable, Hashable {
         self.attachments = attachments
         self.read = read
         self.hasRowSecurity = hasRowSecurity
+        self.showsNoOrder = showsNoOrder
         let sorted = columns.sorted { $0.key < $1.key }
         required = sorted.filter { $0.value.isRequired && $0.key != ExactText(id.name) }.map(\.value)
         assigned = sorted.map(\.value).filter { $0.assigned != nil }
@@ -159,7 +163,7 @@ package struct UploadTables: Sendable, Hashable {
                 name: entry.name.text, quoted: name.quoted, source: CatalogEntry(name, table), id: id,
                 owner: entry.owner.flatMap { byName[ExactText($0.text)] },
                 operations: entry.operations, columns: byName, attachments: attachments, read: read,
-                hasRowSecurity: table.hasRowSecurity)
+                hasRowSecurity: table.hasRowSecurity, showsNoOrder: table.hidesOrder(besides: id))
         }
         try findParents(of: map, source, catalog, isRunning: isRunning)
         warnings += warnings(of: map, source, catalog)
@@ -240,7 +244,8 @@ package struct UploadTables: Sendable, Hashable {
             guard let id = byName[ExactText("id")] else { continue }
             tables[ExactText(name.table)] = UploadTable(
                 name: name.table, quoted: name.quoted, source: CatalogEntry(name, table), id: id, owner: nil,
-                operations: [.put, .patch, .delete], columns: byName, hasRowSecurity: table.hasRowSecurity)
+                operations: [.put, .patch, .delete], columns: byName, hasRowSecurity: table.hasRowSecurity,
+                showsNoOrder: table.hidesOrder(besides: id))
         }
         guard !tables.isEmpty || isRunning else {
             throw BackendError(.tableMap, "the publication powersync has no table with a unique column id")
@@ -251,6 +256,16 @@ package struct UploadTables: Sendable, Hashable {
 extension CatalogEntry {
     init(_ name: Catalog.Name, _ table: Catalog.Table) {
         self.init(name: name, digest: table.digest, isLockable: table.isLockable)
+    }
+}
+
+extension Catalog.Table {
+    /// Whether nobody can see in which order rows with different ids are put into it; every row names its id.
+    fileprivate func hidesOrder(besides id: UploadColumn) -> Bool {
+        let name = ExactText(id.name)
+        // Its one unique index is then the one of this column.
+        return showsNoOrder && uniqueColumns.contains(name)
+            && !columns.contains { $0.showsOrder && ExactText($0.name) != name }
     }
 }
 

@@ -1,3 +1,4 @@
+import PowerSyncCrypto
 import PowerSyncCommandLine
 import PowerSyncSystem
 

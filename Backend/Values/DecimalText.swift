@@ -76,6 +76,25 @@ package struct DecimalText: Sendable, Hashable {
         return rest.isEmpty && DecimalText(text) == nil
     }
 
+    /// Returns whether `DecimalText(text)` is one, of a number without exponent without making it.
+    package static func isNumber(_ text: String) -> Bool {
+        var (digits, points, isPlain) = (0, 0, text.utf8.count <= limit)
+        var rest = text.utf8[...]
+        if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") { rest.removeFirst() }
+        for byte in rest where isPlain {
+            if isDigit(byte) { digits += 1 } else { points += 1 }
+            isPlain = isDigit(byte) || byte == UInt8(ascii: ".") && points == 1
+        }
+        return isPlain && digits > 0 || DecimalText(text) != nil
+    }
+
+    /// Returns `DecimalText(text)?.integer`, of a number without point and exponent as fast as it can be read.
+    package static func integer(of text: String) -> Int64? {
+        // Of longer ones only this type knows which are too long.
+        if text.utf8.count <= 20, let number = Int64(text) { return number }
+        return DecimalText(text)?.integer
+    }
+
     /// The integer, if the number is whole and fits: `12`, `12.0` and `1.2e1` are the same.
     package var integer: Int64? { exponent >= 0 ? rounded(timesTenTo: 0) : nil }
 

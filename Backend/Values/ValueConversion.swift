@@ -103,7 +103,7 @@ package enum ValueConversion {
     }
 
     private static func integer(_ value: JSON, bits: Int) throws(ValueRefusal) -> String {
-        guard let lexeme = lexeme(value), let number = DecimalText(lexeme)?.integer else {
+        guard let lexeme = lexeme(value), let number = DecimalText.integer(of: lexeme) else {
             throw .invalid("a whole number")
         }
         let largest = Int64.max >> (64 - bits)
@@ -130,7 +130,7 @@ package enum ValueConversion {
     private static func real(_ value: JSON, _ options: ValueOptions) throws(ValueRefusal) -> String {
         guard let lexeme = lexeme(value) else { throw .invalid("a finite number") }
         if options.hasInfinity, let word = notFinite(lexeme) { return word }
-        guard DecimalText(lexeme) != nil, let double = Double(lexeme), double.isFinite else {
+        guard DecimalText.isNumber(lexeme), let double = Double(lexeme), double.isFinite else {
             throw .invalid("a finite number")
         }
         return lexeme
@@ -192,6 +192,7 @@ package enum ValueConversion {
 
     private static func uuid(_ value: JSON) throws(ValueRefusal) -> String {
         guard case .string(let text) = value, text.utf8.count <= 100 else { throw .invalid("a UUID") }
+        if isPrintedUUID(text) { return text }
         var digits = trimmed(text).lowercased()[...]
         if digits.hasPrefix("{"), digits.hasSuffix("}") { digits = digits.dropFirst().dropLast() }
         let groups = digits.split(separator: "-", omittingEmptySubsequences: false)
@@ -204,6 +205,21 @@ package enum ValueConversion {
         }
         return [hex[..<8], hex[8..<12], hex[12..<16], hex[16..<20], hex[20...]].map { String($0) }
             .joined(separator: "-")
+    }
+
+    /// Whether a text is a UUID as Postgres prints it, which most are.
+    private static func isPrintedUUID(_ text: String) -> Bool {
+        guard text.utf8.count == 36 else { return false }
+        var text = text
+        return text.withUTF8 { bytes in
+            bytes.indices.allSatisfy { index in
+                let byte = bytes[index]
+                switch index {
+                case 8, 13, 18, 23: return byte == UInt8(ascii: "-")
+                default: return (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+                }
+            }
+        }
     }
 
     /// The spelling of a number, whether it came as a number or as a text.

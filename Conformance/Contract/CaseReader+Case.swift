@@ -89,6 +89,7 @@ extension CaseReader {
             switch try text(key) {
             case "as": request.user = try text(value)
             case "token": request.token = try word(value, TokenMode.self)
+            case "session": request.session = try word(value, ContractSignIn.Mode.self)
             case "method": request.method = try text(value)
             case "path": request.path = try text(value)
             case "headers": request.fields = try object(value)

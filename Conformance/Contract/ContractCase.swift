@@ -114,6 +114,8 @@ package struct ContractRequest: Sendable {
     package var user = "alice"
     /// The kind of broken token that it has in place of the user's.
     package var token: TokenMode?
+    /// The session that it shows in place of the user's token.
+    package var session: ContractSignIn.Mode?
     /// The method.
     package var method = "POST"
     /// The path; nil is that of uploads.

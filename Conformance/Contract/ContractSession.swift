@@ -53,6 +53,7 @@ package actor ContractSession {
             case "oracle": target.oracle != nil
             case "keys": target.keys != nil
             case "issuer": target.keys?.hasIssuer ?? false
+            case "sessions": target.signIn != nil
             case "faults": target.faults != nil
             case "disabled": target.users["disabled"] != nil
             case "checkpoints": features.contains("custom_checkpoints")
@@ -179,6 +180,12 @@ package actor ContractSession {
         if let mode = request.token {
             guard let keys = target.keys else { throw ContractError(.token, "nobody gave the key of tokens") }
             return try keys.token(mode, for: subject(of: request.user))
+        }
+        if let mode = request.session {
+            guard let signIn = target.signIn else {
+                throw ContractError(.token, "nobody gave the secret of sessions")
+            }
+            return try signIn.session(mode, for: subject(of: request.user))
         }
         if request.user == "nobody" { return nil }
         guard let user = target.users[request.user] else {

@@ -30,6 +30,8 @@ package struct ContractTarget: Sendable {
     package let profile: ContractProfile
     /// The key of its tokens; nil where nobody gives it away.
     package let keys: ContractKeys?
+    /// The secret of sessions, which the token route takes; nil where nobody gives it away.
+    package let signIn: ContractSignIn?
     /// What breaks its database; nil where nothing may.
     package let faults: (any ContractFaults)?
     /// The factor by which all may take longer than the contract allows: for slow machines.
@@ -44,12 +46,13 @@ package struct ContractTarget: Sendable {
     ///   - oracle: Where the database is looked at.
     ///   - profile: What it promises.
     ///   - keys: The key of its tokens.
+    ///   - signIn: The secret of sessions.
     ///   - faults: What breaks its database.
     ///   - patience: The factor by which all may take longer.
     package init(
         url: String, users: [String: TokenSource], fixtures: ContractFixtures,
         oracle: (any ContractOracle)?, profile: ContractProfile, keys: ContractKeys? = nil,
-        faults: (any ContractFaults)? = nil, patience: Double = 1
+        signIn: ContractSignIn? = nil, faults: (any ContractFaults)? = nil, patience: Double = 1
     ) {
         self.url = url
         self.users = users
@@ -57,6 +60,7 @@ package struct ContractTarget: Sendable {
         self.oracle = oracle
         self.profile = profile
         self.keys = keys
+        self.signIn = signIn
         self.faults = faults
         self.patience = patience
     }

@@ -29,67 +29,68 @@ package struct RowProgramCompiler {
         _ config: CompiledSyncConfig, schema: String, table: String, columns: [String]
     ) -> [RowProgram] {
         let compiler = RowProgramCompiler(columns: columns)
-        var programs: [RowProgram] = []
+        var matching: [(source: Int, processor: RowProcessor)] = []
         for (index, source) in config.sources.enumerated() {
             for processor in source.processors
             where processor.schema == ExactText(schema) && processor.table == ExactText(table) {
-                programs.append(compiler.program(processor, source: index))
+                matching.append((index, processor))
             }
         }
-        return programs
+        let groups = OutputGroups.numbers(
+            matching.map { match -> (output: SharedOutput, isRepeated: Bool)? in
+                (output: SharedOutput(match.processor), isRepeated: false)
+            })
+        return zip(matching, groups).map { match, group in
+            compiler.program(match.processor, source: match.source, outputGroup: group)
+        }
+    }
+
+    /// What an output is.
+    private struct SharedOutput: Hashable {
+        let type: ExactText
+        let outputs: [RowProcessor.Output]
+
+        init(_ processor: RowProcessor) {
+            type = processor.outputTable
+            outputs = processor.outputs
+        }
     }
 
     /// The program of a processor; it begins with what decides on the bucket.
-    private func program(_ processor: RowProcessor, source: Int) -> RowProgram {
+    private func program(_ processor: RowProcessor, source: Int, outputGroup: Int?) -> RowProgram {
         var compiler = self
-        var filters: [Register] = []
         for filter in processor.filters {
             let register = compiler.compile(filter)
-            filters.append(register)
-            // Where it leads is known once the keys are there.
-            compiler.code.append(.skipUnless(register, over: 0))
+            compiler.code.append(.require(register))
         }
-        let keys = processor.partitionKeys.map { RowProgram.Key.value(compiler.compile($0)) }
+        let keys = processor.partitionKeys.map { compiler.compile($0) }
+        for key in keys { compiler.code.append(.requirePart(key)) }
         let headCount = compiler.code.count
-        for register in filters {
-            compiler.code[register + 1] = .skipUnless(register, over: headCount - register - 2)
-        }
-        let output = OutputMembers(compiler.output(processor.outputs))
+        let output = RowMembers(compiler.output(processor.outputs))
+        let code = RowCode(
+            instructions: compiler.code, headCount: headCount, constants: compiler.constants,
+            texts: compiler.texts, options: CompatibilityOptions(edition: 3))
         return RowProgram(
-            source: source, type: .named(processor.outputTable.text), code: compiler.code,
-            headCount: headCount, filters: filters, keys: keys, members: output.members, names: output.names,
-            twins: output.twins, id: output.id, constants: compiler.constants, texts: compiler.texts,
-            columns: compiler.columnsRead(by: output.members))
+            source: source, type: .named(processor.outputTable.text), code: code, keys: keys, output: output,
+            outputGroup: outputGroup)
     }
 
     /// The columns of the client's table with their values, in order.
-    private mutating func output(
-        _ outputs: [RowProcessor.Output]
-    ) -> [(name: String, value: RowProgram.Value)] {
-        var members: [(name: String, value: RowProgram.Value)] = []
+    private mutating func output(_ outputs: [RowProcessor.Output]) -> [RowMembers.Column] {
+        var members: [RowMembers.Column] = []
         for output in outputs {
             switch output {
             case .allColumns:
-                members += columns.enumerated().map { (name: $1, value: RowProgram.Value.column($0)) }
+                members += columns.enumerated().map { RowMembers.Column($1, .column($0)) }
             case .column(let expression, let name):
                 if case .column(let column) = expression, let place = places[column] {
-                    members.append((name: name.text, value: .column(place)))
+                    members.append(RowMembers.Column(name.text, .column(place)))
                 } else {
-                    members.append((name: name.text, value: .value(compile(expression))))
+                    members.append(RowMembers.Column(name.text, .value(compile(expression))))
                 }
             }
         }
         return members
-    }
-
-    /// The columns that the instructions and the members read.
-    private func columnsRead(by members: [RowProgram.Member]) -> Set<Int> {
-        var read: Set<Int> = []
-        for case .column(let column) in code { read.insert(column) }
-        for member in members {
-            if case .column(let column) = member.value { read.insert(column) }
-        }
-        return read
     }
 
     private mutating func emit(_ instruction: Instruction) -> Register {
@@ -137,49 +138,5 @@ package struct RowProgramCompiler {
         let second = compile(right)
         code[skipping] = skip(first, code.count - skipping - 1)
         return emit(both(first, second))
-    }
-}
-
-/// The members of a data text in the order in which JavaScript writes them (service 4.4).
-private struct OutputMembers {
-    private(set) var members: [RowProgram.Member] = []
-    private(set) var names: [UInt8] = []
-    private(set) var twins: [Int] = []
-    let id: RowProgram.Value?
-
-    init(_ columns: [(name: String, value: RowProgram.Value)]) {
-        id = columns.last { ExactText($0.name) == ExactText("id") }?.value
-        // JavaScript moves keys that are array indexes to the front. Those of one name stay in their order.
-        let keys = columns.enumerated().map { (index: Self.arrayIndex($1.name), place: $0) }
-        let indexes = keys.filter { $0.index != nil }
-            .sorted { ($0.index ?? 0, $0.place) < ($1.index ?? 0, $1.place) }
-        let ordered = (indexes + keys.filter { $0.index == nil }).map { columns[$0.place] }
-        var places: [ExactText: [Int]] = [:]
-        for (place, column) in ordered.enumerated() {
-            places[ExactText(column.name), default: []].append(place)
-        }
-        var known: [ExactText: Range<Int>] = [:]
-        for column in ordered {
-            let name = ExactText(column.name)
-            let start = names.count
-            JSON.appendQuoted(column.name, to: &names)
-            names.append(UInt8(ascii: ":"))
-            if known[name] == nil {
-                let same = places[name] ?? []
-                let first = twins.count
-                if same.count > 1 { twins += same }
-                known[name] = first..<twins.count
-            }
-            members.append(
-                RowProgram.Member(
-                    name: start..<names.count, value: column.value, twins: known[name] ?? 0..<0))
-        }
-    }
-
-    private static func arrayIndex(_ name: String) -> UInt32? {
-        guard name.utf8.first.map({ $0 >= 0x30 && $0 <= 0x39 }) == true, let index = UInt32(name),
-            index < UInt32.max, String(index) == name
-        else { return nil }
-        return index
     }
 }

@@ -123,21 +123,31 @@ package struct Log: Sendable {
 
     private func write(_ level: LogLevel, _ message: () -> String, _ values: () -> [LogKey: String]) {
         guard level >= self.level else { return }
+        sink(line(level, message(), values()))
+    }
+
+    /// Returns a line as it would be written, whatever level is written.
+    ///
+    /// - Parameters:
+    ///   - level: how much it matters.
+    ///   - message: what it says.
+    ///   - values: its values.
+    /// - Returns: the line, without its end.
+    package func line(_ level: LogLevel, _ message: String, _ values: [LogKey: String]) -> String {
         let time = Date().ISO8601Format(.init(includingFractionalSeconds: true))
-        let values = values().sorted { $0.key.rawValue < $1.key.rawValue }
+        let values = values.sorted { $0.key.rawValue < $1.key.rawValue }
         switch format {
         case .text:
             let rest = values.map { " \($0.key.rawValue)=\(Self.plain($0.value))" }.joined()
             let name = level.rawValue.uppercased()
-            sink(
-                "\(time) \(name)\(String(repeating: " ", count: 8 - name.count))\(label): \(message())\(rest)"
-            )
+            return
+                "\(time) \(name)\(String(repeating: " ", count: 8 - name.count))\(label): \(message)\(rest)"
         case .json:
-            let head = [("time", time), ("level", level.rawValue), ("label", label), ("message", message())]
+            let head = [("time", time), ("level", level.rawValue), ("label", label), ("message", message)]
             let members = (head + values.map { ($0.key.rawValue, $0.value) }).map { name, value in
                 "\(Self.quoted(name)):\(Self.quoted(value))"
             }
-            sink("{\(members.joined(separator: ","))}")
+            return "{\(members.joined(separator: ","))}"
         }
     }
 

@@ -25,7 +25,16 @@ func withCStrings<Result>(
 
 /// Throws `invalidInput` if the text has a NUL character, with the SQLSTATE the server has for it (backend 2.4).
 func refuseNUL(_ text: String, _ what: String) throws(PostgresError) {
-    guard text.utf8.contains(0) else { return }
-    throw PostgresError(
-        .invalidInput, "\(what) has a NUL character, which Postgres cannot store", sqlstate: "22021")
+    var text = text
+    // In the buffer: a view of the text asks for each byte where it lies.
+    guard text.withUTF8({ $0.contains(0) }) else { return }
+    throw PostgresError.nul(in: what)
+}
+
+extension PostgresError {
+    /// The error of a text with a NUL character.
+    static func nul(in what: String) -> PostgresError {
+        PostgresError(
+            .invalidInput, "\(what) has a NUL character, which Postgres cannot store", sqlstate: "22021")
+    }
 }

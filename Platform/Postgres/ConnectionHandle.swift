@@ -162,10 +162,10 @@ final class ConnectionHandle: @unchecked Sendable {
         try sent(isFinished ? 0 : PQsendQuery(connection, sql))
     }
 
-    func send(_ sql: String, _ parameters: [String?]) throws(PostgresError) {
+    func send(_ sql: String, _ parameters: PostgresParameters) throws(PostgresError) {
         guard !isFinished else { throw lost() }
         try sent(
-            withCStrings(parameters) { values in
+            parameters.withPointers { values in
                 PQsendQueryParams(
                     connection, sql, Int32(values.count), nil, values.baseAddress, nil, nil, 0)
             })
@@ -177,10 +177,10 @@ final class ConnectionHandle: @unchecked Sendable {
     }
 
     /// Runs what was prepared under a name.
-    func send(prepared name: String, _ parameters: [String?]) throws(PostgresError) {
+    func send(prepared name: String, _ parameters: PostgresParameters) throws(PostgresError) {
         guard !isFinished else { throw lost() }
         try sent(
-            withCStrings(parameters) { values in
+            parameters.withPointers { values in
                 PQsendQueryPrepared(
                     connection, name, Int32(values.count), values.baseAddress, nil, nil, 0)
             })

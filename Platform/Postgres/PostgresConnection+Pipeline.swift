@@ -33,7 +33,7 @@ extension PostgresConnection {
     package func pipeline(
         segments: [[PostgresStatement]], until deadline: ContinuousClock.Instant? = nil
     ) async throws -> [[PostgresStatementOutcome]] {
-        for statement in segments.joined() { try Self.refuseNULs(statement.sql, statement.parameters) }
+        for statement in segments.joined() { try Self.refuseNULs(statement.sql, statement.values) }
         guard !segments.isEmpty else { return [] }
         return try await exclusively(until: deadline) {
             // Within a transaction a name that is not there would end it.
@@ -44,7 +44,7 @@ extension PostgresConnection {
             segmentsLeft = drops.count + segments.count
             do {
                 for drop in drops {
-                    try handle.send(drop.sql, drop.parameters)
+                    try handle.send(drop.sql, drop.values)
                     guard handle.sync() else { throw handle.lost() }
                 }
                 for (index, segment) in segments.enumerated() {
@@ -88,11 +88,11 @@ extension PostgresConnection {
         _ statement: PostgresStatement, _ use: PreparedStatements.Use
     ) throws(PostgresError) {
         switch use {
-        case .unnamed: try handle.send(statement.sql, statement.parameters)
+        case .unnamed: try handle.send(statement.sql, statement.values)
         case .preparing(let name):
             try handle.prepare(name, statement.sql)
-            try handle.send(prepared: name, statement.parameters)
-        case .named(let name): try handle.send(prepared: name, statement.parameters)
+            try handle.send(prepared: name, statement.values)
+        case .named(let name): try handle.send(prepared: name, statement.values)
         }
     }
 

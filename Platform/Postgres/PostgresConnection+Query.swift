@@ -17,9 +17,10 @@ extension PostgresConnection {
     package func query(
         _ sql: String, _ parameters: [String?] = [], until deadline: ContinuousClock.Instant? = nil
     ) async throws -> PostgresResult {
-        try Self.refuseNULs(sql, parameters)
+        let values = PostgresParameters(parameters)
+        try Self.refuseNULs(sql, values)
         return try await exclusively(until: deadline) {
-            try handle.send(sql, parameters)
+            try handle.send(sql, values)
             activity = .statement
             let results = try await collectResults(until: deadline)
             guard let result = results.last else {
@@ -70,8 +71,9 @@ extension PostgresConnection {
         return results
     }
 
-    static func refuseNULs(_ sql: String, _ parameters: [String?]) throws(PostgresError) {
+    static func refuseNULs(_ sql: String, _ parameters: PostgresParameters) throws(PostgresError) {
         try refuseNUL(sql, "a statement")
-        for case let parameter? in parameters { try refuseNUL(parameter, "a parameter") }
+        guard parameters.hasNUL else { return }
+        throw PostgresError.nul(in: "a parameter")
     }
 }

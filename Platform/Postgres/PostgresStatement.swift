@@ -2,8 +2,8 @@
 package struct PostgresStatement: Sendable, Equatable {
     /// The statement, with `$1`… where parameters stand.
     package let sql: String
-    /// The values of the parameters.
-    package let parameters: [String?]
+    /// The values of the parameters, as they are sent.
+    package let values: PostgresParameters
     /// Whether the rows of its result are kept; if not, its result has the command tag and the count alone.
     package let keepsRows: Bool
 
@@ -14,10 +14,23 @@ package struct PostgresStatement: Sendable, Equatable {
     ///   - parameters: The values of its parameters.
     ///   - keepsRows: Whether the rows of its result are wanted; a result costs two kilobytes even without any.
     package init(_ sql: String, _ parameters: [String?] = [], keepsRows: Bool = true) {
+        self.init(sql, PostgresParameters(parameters), keepsRows: keepsRows)
+    }
+
+    /// Makes a statement of parameters that are one buffer already.
+    ///
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - values: The values of its parameters.
+    ///   - keepsRows: Whether the rows of its result are wanted.
+    package init(_ sql: String, _ values: PostgresParameters, keepsRows: Bool = true) {
         self.sql = sql
-        self.parameters = parameters
+        self.values = values
         self.keepsRows = keepsRows
     }
+
+    /// The values of the parameters as texts; nil is NULL.
+    package var parameters: [String?] { values.texts }
 }
 
 /// How one statement of a pipeline ended.

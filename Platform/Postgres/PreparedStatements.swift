@@ -24,11 +24,33 @@ package struct PreparedStatements: Sendable {
         var lastUse: Int
     }
 
+    /// The text of a statement, told apart by its bytes: two spellings of one character are two names of columns.
+    private struct Text: Hashable {
+        let sql: String
+
+        static func == (left: Text, right: Text) -> Bool {
+            guard left.sql.utf8.count == right.sql.utf8.count else { return false }
+            var (left, right) = (left.sql, right.sql)
+            return left.withUTF8 { left in
+                // Most are the very text that was kept.
+                right.withUTF8 { left.baseAddress == $0.baseAddress || left.elementsEqual($0) }
+            }
+        }
+
+        func hash(into hasher: inout Hasher) {
+            var sql = sql
+            sql.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        }
+    }
+
+    /// What is prepared in a pipeline, and in which of its segments.
+    private typealias Begun = [Text: (name: String, segment: Int)]
+
     /// A longer text, in bytes, is not kept: 256 of these are what a session may hold of texts.
     private static let longestText = 32 << 10
 
     private let limit: Int
-    private var kept: [String: Entry] = [:]
+    private var kept: [Text: Entry] = [:]
     private var dropped: [String] = []
     private var dropsAll = false
     private var lastUse = 0
@@ -52,7 +74,7 @@ package struct PreparedStatements: Sendable {
     /// - Parameter segments: The statements.
     /// - Returns: A use for each.
     package mutating func uses(of segments: [[PostgresStatement]]) -> [[Use]] {
-        var begun: [String: (name: String, segment: Int)] = [:]
+        var begun: Begun = [:]
         var uses: [[Use]] = []
         uses.reserveCapacity(segments.count)
         for (index, segment) in segments.enumerated() {
@@ -65,10 +87,10 @@ package struct PreparedStatements: Sendable {
     }
 
     private mutating func use(
-        of statement: PostgresStatement, in segment: Int, _ begun: inout [String: (name: String, segment: Int)]
+        of statement: PostgresStatement, in segment: Int, _ begun: inout Begun
     ) -> Use {
-        let text = statement.sql
-        guard !statement.parameters.isEmpty, text.utf8.count <= Self.longestText else { return .unnamed }
+        guard !statement.values.isEmpty, statement.sql.utf8.count <= Self.longestText else { return .unnamed }
+        let text = Text(sql: statement.sql)
         if let index = kept.index(forKey: text) {
             lastUse += 1
             kept.values[index].lastUse = lastUse
@@ -89,7 +111,7 @@ package struct PreparedStatements: Sendable {
     ///   - name: The name that `uses` has given it.
     package mutating func made(_ text: String, _ name: String) {
         lastUse += 1
-        kept[text] = Entry(name: name, lastUse: lastUse)
+        kept[Text(sql: text)] = Entry(name: name, lastUse: lastUse)
         while kept.count > limit, let oldest = kept.min(by: { $0.value.lastUse < $1.value.lastUse }) {
             kept[oldest.key] = nil
             dropped.append(oldest.value.name)

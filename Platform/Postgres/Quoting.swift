@@ -22,27 +22,43 @@ package func quoteLiteral(_ text: String) -> String {
 
 /// The text form of a one-dimensional array, for a parameter that is cast to some `type[]`; nil is NULL.
 package func arrayLiteral(_ elements: [String?]) -> String {
-    var literal: [UInt8] = [UInt8(ascii: "{")]
-    for (index, element) in elements.enumerated() {
-        if index > 0 { literal.append(UInt8(ascii: ",")) }
+    var literal: [UInt8] = []
+    appendArrayLiteral(elements, to: &literal)
+    return String(decoding: literal, as: UTF8.self)
+}
+
+/// Appends the text form of a one-dimensional array; nil is NULL.
+func appendArrayLiteral(_ elements: some Collection<String?>, to literal: inout [UInt8]) {
+    literal.append(UInt8(ascii: "{"))
+    var isFirst = true
+    for element in elements {
+        if !isFirst { literal.append(UInt8(ascii: ",")) }
+        isFirst = false
         appendArrayElement(element, to: &literal)
     }
     literal.append(UInt8(ascii: "}"))
-    return String(decoding: literal, as: UTF8.self)
 }
 
 /// Appends an element of an array's text form, or a bound of a range's, in quotes; nil is NULL.
 package func appendArrayElement(_ element: String?, to literal: inout [UInt8]) {
-    guard let element else {
+    guard var element else {
         literal.append(contentsOf: "NULL".utf8)
         return
     }
-    literal.append(UInt8(ascii: "\""))
-    for byte in element.utf8 {
-        if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { literal.append(UInt8(ascii: "\\")) }
-        literal.append(byte)
+    let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+    literal.append(quote)
+    element.withUTF8 { bytes in
+        // Most have nothing that must be escaped, and are copied at once.
+        guard bytes.contains(where: { $0 == quote || $0 == backslash }) else {
+            literal.append(contentsOf: bytes)
+            return
+        }
+        for byte in bytes {
+            if byte == quote || byte == backslash { literal.append(backslash) }
+            literal.append(byte)
+        }
     }
-    literal.append(UInt8(ascii: "\""))
+    literal.append(quote)
 }
 
 private func doubling(_ text: String, _ quote: UInt8) -> String {

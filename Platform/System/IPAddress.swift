@@ -75,6 +75,20 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
         return IPAddress(bytes: Array(bytes[12...]))
     }
 
+    /// Whether what is sent to it never leaves this machine (RFC 1122 3.2.1.3, RFC 4291 2.5.3).
+    package var isLoopback: Bool {
+        let address = unmapped.bytes
+        return address.count == 4 ? address[0] == 127 : address == [UInt8](repeating: 0, count: 15) + [1]
+    }
+
+    /// Returns whether a host is such an address, or the name of this machine (RFC 6761 6.3).
+    ///
+    /// - Parameter host: an address or a name, without a port.
+    /// - Returns: false for every other name, wherever that leads.
+    package static func isLoopback(host: String) -> Bool {
+        host == "localhost" || IPAddress(host)?.isLoopback == true
+    }
+
     /// The address itself, and the one of version 4 that stands in it, to which a packet may be sent on.
     ///
     /// That is so for mapped and compatible addresses (RFC 4291 2.5.5), translated ones (RFC 2765 2.1), the prefix of

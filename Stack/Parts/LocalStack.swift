@@ -197,7 +197,7 @@ package actor LocalStack {
                 uri = try PostgresURI.adding("connect_timeout", "60", to: uri)
             }
             var environment = [
-                "DATABASE_URI": uri, "HOST": configuration.host,
+                "ENV": "development", "DATABASE_URI": uri, "HOST": configuration.listeningHost,
                 "PORT": String(configuration.backendPort),
                 "POWERSYNC_URL": serviceURL, "JWT_AUDIENCE": "powersync",
                 "JWT_KEYS_DIR": configuration.folder + "/keys", "DEV_TOKENS": "true",
@@ -205,6 +205,8 @@ package actor LocalStack {
                 "ATTACHMENTS_STORE": Self.fileURL(
                     try PrivateFile.makeFolder(configuration.folder + "/attachments")),
             ]
+            // Whoever has named an address that others reach has been asked for nothing more.
+            if !IPAddress.isLoopback(host: configuration.listeningHost) { environment["DEV_PUBLIC"] = "true" }
             // A port that it chooses itself it also knows itself.
             if configuration.backendPort != 0 {
                 environment["ATTACHMENTS_PUBLIC_URL"] =

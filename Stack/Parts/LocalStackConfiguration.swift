@@ -20,8 +20,11 @@ package struct LocalStackConfiguration: Sendable {
     package var log: Int32?
     /// The least severe level that the parts log.
     package var logLevel = "info"
-    /// More environment for the backend, such as `JWT_TTL`.
+    /// More environment for the backend, such as `JWT_TTL`; it wins over what the stack sets.
     package var backendEnvironment: [String: String] = [:]
+
+    /// The host as the backend listens on it, to which an empty one is none.
+    var listeningHost: String { host.isEmpty ? "0.0.0.0" : host }
 
     /// The host as it stands in a URL for clients on this machine.
     package var urlHost: String {

@@ -76,7 +76,7 @@ package enum UpRun {
         if tables == nil {
             warn("no --tables FILE given: the backend may write every column of every published table")
         }
-        if !["127.0.0.1", "localhost", "::1"].contains(options.host) {
+        if !IPAddress.isLoopback(host: options.host) {
             warn(
                 "--host \(options.host) opens both ports: whoever reaches them gets a token for any user. Tokens name the "
                     + "service as http://\(configuration.urlHost):PORT, and addresses of files the backend")

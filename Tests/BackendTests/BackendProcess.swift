@@ -50,10 +50,11 @@ struct BackendProcess: Sendable {
             environment: ProcessInfo.processInfo.environment.merging([
                 // A machine that stands still connects to nothing within the five seconds of production.
                 "DATABASE_URI": "\(uri)?connect_timeout=\(seconds)",
-                "POWERSYNC_URL": "http://sync.example.com", "HOST": "127.0.0.1",
+                "POWERSYNC_URL": "http://sync.example.com", "ENV": "development", "HOST": "127.0.0.1",
                 "PORT": "0",
                 // Tests that are about one of these set it.
                 "STATEMENT_TIMEOUT_MS": patience, "LOCK_TIMEOUT_MS": patience,
+                "TOKENS_PER_MINUTE": "0", "FAILED_CREDENTIALS_PER_MINUTE": "0",
                 // What requests that are written by hand call it.
                 "DEV_HOSTS": "h", "DEV_TOKENS": "1", "DEV_EPHEMERAL_KEYS": "1", "LOG_LEVEL": "error",
             ]) { $1 }.merging(tables) { $1 }.merging(environment) { $1 }, output: .descriptor(output),

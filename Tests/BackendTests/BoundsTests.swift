@@ -101,7 +101,7 @@ struct BoundsTests {
 
     /// More than the 120 a minute that contract 7, number 20, once allowed.
     @Test func aDeviceThatDrainsItsQueueAloneIsNeverRefused() async throws {
-        let defaults = BackendConfiguration(databaseURI: "", powersyncURL: "")
+        let defaults = BackendConfiguration.development()
         try await with({
             $0.uploadsPerUser = defaults.uploadsPerUser
             $0.uploadsWaiting = defaults.uploadsWaiting

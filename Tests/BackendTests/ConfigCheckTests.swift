@@ -10,8 +10,8 @@ import Testing
 struct ConfigCheckTests {
     private static let secret = "postgres://app:hush@db/app"
     private static let minimum = [
-        "DATABASE_URI": secret, "POWERSYNC_URL": "http://localhost:8080", "DEV_EPHEMERAL_KEYS": "true",
-        "DEV_OPEN_SCHEMA": "true",
+        "DATABASE_URI": secret, "POWERSYNC_URL": "http://localhost:8080", "ENV": "development",
+        "DEV_EPHEMERAL_KEYS": "true", "DEV_OPEN_SCHEMA": "true", "DEV_TOKENS": "true",
     ]
 
     private func run(
@@ -40,6 +40,7 @@ struct ConfigCheckTests {
         #expect(origin("PORT", json) == ["7000", "environment"])
         #expect(origin("JWT_TTL", json) == ["10m", "default"])
         #expect(origin("JWT_ISSUER", json) == [nil, "default"])
+        #expect(origin("HOST", json) == ["127.0.0.1", "default"])
         #expect(origin("DATABASE_URI", json) == ["(set)", "environment"])
         #expect(!text.contains("hush"))
     }
@@ -61,7 +62,8 @@ struct ConfigCheckTests {
     /// One of each part of the settings, none hiding another.
     @Test func everyViolationIsTold() async throws {
         let environment = [
-            "PSB_TABELMAP": "x", "DATABASE_TYPE": "mysql", "POWERSYNC_URL": "dev", "ENV": "production", "PORT": "x",
+            "PSB_TABELMAP": "x", "DATABASE_TYPE": "mysql", "POWERSYNC_URL": "dev", "ENV": "prod", "PORT": "x",
+            "DEV_PUBLIC": "true",
             "JWT_TTL": "1s", "DEV_TOKENS": "true", "DEV_OPEN_UPLOADS": "maybe", "BATCH_ON_FATAL_ERROR": "never",
             "MAX_BODY_BYTES": "1", "BODY_TIMEOUT": "0", "POOL_SIZE": "0", "LOCK_TIMEOUT_MS": "0",
             "SCHEMA_DRIFT_GRACE": "x", "DRAIN_DELAY": "11s", "JWT_KEYS_SQL": "x", "CORS_ORIGINS": "*",
@@ -72,13 +74,26 @@ struct ConfigCheckTests {
         let (status, text) = await run(environment, "--json")
         let problems = (try JSON.parse(text)["problems"]?.arrayValue ?? []).compactMap(\.stringValue)
         #expect(status == 1)
-        let missing = ["DATABASE_URI", "JWT_KEYS_DIR", "PSB_TABLE_MAP", "UPLOAD_AUDIENCE"]
-        for name in environment.keys.filter({ !["ENV", "UPLOAD_ACCEPTS_SYNC_TOKEN"].contains($0) }) + missing {
+        let missing = ["DATABASE_URI", "JWT_KEYS_DIR", "PSB_TABLE_MAP", "AUTH_JWKS_URI"]
+        for name in environment.keys.filter({ $0 != "UPLOAD_ACCEPTS_SYNC_TOKEN" }) + missing {
             #expect(problems.contains { $0.hasPrefix(name) }, "\(name)")
         }
         let plain = await run(environment)
         #expect(plain.status == 1)
         for problem in problems { #expect(plain.text.contains(problem), "\(problem)") }
+    }
+
+    /// What is not set is shown as a start has it.
+    @Test func withoutAnEnvironmentTheDefaultsAreThoseOfProduction() async throws {
+        var environment = Self.minimum
+        environment["ENV"] = nil
+        let (status, text) = await run(environment, "--json")
+        let json = try JSON.parse(text)
+        #expect(status == 1)
+        for (name, value) in [
+            ("ENV", "production"), ("HOST", "0.0.0.0"), ("DRAIN_DELAY", "5s"),
+            ("UPLOAD_ACCEPTS_SYNC_TOKEN", "false"),
+        ] { #expect(origin(name, json) == [value, "default"], "\(name)") }
     }
 
     @Test func whatIsWrongInAMapIsTold() async throws {

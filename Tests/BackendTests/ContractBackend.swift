@@ -24,10 +24,13 @@ struct ContractBackend: Sendable {
     let uri: String
     let oracle: SQLOracle
     let keys: ContractKeys
+    let signIn: ContractSignIn
     let fixtures: ContractFixtures
 
-    /// Starts one on a database of its own.
-    static func start(_ settings: [String: String]) async throws -> ContractBackend {
+    /// Starts one on a database of its own, which it reaches through a pooler if there is one.
+    static func start(
+        _ settings: [String: String], through bouncer: PgBouncer? = nil
+    ) async throws -> ContractBackend {
         let poller = try Poller()
         let uri = try await TestPostgres.database(poller)
         let connection = try await PostgresConnection.connect(uri, poller: poller)
@@ -40,7 +43,13 @@ struct ContractBackend: Sendable {
         configuration.keys = .given(GivenKeys(privateText: signer.jsonObjectText(includePrivate: true)))
         configuration.tokenIssuer = issuer
         configuration.hasDevelopmentTokens = true
+        let session = try SignIn.sessionSettings()
+        configuration.authentication.session = session
         for (name, value) in settings { try set(name, value, in: &configuration) }
+        if let bouncer {
+            configuration.databaseURI = bouncer.uri(through: uri)
+            configuration.links.preparesStatements = false
+        }
         let fixtures = try ContractFixtures(
             yaml: try Repository.text("Tests/Fixtures/contract/fixtures.yaml"), source: "fixtures.yaml")
         let faults = RestartableBackend(configuration, poller)
@@ -49,6 +58,9 @@ struct ContractBackend: Sendable {
             faults: faults, poller: poller, uri: uri,
             oracle: SQLOracle(uri: uri, fixtures: fixtures, poller: poller),
             keys: try ContractKeys(signer: signer, audiences: configuration.tokenAudiences, issuer: issuer),
+            signIn: try ContractSignIn(
+                secret: session.secret, audience: try #require(session.audiences.first),
+                issuer: session.issuer),
             fixtures: fixtures)
     }
 
@@ -100,7 +112,7 @@ struct ContractBackend: Sendable {
         }
         return ContractTarget(
             url: await faults.url, users: users, fixtures: fixtures, oracle: oracle, profile: profile,
-            keys: keys, faults: faults, patience: max(TestOptions.patience, 4))
+            keys: keys, signIn: signIn, faults: faults, patience: max(TestOptions.patience, 4))
     }
 }
 
@@ -139,11 +151,19 @@ actor ContractBackends {
     /// Those of `ContractTests`.
     static let shared = ContractBackends()
 
+    private let bouncer: Task<PgBouncer, any Error>?
     private var started: [[String: String]: Task<ContractBackend, any Error>] = [:]
+
+    /// Makes a place for backends, which reach their databases through a pooler if there is one.
+    init(through bouncer: Task<PgBouncer, any Error>? = nil) { self.bouncer = bouncer }
 
     /// Returns the backend with these settings, which the first one starts who asks.
     func backend(_ settings: [String: String]) async throws -> ContractBackend {
-        let task = started[settings] ?? Task { try await ContractBackend.start(settings) }
+        let task =
+            started[settings]
+            ?? Task { [bouncer] in
+                try await ContractBackend.start(settings, through: try await bouncer?.value)
+            }
         started[settings] = task
         return try await task.value
     }

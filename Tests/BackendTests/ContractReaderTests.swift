@@ -23,7 +23,7 @@ struct ContractReaderTests {
                   given: [[{op: PUT, table: lists, id: "${l}", data: {name: a}}]]
                   requests:
                     - {as: bob, dialect: A, client: other, times: 2, at_once: true, headers: {x-a: b}, body: {n: 1.10, t: "1.10", e: [null, true]}}
-                    - {token: alg-none, method: GET, path: /x}
+                    - {token: alg-none, session: expired, method: GET, path: /x}
                   expect:
                     - {status: [200, 503], outcomes: [applied|noop X], results: [success], never: [a], within_ms: 50}
                     - {status: [401], may_cut: true, headers: {allow: null}, body: {}}
@@ -47,7 +47,8 @@ struct ContractReaderTests {
         #expect(first.user == "bob" && first.client == "other" && first.dialect == .batch)
         #expect(first.times == 2 && first.isAtOnce)
         #expect(first.content == .json(try JSON.parse(#"{"n":1.10,"t":"1.10","e":[null,true]}"#)))
-        #expect(second.token == .unsigned && second.method == "GET" && second.path == "/x")
+        #expect(second.token == .unsigned && second.session == .expired)
+        #expect(second.method == "GET" && second.path == "/x")
         #expect(entry.expectations[0].statuses == [200, 503])
         #expect(entry.expectations[0].within == .milliseconds(50))
         #expect(entry.expectations[1].mayCut)

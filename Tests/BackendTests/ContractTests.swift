@@ -7,11 +7,6 @@ import Testing
 /// Each case sends in the dialect of its level; the backend is one of L2, so outcomes are asked for in every dialect.
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct ContractTests {
-    /// What the backend does not do yet, by the step of Backend/DESIGN.md that makes it; each of them strikes its own.
-    static let failingYet: [String: [String]] = [
-        "2b: who signs in": ["31", "164"],
-    ]
-
     private static func catalogue() throws -> ContractCatalogue {
         try ContractCatalogue(folder: Repository.fixtures.appending(path: "contract/backend").path)
     }
@@ -36,8 +31,7 @@ struct ContractTests {
             verdict = try await Self.verdict(
                 entry, catalogue, ContractBackends.shared.backend(entry.backend))
         }
-        let step = Self.failingYet.first { $0.value.contains(number.description) }?.key
-        if let reason = entry.later ?? step {
+        if let reason = entry.later {
             #expect(verdict != .passed, "\(number) passes: strike it off, \(reason)")
         } else {
             #expect(verdict == .passed, "\(number), \(entry.title)")

@@ -114,7 +114,8 @@ struct DatabaseTLSTests {
     private func read(_ changes: [String: String]) throws -> BackendConfiguration {
         let variables = [
             "DATABASE_URI": "postgres://db.test/app", "POWERSYNC_URL": "http://localhost:8080",
-            "DEV_EPHEMERAL_KEYS": "true", "DEV_OPEN_SCHEMA": "true", "SSL_CERT_FILE": "/named.crt",
+            "ENV": "development", "DEV_EPHEMERAL_KEYS": "true", "DEV_OPEN_SCHEMA": "true",
+            "DEV_TOKENS": "true", "SSL_CERT_FILE": "/named.crt",
         ]
         return try BackendConfiguration(environment: variables.merging(changes) { $1 }) { _ in "" }
     }

@@ -58,7 +58,7 @@ struct DrainTests {
     @Test func aStopFitsThirtySeconds() throws {
         let minimum = [
             "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "https://x", "JWT_KEYS_DIR": "/keys",
-            "PSB_TABLE_MAP": "/map.yaml",
+            "PSB_TABLE_MAP": "/map.yaml", "UPLOAD_AUDIENCE": "uploads",
         ]
         let now = ContinuousClock.now
         for (seconds, environment) in [

@@ -7,7 +7,8 @@ import Testing
 /// Keys that stand in settings (backend 4.6).
 struct GivenKeysTests {
     private static let minimum = [
-        "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "http://x", "DEV_OPEN_SCHEMA": "true",
+        "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "http://x", "ENV": "development",
+        "DEV_OPEN_SCHEMA": "true", "DEV_TOKENS": "true",
     ]
 
     private func read(_ settings: [String: String]) throws -> BackendConfiguration {

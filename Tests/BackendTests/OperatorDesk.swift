@@ -62,7 +62,8 @@ struct OperatorDesk: Sendable {
             // A machine that stands still does nothing within the times of production.
             "DATABASE_URI": "\(uri)?connect_timeout=\(seconds)",
             "STATEMENT_TIMEOUT_MS": String(seconds * 1_000), "LOCK_TIMEOUT_MS": String(seconds * 1_000),
-            "PSB_TABLE_MAP": map, "POWERSYNC_URL": "http://x", "DEV_EPHEMERAL_KEYS": "1",
+            "PSB_TABLE_MAP": map, "POWERSYNC_URL": "http://x", "ENV": "development",
+            "DEV_EPHEMERAL_KEYS": "1", "DEV_TOKENS": "1",
         ].merging(self.environment) { $1 }
         let command = BackendCommand.named(
             "powersync-backend", environment: { environment },

@@ -103,9 +103,12 @@ struct PoolerTests {
     func statementsHaveNamesUnlessThePoolerLosesThem(prepares: Bool) async throws {
         let schema = """
             CREATE TABLE events (id text PRIMARY KEY, label text);
-            CREATE TABLE seen (names bigint);
-            CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
-                $$ BEGIN INSERT INTO seen SELECT count(*) FROM pg_prepared_statements; RETURN NULL; END $$;
+            CREATE TABLE seen (names bigint, settings bigint);
+            CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                INSERT INTO seen SELECT count(*), count(*) FILTER (WHERE statement LIKE '%set_config(''TimeZone''%')
+                    FROM pg_prepared_statements;
+                RETURN NULL;
+            END $$;
             CREATE TRIGGER sees AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION see();
             """
         try await TestBackend.with(
@@ -114,8 +117,8 @@ struct PoolerTests {
             let answer = try await backend.upload(
                 #"{"batch":[{"op":"PUT","table":"events","id":"1","data":{"label":"x"}}]}"#)
             #expect(answer.states == ["applied"], "\(answer.json.text)")
-            let seen = try await backend.query("SELECT max(names) > 0 FROM seen")
-            #expect(seen == [[prepares ? "t" : "f"]])
+            let seen = try await backend.query("SELECT max(names) > 0, max(settings) FROM seen")
+            #expect(seen == [[prepares ? "t" : "f", prepares ? "1" : "0"]])
         }
     }
 }

@@ -94,16 +94,17 @@ struct ServerTests {
         try await with { backend, client in
             let token = try await token(client)
             backend.clock.withLock { $0 += 661 }
-            let expired: HTTPFields = ["authorization": "Bearer \(token)"]
-            for fields in [[:], expired, ["authorization": "Bearer x.y.z"], ["authorization": "Basic dTpw"]]
-                as [HTTPFields]
-            {
+            for (fields, code) in [
+                ([:], "UNAUTHENTICATED"), (["authorization": "Bearer \(token)"], "TOKEN_EXPIRED"),
+                (["authorization": "Bearer x.y.z"], "CREDENTIALS_MALFORMED"),
+                (["authorization": "Basic dTpw"], "CREDENTIALS_MALFORMED"),
+            ] as [(HTTPFields, String)] {
                 let answer = try await client.send("POST", "/api/data", Self.put, fields: fields)
                 #expect(answer.status == 401)
                 #expect(answer.fields["www-authenticate"]?.hasPrefix("Bearer ") == true)
                 #expect(answer.fields["content-type"] == "application/problem+json")
                 #expect(try answer.json["retryable"] == .bool(true))
-                #expect(try answer.json["code"] == .string("UNAUTHENTICATED"))
+                #expect(try answer.json["code"] == .string(code))
                 #expect(try answer.json["message"]?.stringValue?.isEmpty == false)
             }
             #expect(try await backend.scalar("SELECT count(*) FROM lists") == "0")

@@ -9,11 +9,12 @@ import Testing
 struct SettingTests {
     private static let minimum = [
         "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "http://localhost:8080",
-        "DEV_EPHEMERAL_KEYS": "true", "DEV_OPEN_SCHEMA": "true",
+        "ENV": "development", "DEV_EPHEMERAL_KEYS": "true", "DEV_OPEN_SCHEMA": "true", "DEV_TOKENS": "true",
     ]
     private static let production = [
         "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "https://sync.example.com",
         "JWT_KEYS_DIR": "/keys", "PSB_TABLE_MAP": "/map.yaml", "ENV": "production",
+        "UPLOAD_AUDIENCE": "uploads",
     ]
     private static let provider = [
         "AUTH_JWKS_URI": "https://id.example.com/keys", "AUTH_ISSUER": "https://id.example.com",
@@ -65,7 +66,6 @@ struct SettingTests {
         let names = Set(Setting.all.map(\.name))
         #expect(read.subtracting(names) == [])
         #expect(names.count == Setting.all.count, "each has one row")
-        #expect(Set(Setting.inUse.map(\.name)).isDisjoint(with: Setting.planned.map(\.name)))
     }
 
     @Test func secretsMayBeInFilesAndNothingElse() {
@@ -86,10 +86,10 @@ struct SettingTests {
         }
     }
 
-    @Test func helpTellsEachSettingThatDoesSomething() {
+    @Test func helpTellsEachSetting() {
         let help = BackendCommand.named("powersync-backend").subcommands.first { $0.name == "start" }
         let told = (help?.variables ?? []).flatMap { $0.name.split(separator: ", ").map(String.init) }
-        #expect(told == Setting.inUse.map(\.name))
+        #expect(told == Setting.all.map(\.name))
         #expect(help?.variables.allSatisfy { !$0.help.isEmpty } == true)
     }
 
@@ -111,7 +111,8 @@ struct SettingTests {
         #expect(!configuration.links.allowsInsecureTLS && configuration.links.metricsPort == nil)
         #expect(configuration.links.metricsHost == "127.0.0.1")
         // As compose passes on what nobody has set.
-        let empty = Dictionary(uniqueKeysWithValues: Setting.planned.map { ($0.name, "") })
+        let absent = Setting.all.filter { Self.minimum[$0.name] == nil }
+        let empty = Dictionary(uniqueKeysWithValues: absent.map { ($0.name, "") })
         #expect(try read(empty) == configuration)
     }
 
@@ -347,8 +348,106 @@ struct SettingTests {
 
     @Test func productionFetchesNoKeysWithoutTLSFromElsewhere() {
         let settings = Self.provider.merging(["AUTH_ALLOW_INSECURE_HTTP_HOSTS": "idp"]) { $1 }
-        let words = "AUTH_ALLOW_INSECURE_HTTP_HOSTS is refused with ENV=production"
+        let words =
+            "AUTH_ALLOW_INSECURE_HTTP_HOSTS is refused in production; for development say ENV=development"
         #expect(refusal(settings, to: Self.production) == words)
         #expect(refusal(Self.provider, to: Self.production) == nil)
+    }
+
+    // MARK: Development and production
+
+    /// Also what one takes for one of the two.
+    @Test(arguments: ["prod", "Production", "dev", "test", "staging", " development", "/root/.profile"])
+    func whatIsNoEnvironmentIsRefused(name: String) {
+        #expect(refusal(["ENV": name], to: Self.production) == "ENV must be development or production")
+        #expect(refusal(["ENV": name]) == "ENV must be development or production")
+    }
+
+    @Test func whoeverSaysNothingIsInProduction() throws {
+        var silent = Self.production
+        silent["ENV"] = nil
+        #expect(try read([:], to: silent) == read([:], to: Self.production))
+        #expect(try read(["ENV": ""], to: silent).host == "0.0.0.0")
+        for name in Self.switches + ["DEV_PUBLIC"] {
+            let words = "\(name) is refused in production; for development say ENV=development"
+            #expect(refusal([name: "true"], to: silent) == words)
+        }
+    }
+
+    private static let switches = [
+        "DEV_TOKENS", "DEV_OPEN_UPLOADS", "DEV_OPEN_SCHEMA", "DEV_EPHEMERAL_KEYS",
+    ]
+
+    /// A backend for development with nothing on that is for it, but for one switch.
+    private func development(_ name: String, _ host: String) -> [String: String] {
+        var settings = Self.production
+        settings["ENV"] = "development"
+        settings["HOST"] = host
+        settings[name] = "true"
+        return settings
+    }
+
+    @Test(
+        arguments: SettingTests.switches,
+        ["0.0.0.0", "::", "192.168.1.7", "backend", "localhost.example.com"])
+    func offLoopbackSwitchesNeedAWord(name: String, host: String) throws {
+        let settings = development(name, host)
+        let words =
+            "HOST is \(host), where other machines reach what is for development (\(name)): leave it at"
+        #expect(refusal([:], to: settings)?.hasPrefix(words) == true)
+        #expect(try read(["DEV_PUBLIC": "true"], to: settings).host == host)
+        #expect(try read([name: "false"], to: settings).host == host, "nothing is on")
+    }
+
+    @Test(arguments: SettingTests.switches, ["", "127.0.0.1", "127.9.9.9", "::1", "localhost"])
+    func onThisMachineNobodyIsAsked(name: String, host: String) throws {
+        let configuration = try read([:], to: development(name, host))
+        #expect(configuration.host == (host.isEmpty ? "127.0.0.1" : host))
+    }
+
+    @Test func syncTokensUploadWhereThereAreNoOthers() throws {
+        #expect(try read([:]).acceptsSyncTokens, "as those of DEV_TOKENS must")
+        #expect(try !read(["DEV_TOKENS": "false", "UPLOAD_AUDIENCE": "uploads"]).acceptsSyncTokens)
+        let strict = try read(["UPLOAD_ACCEPTS_SYNC_TOKEN": "false", "UPLOAD_AUDIENCE": "uploads"])
+        #expect(!strict.acceptsSyncTokens && strict.acceptedAudiences == ["uploads"])
+        #expect(try !read([:], to: Self.production).acceptsSyncTokens)
+        let chosen = try read(["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"], to: Self.production)
+        #expect(chosen.acceptedAudiences == ["https://sync.example.com", "uploads"])
+    }
+
+    /// They would upload although nobody has said so.
+    @Test(arguments: [
+        ["UPLOAD_AUDIENCE": "https://sync.example.com"], ["UPLOAD_AUDIENCE": "a,b", "JWT_AUDIENCE": "sync,b"],
+    ])
+    func anAudienceOfSyncTokensIsNoneOfUploads(settings: [String: String]) throws {
+        let words = "UPLOAD_AUDIENCE must not be "
+        #expect(refusal(settings, to: Self.production)?.hasPrefix(words) == true)
+        let allowed = settings.merging(["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"]) { $1 }
+        #expect(try read(allowed, to: Self.production).acceptsSyncTokens)
+    }
+
+    private static let signIns: [[String: String]] = [
+        provider, session, ["TRUSTED_PROXIES": "10.0.0.1", "TRUSTED_USER_HEADER": "X-User"],
+    ]
+
+    @Test func aBackendForNobodyIsRefused() throws {
+        let production = ["UPLOAD_AUDIENCE": ""]
+        let words =
+            "AUTH_JWKS_URI is missing, and so are SESSION_SECRET and TRUSTED_USER_HEADER: nobody could"
+        #expect(refusal(production, to: Self.production)?.hasPrefix(words) == true)
+        let accepting = production.merging(["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"]) { $1 }
+        #expect(refusal(accepting, to: Self.production)?.hasPrefix(words) == true, "nobody has one")
+        let development = ["DEV_TOKENS": "false"]
+        let missing = "UPLOAD_AUDIENCE is missing, sync tokens are not accepted, and nobody can sign in"
+        #expect(refusal(development)?.hasPrefix(missing) == true)
+        #expect(refusal(["UPLOAD_ACCEPTS_SYNC_TOKEN": "false"])?.hasPrefix(missing) == true)
+        for settings in Self.signIns {
+            #expect(refusal(production.merging(settings) { $1 }, to: Self.production) == nil)
+            #expect(refusal(development.merging(settings) { $1 }) == nil)
+        }
+        for settings in [
+            ["UPLOAD_AUDIENCE": "uploads"], ["DEV_OPEN_UPLOADS": "true"],
+            ["UPLOAD_ACCEPTS_SYNC_TOKEN": "true"],
+        ] { #expect(refusal(development.merging(settings) { $1 }) == nil, "\(settings)") }
     }
 }

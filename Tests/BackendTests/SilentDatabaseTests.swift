@@ -268,12 +268,12 @@ struct SilentDatabaseTests {
     #endif
 
     @Test func whatTheURISaysOfTheLinkHolds() {
-        let parameters = BackendConfiguration(
-            databaseURI: "postgres://h/d?keepalives_idle=5&tcp_user_timeout=0", powersyncURL: "http://x"
+        let parameters = BackendConfiguration.development(
+            databaseURI: "postgres://h/d?keepalives_idle=5&tcp_user_timeout=0"
         ).connectionParameters
         #expect(parameters["keepalives_idle"] == nil && parameters["tcp_user_timeout"] == nil)
         #expect(parameters["keepalives_interval"] == "10" && parameters["keepalives_count"] == "3")
-        let malformed = BackendConfiguration(databaseURI: "no", powersyncURL: "http://x")
+        let malformed = BackendConfiguration.development(databaseURI: "no")
         #expect(malformed.connectionParameters["tcp_user_timeout"] == "10000")
     }
 
@@ -282,7 +282,7 @@ struct SilentDatabaseTests {
             ("postgres://h/d", 5), ("postgres://h/d?connect_timeout=3", 5),
             ("postgres://h/d?connect_timeout=60", 60), ("no", 5),
         ] {
-            let limits = BackendConfiguration(databaseURI: uri, powersyncURL: "http://x").poolLimits
+            let limits = BackendConfiguration.development(databaseURI: uri).poolLimits
             #expect(limits.connectTimeout == .seconds(seconds), "\(uri)")
         }
     }

@@ -67,7 +67,7 @@ struct TestBackend: Sendable {
 
     /// A configuration with the times of tests, on any port.
     static func configuration(_ uri: String) -> BackendConfiguration {
-        var configuration = BackendConfiguration(databaseURI: uri, powersyncURL: "http://sync.example.com")
+        var configuration = BackendConfiguration.development(databaseURI: uri)
         configuration.host = "127.0.0.1"
         configuration.port = 0
         // Tests that are about one of these set it.

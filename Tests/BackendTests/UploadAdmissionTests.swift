@@ -12,7 +12,7 @@ struct UploadAdmissionTests {
 
     init() throws {
         poller = try Poller()
-        let configuration = BackendConfiguration(databaseURI: "", powersyncURL: "")
+        let configuration = BackendConfiguration.development()
         admission = UploadAdmission(configuration, poller: poller)
         full = configuration.bodyLimit
     }

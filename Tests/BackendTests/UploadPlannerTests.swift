@@ -426,7 +426,8 @@ struct UploadPlannerTests {
         ]
         let plans = try self.plans(operations, planner())
         let states = UploadStates.states(
-            of: operations, plans: plans, runs: UploadRun.runs(of: plans), touched: [["b"], ["2"], []])
+            of: operations, plans: plans, runs: UploadRun.runs(of: plans),
+            touched: [.these(["b"]), .these(["2"]), .nothing])
         #expect(states.map(\.status) == ["noop", "applied", "noop", "applied", "noop", "noop"])
         #expect(
             states.map(\.code) == [

@@ -1,4 +1,5 @@
 import Foundation
+import Foundation
 import PowerSyncHTTP
 import PowerSyncHTTPClient
 import PowerSyncHTTPTestSupport
@@ -55,6 +56,7 @@ struct ContainerRoleTests {
         }
     }
 
+    /// Of a list of somebody else nobody can tell that it is there.
     @Test func mapThatOpenPortsCallForLeavesEveryUserTheirOwnRows() async throws {
         let changes = ["DEV_OPEN_SCHEMA": "false", "PSB_TABLE_MAP": "/etc/powersync/tables.yaml"]
         try await Containers.with(changes: changes) { containers in
@@ -69,6 +71,12 @@ struct ContainerRoleTests {
                 _ = try await upload(patch, api, token)
                 let name = try await containers.rows("SELECT name FROM lists")
                 #expect(name == [[user == "u1" ? "of u1" : "Getting Started"]], "\(user)")
+                let id = UUID().uuidString.lowercased()
+                let put =
+                    #"{"op":"PUT","table":"todos","id":"\#(id)","data":{"description":"x","list_id":"\#(list)"}}"#
+                let result = try await upload(put, api, token)["results"]?.arrayValue?.first
+                let code: String? = user == "u1" ? nil : "PARENT_MISSING"
+                #expect(result?["failed_operation"]?["error_code"]?.stringValue == code, "\(user)")
             }
             try await containers.stopAll()
         }
@@ -131,7 +139,8 @@ struct ContainerRoleTests {
             for (name, value) in [("file_bytes", 1_000), ("user_bytes", 2_000), ("user_files", 3)] {
                 #expect(told?[name]?.int64Value == Int64(value), "\(name)")
             }
-            let minted = try await api.send("GET", "/api/auth/token?user_id=dora").json
+            // Whose the list is that is there already: a todo in it is for nobody else.
+            let minted = try await api.send("GET", "/api/auth/token?user_id=u1").json
             let token = try #require(minted["token"]?.stringValue)
             let (todo, photo) = (
                 "b0000000-0000-4000-8000-000000000002", "b0000000-0000-4000-8000-000000000003"

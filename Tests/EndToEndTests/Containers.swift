@@ -93,20 +93,27 @@ final class Containers: Sendable {
         }
     }
 
-    /// Starts the program of a container and returns the URL that it says when it is ready.
-    func start(_ name: String, _ executable: String, ready: String, backend: String? = nil) async throws
-        -> String
-    {
+    /// Starts the program of a container and returns the URL that it says when it is ready; `settings` are variables that it
+    /// gets besides, or in place of those of docker-compose.yml.
+    func start(
+        _ name: String, _ executable: String, ready: String, backend: String? = nil,
+        settings: [String: String] = [:]
+    ) async throws -> String {
         let container = try compose.container(name)
         try fill(container.mounts)
         var environment = environmentOfThePrograms
         for (key, value) in container.environment {
             environment[key] = here(value, backend: backend)
         }
+        environment.merge(settings) { $1 }
         environment["DATABASE_URI"] = environment["DATABASE_URI"].map { EndToEnd.patient($0) }
-        // A free port, and of this machine alone; the service has no setting for its address.
+        // Free ports, and of this machine alone; the service has no setting for its address.
         environment[name == "backend" ? "PORT" : "PS_PORT"] = "0"
-        if name == "backend" { environment["HOST"] = "127.0.0.1" }
+        if name == "backend" {
+            environment["HOST"] = "127.0.0.1"
+            environment["METRICS_HOST"] = "127.0.0.1"
+            environment["METRICS_PORT"] = String(try FreePort.find())
+        }
         let files = [folder.path + "/\(name).out", folder.path + "/\(name).log"]
         let descriptors = files.map { open($0, O_CREAT | O_WRONLY | O_APPEND | O_TRUNC | O_CLOEXEC, 0o600) }
         defer { for descriptor in descriptors { close(descriptor) } }

@@ -9,7 +9,8 @@ import Testing
     import Darwin
 #endif
 
-/// `powersync-stack client` as another program drives it.
+/// `powersync-stack client` as another program drives it, or a program that is driven in the same way: a line of JSON with an
+/// `id` for each of its input, with an `ok` besides.
 ///
 /// It ends with the end of its input, and so with these tests, however they end.
 final class DrivenProcess: Sendable {
@@ -23,10 +24,20 @@ final class DrivenProcess: Sendable {
     ///   - arguments: its options.
     ///   - environment: all of its environment; nil hands on that of the tests.
     /// - Throws: `SystemError`.
-    init(_ arguments: [String], environment: [String: String]? = nil) throws {
+    convenience init(_ arguments: [String], environment: [String: String]? = nil) throws {
+        try self.init(program: EndToEnd.executable, ["client"] + arguments, environment: environment)
+    }
+
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - program: its path.
+    ///   - arguments: its arguments.
+    ///   - environment: all of its environment; nil hands on that of the tests.
+    /// - Throws: `SystemError`.
+    init(program: String, _ arguments: [String], environment: [String: String]? = nil) throws {
         process = try ChildProcess.spawn(
-            EndToEnd.executable, ["client"] + arguments, environment: environment, input: .pipe,
-            output: .pipe)
+            program, arguments, environment: environment, input: .pipe, output: .pipe)
         let output = try #require(process.output)
         let (lines, hasEnded) = (lines, hasEnded)
         try DetachedThread.start {

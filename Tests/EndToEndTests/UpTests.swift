@@ -166,6 +166,25 @@ struct UpTests {
         }
     }
 
+    /// Whoever names an address that other machines reach is asked for nothing more, and told.
+    @Test func hostOpensTheBackendToOthers() async throws {
+        try await withFiles { folder, temporary in
+            let up = try StackProcess(
+                [
+                    "up", "--schema", folder + "/schema.sql", "--tables", folder + "/tables.yaml",
+                    "--backend-port", "0", "--service-port", "0", "--host", "0.0.0.0",
+                ], temporary: temporary)
+            let places = try await up.endpoints()
+            let client = try HTTPClient()
+            defer { client.close() }
+            let put = "{\"op\":\"PUT\",\"table\":\"notes\",\"id\":\"n1\",\"data\":{\"body\":\"b\"}}"
+            let answer = try await upload(put, to: places.backend, user: "alice", client)
+            #expect(answer["summary"]?["applied"] == .number("1"))
+            up.process.signal(SIGTERM)
+            #expect(try await up.end() == .exited(0))
+        }
+    }
+
     @Test func malformedSyncConfigIsToldWithItsLine() async throws {
         try await withFiles { folder, temporary in
             try "config:\n  edition: 3\nstreams: [\n".write(
@@ -197,7 +216,7 @@ struct UpTests {
                     "DATABASE_URI": EndToEnd.patient(server.uri()), "HOST": "127.0.0.1", "PORT": "0",
                     "POWERSYNC_URL": "http://127.0.0.1:\(port)", "JWT_AUDIENCE": "powersync-dev",
                     "JWT_KEYS_DIR": folder + "/keys", "PSB_TABLE_MAP": root + "/Examples/Todos/tables.yaml",
-                    "DEV_TOKENS": "true",
+                    "ENV": "development", "DEV_TOKENS": "true",
                 ], temporary: temporary, executable: "powersync-backend")
             let backendURL = try #require(try JSON.parse(try await backend.line())["backend"]?.stringValue)
             let service = try StackProcess(

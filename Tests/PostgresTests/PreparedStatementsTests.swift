@@ -57,6 +57,16 @@ struct PreparedStatementsTests {
         #expect(uses == [[.preparing("psb_1"), .preparing("psb_2"), .unnamed, .named("psb_1")]])
     }
 
+    /// To Postgres two spellings of one character are two columns: what was prepared for one must not write the other.
+    @Test func textsThatAreOnlySpelledAlikeAreTwo() {
+        var session = PreparedStatements(limit: 4)
+        let texts = ["UPDATE t SET \"\u{e9}\" = $1", "UPDATE t SET \"e\u{301}\" = $1"]
+        Self.prepare(texts, in: &session)
+        #expect(session.count == 2)
+        let uses = session.uses(of: [texts.map(Self.statement)])
+        #expect(uses == [[.named("psb_1"), .named("psb_2")]])
+    }
+
     @Test func textsWithoutEndAreNotKept() {
         var session = PreparedStatements(limit: 2)
         let long = Self.statement(String(repeating: "x", count: 32 << 10) + "y")

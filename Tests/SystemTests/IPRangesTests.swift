@@ -86,4 +86,16 @@ struct IPRangesTests {
     func localIsWhatThePublicInternetDoesNotReach(_ address: String, _ isLocal: Bool) throws {
         #expect(IPRanges.local.contains(try #require(IPAddress(address))) == isLocal)
     }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("127.8.8.8", true), ("::1", true), ("::ffff:127.0.0.1", true),
+        ("localhost", true),
+        ("0.0.0.0", false), ("::", false), ("128.0.0.1", false), ("::2", false), ("10.0.0.1", false),
+        // Somebody far away may have such an address, or such a name.
+        ("64:ff9b::7f00:1", false), ("::127.0.0.1", false), ("localhost.example.com", false),
+        ("127.1", false), ("", false),
+    ])
+    func whatNeverLeavesThisMachineIsKnown(_ host: String, _ isLoopback: Bool) {
+        #expect(IPAddress.isLoopback(host: host) == isLoopback)
+    }
 }

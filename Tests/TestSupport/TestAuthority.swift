@@ -33,6 +33,15 @@ package final class TestAuthority: Sendable {
             name, in: folder, (password.map { ["-passout", "pass:\($0)"] } ?? ["-nodes"]) + signature)
     }
 
+    /// Makes the certificate of a server, whose files are gone with the authority's.
+    ///
+    /// - Parameter name: What it is for, as `DNS:db.test`.
+    /// - Returns: The files of the certificate and of its key.
+    /// - Throws: When the program does not do what it is told, with its words.
+    package func server(_ name: String) async throws -> (certificate: String, key: String) {
+        try await Self.certify(name, in: folder, by: self)
+    }
+
     /// Makes the certificate of a server.
     ///
     /// - Parameters:

@@ -33,7 +33,7 @@ package struct EvaluatedBatch: Sendable {
         package let type: Int64
         /// Where the client's id lies.
         package let id: Range<Int>
-        /// Where the record lies, as a segment has it behind id and kind.
+        /// Where the record lies, as a segment has it behind id and kind; operations of a row may share it.
         package let record: Range<Int>
         /// Its share of the bucket's checksum.
         package let checksum: Checksum

@@ -23,12 +23,26 @@ package struct RowEvaluation: ~Copyable {
     private let texts: [Int]
     /// The values of the row that is evaluated.
     private var slots: [Slot] = []
+    /// The outputs that were made last, by their numbers in the table.
+    private var outputs: [Output] = []
     private var objectID: [UInt8] = []
     private var warnings: [String] = []
     /// How many bytes the length of the data took that was written last.
     private var dataRoom = 2
     /// Whether the store may need the changes themselves.
     private var isSourceNeeded: Bool
+
+    /// An output, whatever bucket it is for.
+    private struct Output {
+        /// The index of the row that it is of; -1 for none.
+        var row = -1
+        /// Where the client's id lies.
+        var id = 0..<0
+        /// Where the record lies.
+        var record = 0..<0
+        /// Its share of a bucket's checksum.
+        var checksum = Checksum.zero
+    }
 
     private init(_ batch: ChangeBatch, _ converter: SlotConverter, _ limits: StoreLimits) {
         var batch = batch
@@ -166,28 +180,60 @@ package struct RowEvaluation: ~Copyable {
     ///
     /// - Returns: False if one of them needs a value that was left out.
     private mutating func runPrograms(of table: Int, _ plan: TablePlan) -> Bool {
+        if outputs.count < plan.outputGroupCount {
+            outputs += Array(repeating: Output(), count: plan.outputGroupCount - outputs.count)
+        }
         for index in plan.programs.indices {
+            let (operations, end) = (result.operations.count, arena.count)
             do throws(EvaluationError) {
-                let outcome = try run.run(
-                    plan.programs[index], slots, in: arena, texts: texts[table] + plan.textOffsets[index])
-                switch outcome {
-                case .outside: continue
-                case .waiting: return false
-                case .inside: addOperation(index, plan)
+                guard try runProgram(index, plan, texts: texts[table] + plan.textOffsets[index]) else {
+                    return false
                 }
             } catch {
                 // An expression without a value matches nothing of that query; the others go on (service 4.6).
+                result.operations.removeLast(result.operations.count - operations)
                 warnings.append(
                     "A query of \(plan.sourceNames[index]) has no value for a row of "
                         + "\(plan.table.qualifiedName), which is not in its buckets: \(error.message)")
             }
+            // What the program has made is in its records.
+            arena.removeLast(arena.count - end)
         }
         return true
     }
 
-    /// Adds the PUT of a program that was just run; its data is written where it stays.
-    private mutating func addOperation(_ index: Int, _ plan: TablePlan) {
+    /// Adds a PUT for each place that a program has for the row.
+    ///
+    /// - Returns: False if it needs a value that was left out.
+    private mutating func runProgram(
+        _ index: Int, _ plan: TablePlan, texts: Int
+    ) throws(EvaluationError) -> Bool {
+        var outcome = try run.start(plan.programs[index].code, slots, in: &arena, texts: texts)
+        guard outcome == .inside else { return outcome == .outside }
         let program = plan.programs[index]
+        repeat {
+            if let group = program.outputGroup {
+                if outputs[group].row != result.rows.count {
+                    outcome = try run.output(program, slots, in: &arena, texts: texts)
+                    guard outcome == .inside else { return false }
+                    outputs[group] = output(of: program, index, plan)
+                }
+                addOperation(outputs[group], of: program, index, plan)
+            } else {
+                outcome = try run.output(program, slots, in: &arena, texts: texts)
+                guard outcome == .inside else { return false }
+                let output = output(of: program, index, plan)
+                addOperation(output, of: program, index, plan)
+            }
+            outcome = try run.next(program.code, slots, in: &arena, texts: texts)
+        } while outcome == .inside
+        return outcome == .outside
+    }
+
+    /// Adds the PUT of a program into the bucket of the place that was found last.
+    private mutating func addOperation(
+        _ output: Output, of program: RowProgram, _ index: Int, _ plan: TablePlan
+    ) {
         let name = result.bytes.count
         result.bytes.append(contentsOf: plan.bucketNames[index])
         for key in program.keys.indices {
@@ -196,11 +242,16 @@ package struct RowEvaluation: ~Copyable {
         }
         result.bytes.append(UInt8(ascii: "]"))
         let bucket = names.index(ofNameFrom: name, in: &result.bytes)
+        result.operations.append(
+            EvaluatedBatch.Operation(
+                bucket: bucket, type: plan.types[index], id: output.id, record: output.record,
+                checksum: output.checksum))
+    }
 
+    /// Makes the record of an output that was computed; its data is written where it stays.
+    private mutating func output(of program: RowProgram, _ index: Int, _ plan: TablePlan) -> Output {
         objectID.removeAll(keepingCapacity: true)
-        if let id = program.id {
-            RowTextWriter.appendText(run.value(of: id, slots), in: arena, to: &objectID)
-        }
+        RowTextWriter.appendID(program, run, slots, in: arena, to: &objectID)
         let put = OperationRecord.beginPut(
             sourceTable: plan.table.id, outputType: plan.types[index], replicaID: identity.replicaID,
             objectID: objectID, room: dataRoom, to: &result.bytes)
@@ -210,10 +261,9 @@ package struct RowEvaluation: ~Copyable {
         let checksum = hasher.put(
             type: plan.typeNames[index], id: put.objectID, data: data, in: result.bytes)
         OperationRecord.set(checksum, at: put.start, in: &result.bytes)
-        result.operations.append(
-            EvaluatedBatch.Operation(
-                bucket: bucket, type: plan.types[index], id: put.objectID,
-                record: put.start..<result.bytes.count, checksum: checksum))
+        return Output(
+            row: result.rows.count, id: put.objectID, record: put.start..<result.bytes.count,
+            checksum: checksum)
     }
 
     /// Makes slots of cells; a value that does not fit its type is the text of Postgres (service 6.13).

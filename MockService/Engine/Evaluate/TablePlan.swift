@@ -34,6 +34,8 @@ package final class TablePlan: Sendable {
     let texts: [UInt8]
     /// Where those of each program begin.
     let textOffsets: [Int]
+    /// How many outputs of a row several programs share.
+    let outputGroupCount: Int
 
     /// Compiles what a configuration makes of a table.
     ///
@@ -72,10 +74,11 @@ package final class TablePlan: Sendable {
         var offsets: [Int] = []
         for program in programs {
             offsets.append(texts.count)
-            texts += program.texts
+            texts += program.code.texts
         }
         self.texts = texts
         textOffsets = offsets
+        outputGroupCount = programs.reduce(0) { max($0, ($1.outputGroup ?? -1) + 1) }
     }
 
     /// Makes a table of which no row is evaluated, because all that are there go.

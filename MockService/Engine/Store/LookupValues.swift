@@ -1,3 +1,6 @@
+import PowerSyncSyncRules
+import PowerSyncWire
+
 /// Keys and values of lookups as bytes (DESIGN.md, 1; LANGUAGE.md, 6).
 ///
 /// A key has a tag and a value for each of its values, so that equal keys, and no others, have the same bytes:
@@ -6,6 +9,7 @@
 /// |---|---|---|
 /// | integer with a magnitude of n bytes, 0 of none | 10 ± n | the magnitude as in a `RowKey` |
 /// | REAL that is no integer of 64 bits | 20 | its eight bytes, highest first, in the order of the numbers |
+/// | integer beyond 64 bits | 1F | its digits, and 00 at the end; of one that a REAL equals what this has |
 /// | text | 30 | UTF-8, each 00 as 00 FF, and 00 00 at the end |
 ///
 /// A value is a varint of how many rows there are + 1, and the outputs of each row, as many as the definition has. An
@@ -17,10 +21,12 @@
 /// | integer | 1 | a varint: 0, −1, 1, −2 are 0, 1, 2, 3 |
 /// | REAL | 2 | its eight bytes, lowest first |
 /// | text, BLOB | 3, 4 | a varint of the length, and the bytes |
+/// | integer beyond 64 bits | 5 | as of a text, its digits |
 ///
 /// No bytes at all are a tombstone: the key finds nothing of the row any more.
 package enum LookupValues {
     private enum KeyTag {
+        static let wide: UInt8 = 0x1F
         static let real: UInt8 = 0x20
         static let text: UInt8 = 0x30
     }
@@ -31,6 +37,7 @@ package enum LookupValues {
         static let real: UInt8 = 2
         static let text: UInt8 = 3
         static let blob: UInt8 = 4
+        static let wide: UInt8 = 5
     }
 
     /// Appends a key.
@@ -66,6 +73,15 @@ package enum LookupValues {
                 RowKey.append(integer, to: &bytes)
             } else {
                 append(keyPart: value.real, to: &bytes)
+            }
+        case .wide:
+            guard case .wide(let integer) = value.scalar(in: arena) else { return false }
+            if WideInteger(wholeNumber: integer.real) == integer {
+                append(keyPart: integer.real, to: &bytes)
+            } else {
+                bytes.append(KeyTag.wide)
+                bytes.append(contentsOf: integer.digits.text.utf8)
+                bytes.append(0)
             }
         case .text:
             bytes.append(KeyTag.text)
@@ -113,8 +129,8 @@ package enum LookupValues {
         case .real:
             bytes.append(Tag.real)
             withUnsafeBytes(of: value.real.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
-        case .text, .blob:
-            bytes.append(value.kind == .text ? Tag.text : Tag.blob)
+        case .text, .blob, .wide:
+            bytes.append(value.kind == .text ? Tag.text : value.kind == .blob ? Tag.blob : Tag.wide)
             Varint.append(value.range.count, to: &bytes)
             bytes.append(contentsOf: arena[value.range])
         }
@@ -172,6 +188,11 @@ package struct LookupRows: Sendable, Hashable {
             return Slot(real: Double(bitPattern: bits))
         case LookupValues.Tag.text: return Slot(text: try reader.counted())
         case LookupValues.Tag.blob: return Slot(blob: try reader.counted())
+        case LookupValues.Tag.wide:
+            let range = try reader.counted()
+            let digits = String(decoding: bytes[range], as: UTF8.self)
+            guard WideInteger(digits: digits)?.digits == ExactText(digits) else { throw .unreadableRow }
+            return Slot(wide: range)
         default: throw .unreadableRow
         }
     }

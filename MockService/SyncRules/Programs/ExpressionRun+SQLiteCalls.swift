@@ -6,7 +6,13 @@ extension ExpressionRun {
         _ function: Function, _ arguments: [Expression], in inputs: some ExpressionInputs
     ) throws(EvaluationError) -> ScalarValue {
         if function == .ifnull || function == .iif { return try call(function, arguments, in: inputs) }
-        let values = try values(of: arguments, in: inputs)
+        return try sqliteCall(function, values(of: arguments, in: inputs))
+    }
+
+    /// The value of a call whose arguments are all computed.
+    func sqliteCall(
+        _ function: Function, _ values: [ScalarValue]
+    ) throws(EvaluationError) -> ScalarValue {
         let first = values.first ?? .null
         let second = values.count > 1 ? values[1] : nil
         switch function {

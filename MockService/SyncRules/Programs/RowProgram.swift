@@ -1,6 +1,6 @@
-/// What one processor of a configuration makes of a row of one shape: whether it is synced, in which bucket, as what.
+/// What one processor of a configuration makes of a row of one shape: whether it is synced, in which buckets, as what.
 ///
-/// A value, which `RowProgramRun` runs. Its parts are flat arrays of plain values: running it counts no references.
+/// A value, which `RowProgramRun` runs.
 package struct RowProgram: Sendable {
     /// What the client's table is called.
     package enum OutputType: Sendable, Hashable {
@@ -18,12 +18,6 @@ package struct RowProgram: Sendable {
         }
     }
 
-    /// A part of the bucket's name.
-    package enum Key: Sendable, Hashable {
-        /// A value; there is no bucket if it is NULL or a blob.
-        case value(Register)
-    }
-
     /// Where a value of the output comes from.
     package enum Value: Sendable, Hashable {
         /// A column of the row.
@@ -38,13 +32,16 @@ package struct RowProgram: Sendable {
         package let name: Range<Int>
         /// Its value.
         package let value: Value
+        /// Whether it counts only if no member of its name before it has a value.
+        package let givesWay: Bool
         /// Where the indexes of all members of its name lie in `twins`; empty if it is the only one.
         package let twins: Range<Int>
 
         /// Makes a member of its fields.
-        package init(name: Range<Int>, value: Value, twins: Range<Int>) {
+        package init(name: Range<Int>, value: Value, givesWay: Bool, twins: Range<Int>) {
             self.name = name
             self.value = value
+            self.givesWay = givesWay
             self.twins = twins
         }
     }
@@ -54,46 +51,39 @@ package struct RowProgram: Sendable {
     /// What the client's table is called.
     package let type: OutputType
     /// The instructions.
-    package let code: [Instruction]
-    /// How many instructions decide on the bucket; those behind compute the output.
-    package let headCount: Int
-    /// What must hold for the row, in order: those behind one that fails are not computed.
-    package let filters: [Register]
+    package let code: RowCode
     /// The values of the bucket's name.
-    package let keys: [Key]
+    package let keys: [Register]
     /// The members of the data text in the order in which it has them.
     package let members: [Member]
     /// Names of members, for each the bytes that stand before its value.
     package let names: [UInt8]
     /// Indexes of members of one name, those of the configuration's order.
     package let twins: [Int]
-    /// The value of the last member that is called id; nil if none is.
-    package let id: Value?
-    /// The constants; texts and blobs among them lie in `texts`.
-    package let constants: [Slot]
-    /// The bytes of constants.
-    package let texts: [UInt8]
+    /// The index of a member that is called id; nil if none is.
+    package let id: Int?
+    /// Programs of a table with the same number make the same output of a row; nil if it has to be made for each place.
+    package let outputGroup: Int?
     /// The columns that are read.
     package let columns: Set<Int>
 
     /// Makes a program of its parts.
     package init(
-        source: Int, type: OutputType, code: [Instruction], headCount: Int, filters: [Register], keys: [Key],
-        members: [Member], names: [UInt8], twins: [Int], id: Value?, constants: [Slot], texts: [UInt8],
-        columns: Set<Int>
+        source: Int, type: OutputType, code: RowCode, keys: [Register], output: RowMembers, outputGroup: Int?
     ) {
         self.source = source
         self.type = type
         self.code = code
-        self.headCount = headCount
-        self.filters = filters
         self.keys = keys
-        self.members = members
-        self.names = names
-        self.twins = twins
-        self.id = id
-        self.constants = constants
-        self.texts = texts
+        members = output.members
+        names = output.names
+        twins = output.twins
+        id = output.id
+        self.outputGroup = outputGroup
+        var columns = code.columns
+        for member in output.members {
+            if case .column(let column) = member.value { columns.insert(column) }
+        }
         self.columns = columns
     }
 }

@@ -4,7 +4,8 @@ import PowerSyncWire
 package enum RowTextWriter {
     /// Appends the data text of a row (service 4.4).
     ///
-    /// BLOBs are left out; of members of one name the last one gives the value, in the place of the first one.
+    /// BLOBs are left out; of members of one name the last one that counts gives the value, in the place of the first
+    /// one.
     ///
     /// - Parameters:
     ///   - program: The program that was run.
@@ -43,15 +44,47 @@ package enum RowTextWriter {
             let value = run.value(of: member.value, slots)
             return value.kind == .blob ? nil : value
         }
-        var first: Int?
-        var last: Slot?
-        for twin in program.twins[member.twins] {
-            let value = run.value(of: program.members[twin].value, slots)
-            guard value.kind != .blob else { continue }
+        let shown = shown(member.twins, of: program, run, slots)
+        return shown.first == index ? shown.value : nil
+    }
+
+    /// What members of one name come to.
+    ///
+    /// - Returns: The value that the data text has, and the member in whose place it stands, of which there is none if
+    ///   all are blobs; and the value that counted last, blobs included.
+    private static func shown(
+        _ twins: Range<Int>, of program: RowProgram, _ run: RowProgramRun, _ slots: [Slot]
+    ) -> (first: Int?, value: Slot?, last: Slot) {
+        var (first, shown, last): (Int?, Slot?, Slot) = (nil, nil, .null)
+        for twin in program.twins[twins] {
+            let member = program.members[twin]
+            if member.givesWay, let shown, shown.kind != .null { continue }
+            last = run.value(of: member.value, slots)
+            guard last.kind != .blob else { continue }
             if first == nil { first = twin }
-            last = value
+            shown = last
         }
-        return first == index ? last : nil
+        return (first, shown, last)
+    }
+
+    /// Appends the id of a row; without one it is empty (service 6.4).
+    ///
+    /// - Parameters:
+    ///   - program: The program that was run.
+    ///   - run: Its run, whose outcome was `.inside`.
+    ///   - slots: The row.
+    ///   - arena: What texts and blobs lie in.
+    ///   - bytes: Gets the text.
+    package static func appendID(
+        _ program: RowProgram, _ run: RowProgramRun, _ slots: [Slot], in arena: [UInt8],
+        to bytes: inout [UInt8]
+    ) {
+        guard let id = program.id else { return }
+        let member = program.members[id]
+        let value =
+            member.twins.isEmpty
+            ? run.value(of: member.value, slots) : shown(member.twins, of: program, run, slots).last
+        appendText(value, in: arena, to: &bytes)
     }
 
     /// Appends the value of a member of the data text.
@@ -81,13 +114,8 @@ package enum RowTextWriter {
         }
     }
 
-    /// Appends an id; what has none is empty (service 6.4).
-    ///
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - arena: What texts and blobs lie in.
-    ///   - bytes: Gets the text.
-    package static func appendText(_ value: Slot, in arena: [UInt8], to bytes: inout [UInt8]) {
+    /// Appends a value as an id has it; NULL is empty.
+    private static func appendText(_ value: Slot, in arena: [UInt8], to bytes: inout [UInt8]) {
         switch value.kind {
         case .null, .missing: break
         case .integer: append(value.integer, to: &bytes)
@@ -95,6 +123,19 @@ package enum RowTextWriter {
         case .text, .wide: bytes.append(contentsOf: arena[value.range])
         // What is no UTF-8 is repaired.
         case .blob: bytes.append(contentsOf: String(decoding: arena[value.range], as: UTF8.self).utf8)
+        }
+    }
+
+    /// Appends the text form of a value to what its bytes lie in, as `||` joins it; nothing for NULL.
+    static func appendTextForm(_ value: Slot, to arena: inout [UInt8]) {
+        switch value.kind {
+        case .null, .missing: break
+        case .integer: append(value.integer, to: &arena)
+        case .real: arena.append(contentsOf: NumberText.javaScript(value.real).utf8)
+        // A slice of the arena would keep it from growing in place.
+        case .text, .wide: arena.append(contentsOf: Array(arena[value.range]))
+        // What is no UTF-8 is repaired.
+        case .blob: arena.append(contentsOf: String(decoding: arena[value.range], as: UTF8.self).utf8)
         }
     }
 

@@ -26,7 +26,8 @@ extension Expression {
         case .choice(let base, let branches, let otherwise):
             Self.chosen(children, base != nil, branches.count, otherwise != nil)
         case .oneOf: .oneOf(children[0], Array(children.dropFirst()))
-        case .contains: .contains(list: children[0], children[1])
+        // The value stands before the list.
+        case .contains: .contains(list: children[1], children[0])
         case .overlaps: .overlaps(children[0], children[1])
         }
     }

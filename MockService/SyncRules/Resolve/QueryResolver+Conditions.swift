@@ -69,11 +69,16 @@ extension QueryResolver {
         }
     }
 
-    /// A value is that of a row of a sub-select; of a sub-select that is wrong nothing is asked.
+    /// A value is that of a row of a sub-select.
+    ///
+    /// Of a sub-select that is wrong nothing is asked, but it stands for a condition on what the value reads, as recorded
+    /// (mistakes, 1214).
     private func matched(
         _ value: Located, _ inner: (column: Located, conditions: [Condition])?, at range: Range<Int>
     ) -> Condition {
-        guard let inner else { return .value(invalid(range)) }
+        guard let inner else {
+            return .value(Located(.literal(.null), at: site(range), references: value.references))
+        }
         let match = Condition.equal(value, inner.column, site(range))
         return inner.conditions.isEmpty ? match : .and([match] + inner.conditions)
     }

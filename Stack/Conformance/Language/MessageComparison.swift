@@ -45,16 +45,23 @@ struct LanguageMessage: Hashable, Sendable {
 
     /// Whether the text is one of the real service's own SQL, YAML and JSON parsers.
     var isOfParser: Bool {
-        Self.beginnings.contains { message.text.hasPrefix($0) }
-            || Self.parts.contains { message.text.contains($0) }
+        isOfYAML || Self.beginnings.contains { message.text.hasPrefix($0) }
     }
 
-    private static let beginnings = [
-        "Syntax error at", "Unexpected end of input", "invalid syntax at", "Tabs are not allowed",
-        "All mapping items", "All sequence items", "Map keys must be unique", "Implicit ", "Nested mappings",
-        "JSON value expected", "Expected end of input", "Cannot read properties",
+    /// Whether the text is one of its parser of YAML.
+    var isOfYAML: Bool {
+        Self.yamlBeginnings.contains { message.text.hasPrefix($0) }
+            || Self.yamlParts.contains { message.text.contains($0) }
+    }
+
+    private static let beginnings =
+        ["Syntax error at", "Unexpected end of input", "invalid syntax at", "JSON value expected"]
+        + ["Expected end of input", "Cannot read properties"]
+    private static let yamlBeginnings = [
+        "Tabs are not allowed", "All mapping items", "All sequence items", "Map keys must be unique", "Implicit ",
+        "Nested mappings",
     ]
-    private static let parts = [" in YAML stream", " at node end"]
+    private static let yamlParts = [" in YAML stream", " at node end"]
 
     /// What counts of it, without the line.
     fileprivate var compared: LanguageMessage {
@@ -81,7 +88,9 @@ enum MessageComparison {
         of ours: [LanguageMessage], from recorded: [LanguageMessage]
     ) -> (missing: [String], extra: [String]) {
         let fatal = ours.filter { $0.severity == .fatal }
-        let parsers = recorded.filter(\.isOfParser)
+        var parsers = recorded.filter(\.isOfParser)
+        // Its parser of YAML goes on behind an error and tells what follows from it; ours stops there.
+        if let first = parsers.first(where: \.isOfYAML) { parsers = [first] }
         if !parsers.isEmpty {
             // Behind such an error nothing else is compared.
             let missing = parsers.filter { parser in

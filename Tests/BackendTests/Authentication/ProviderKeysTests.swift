@@ -164,7 +164,7 @@ struct ProviderFetchTests {
         }
         let poller = try Poller()
         defer { poller.stop() }
-        var configuration = BackendConfiguration(databaseURI: "", powersyncURL: "http://sync")
+        var configuration = BackendConfiguration.development(powersyncURL: "http://sync")
         configuration.authentication.provider = try SignIn.providerSettings
         configuration.authentication.provider?.keysURL = server.url("/keys")
         let authentication = try Authentication.make(

@@ -71,8 +71,8 @@ enum SignIn {
 
     private static func configuration(_ settings: [String: String]) throws -> BackendConfiguration {
         let minimum = [
-            "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "http://sync", "DEV_OPEN_SCHEMA": "true",
-            "DEV_EPHEMERAL_KEYS": "true",
+            "DATABASE_URI": "postgres://db/app", "POWERSYNC_URL": "http://sync", "ENV": "development",
+            "DEV_OPEN_SCHEMA": "true", "DEV_EPHEMERAL_KEYS": "true",
         ]
         return try BackendConfiguration(environment: minimum.merging(settings) { $1 }) { _ in "" }
     }
@@ -192,7 +192,7 @@ struct SignInDesk: Sendable {
     /// - Parameter change: what is other than a provider, sessions with the cookie `s`, and proxies of 10.0.0.0/8 with
     ///   `X-User`.
     init(_ change: (inout BackendConfiguration) throws -> Void = { _ in }) throws {
-        var configuration = BackendConfiguration(databaseURI: "", powersyncURL: "http://sync")
+        var configuration = BackendConfiguration.development(powersyncURL: "http://sync")
         configuration.corsOrigins = ["https://app.example.com"]
         configuration.authentication.provider = try SignIn.providerSettings
         configuration.authentication.session = try SignIn.sessionSettings(cookie: "s")

@@ -1,3 +1,4 @@
+import PowerSyncHTTPClient
 import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport

@@ -125,7 +125,7 @@ enum StoreChild {
             case .removed: try moments.note(.removed)
             case .merged: try moments.note(.merged)
             case .vacuumed: try moments.note(.vacuumed)
-            case .looked: break
+            case .looked, .trimmed: break
             case .nothing:
                 if try await store.pool.truncateLog() { try moments.note(.emptied) }
                 try await poller.sleep(until: .now + .milliseconds(5))

@@ -1,5 +1,6 @@
 import PowerSyncMockService
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 

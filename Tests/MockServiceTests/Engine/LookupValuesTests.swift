@@ -1,5 +1,7 @@
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
+import PowerSyncWire
 import Testing
 
 @testable import PowerSyncMockService
@@ -78,6 +80,25 @@ struct LookupValuesTests {
         }
     }
 
+    private static func key(wide digits: String) throws -> [UInt8] {
+        var arena = Array("before".utf8)
+        let slot = Slot(scalar: try #require(ScalarValue(digits: digits)), in: &arena)
+        var bytes: [UInt8] = []
+        #expect(slot.kind == .wide && LookupValues.appendKey([slot], in: arena, to: &bytes))
+        return bytes
+    }
+
+    @Test func integersBeyond64BitsHaveTheirDigits() throws {
+        let digits = "9223372036854775809"
+        #expect(try Self.key(wide: digits) == [0x1F] + Array(digits.utf8) + [0])
+        #expect(try Self.key(wide: "-" + digits) == [0x1F] + Array("-\(digits)".utf8) + [0])
+        // The text is another key, and the nearest double, too.
+        #expect(try Self.key(.text(digits)) != Self.key(wide: digits))
+        #expect(try Self.key(.real(0x1p63)) != Self.key(wide: digits))
+        #expect(try Self.key(.real(0x1p63)) == Self.key(wide: "9223372036854775808"))
+        #expect(try Self.key(.real(-0x1p64)) == Self.key(wide: "-18446744073709551616"))
+    }
+
     private static func value(_ random: inout SeededRandom) -> SQLiteValue {
         switch random.below(4) {
         case 0: .integer(Int64(bitPattern: random.next()) >> Int64(random.below(64)))
@@ -136,6 +157,28 @@ struct LookupValuesTests {
         #expect(Self.packed([["é"], [.blob([9])]]) == [3, 3, 2, 0xC3, 0xA9, 4, 1, 9])
         #expect(Self.packed([[1.5]]) == [2, 2, 0, 0, 0, 0, 0, 0, 0xF8, 0x3F])
         #expect(try Self.read([3], width: 0) == [[], []])
+    }
+
+    @Test func integersBeyond64BitsAreRead() throws {
+        let values = try ["9223372036854775808", "-123456789012345678901234567890"].map { digits in
+            try #require(ScalarValue(digits: digits))
+        }
+        var arena: [UInt8] = []
+        let slots = values.map { Slot(scalar: $0, in: &arena) }
+        var bytes: [UInt8] = []
+        LookupValues.append(rows: [slots], in: arena, to: &bytes)
+        #expect(bytes.prefix(3) == [2, 5, 19])
+        var rows = LookupRows()
+        let areAll = try bytes.withUnsafeBytes { try rows.append($0, width: 2, most: 1) }
+        #expect(areAll && rows.rows[0].map { $0.scalar(in: rows.arena) } == values)
+        // What is no such integer.
+        for wrong in ["7", "x", "", "9223372036854775807"] {
+            let stored: [UInt8] = [2, 5, UInt8(wrong.utf8.count)] + Array(wrong.utf8)
+            #expect(throws: StoreError.self) {
+                var rows = LookupRows()
+                _ = try stored.withUnsafeBytes { try rows.append($0, width: 1, most: 1) }
+            }
+        }
     }
 
     private static func rows(_ random: inout SeededRandom) -> (width: Int, rows: [[SQLiteValue]]) {

@@ -214,6 +214,33 @@ struct RowEvaluationTests {
         #expect(try data(1, of: batch, table) == [#"{"id":"b","rank":2}"#])
     }
 
+    @Test func anOutputThatQueriesShareIsMadeOnceARow() async throws {
+        let table = try await self.table(
+            "SELECT * FROM t WHERE rank > 2", "SELECT * FROM t WHERE note = auth.user_id()",
+            "SELECT id FROM t WHERE note = auth.user_id()", "SELECT * FROM t WHERE body = auth.user_id()",
+            "SELECT * FROM t AS other WHERE body = auth.user_id()")
+        let batch = table.evaluate { builder in
+            builder.add(.insert, new: [.text("a"), .text("3"), .text("n"), .text("b")])
+            builder.add(.insert, new: [.text("b"), .text("1"), .text("n"), .text("b")])
+        }
+        #expect(batch.rows.map(\.operations.count) == [5, 4])
+        for row in batch.rows {
+            let operations = batch.operations[row.operations]
+            let found = try ComparedOperation.found(row, in: batch, types: table.types)
+            // Three or two are of one output, the others have one of their own.
+            #expect(Set(operations.map(\.record)).count == 3)
+            for operation in operations {
+                let same = operations.filter { $0.record == operation.record }
+                #expect(Set(same.map(\.bucket)).count == same.count)
+            }
+            #expect(Set(found.map { [$0.type, $0.id, $0.data] }).count == 3)
+            let id = found[0].id
+            #expect(found.allSatisfy { $0.id == id })
+        }
+        let first = Set(batch.operations[batch.rows[0].operations].map(\.record))
+        #expect(first.isDisjoint(with: batch.operations[batch.rows[1].operations].map(\.record)))
+    }
+
     @Test func aRowThatIsTooLargeIsNotSynced() async throws {
         let table = try await self.table("SELECT * FROM t")
         var limits = StoreLimits()

@@ -1,6 +1,7 @@
 import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
+import PowerSyncSyncRules
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing

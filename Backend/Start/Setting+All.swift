@@ -1,6 +1,8 @@
+import PowerSyncCommandLine
+
 extension Setting {
-    /// The settings that do something.
-    package static let inUse: [Setting] = [
+    /// Every setting.
+    package static let all: [Setting] = [
         database, rights, keys, tokens, signIn, uploads, attachments, operation,
     ].flatMap { $0 }
 
@@ -80,7 +82,7 @@ extension Setting {
             help: "How long a token lives, 60s to 24h; 10m by default."),
         Setting(
             "DEV_TOKENS", .flag, standard: "false",
-            help: "Mint a token for anybody by ?user_id=. Development alone."),
+            help: "Give whoever asks a token of any user, by ?user_id=. Development alone."),
         Setting(
             "DEV_OPEN_UPLOADS", .flag, standard: "false",
             help:
@@ -92,14 +94,25 @@ extension Setting {
                 + "beside localhost, addresses, and the hosts of POWERSYNC_URL and CORS_ORIGINS. Any other is answered 403, "
                 + "for a page of anywhere can have its own name lead here."),
         Setting(
+            "DEV_PUBLIC", .flag, standard: "false",
+            help:
+                "Let other machines reach what is for development; without it HOST must be an address of this one. "
+                + "Development alone."),
+        Setting(
             "DEV_USER", standard: "dev-user",
             help:
                 "The user of a development token asked for without one, and of open uploads; dev-user by default."
         ),
         Setting(
-            "UPLOAD_ACCEPTS_SYNC_TOKEN", .flag, standard: "true",
-            help: "Whether tokens for the service may upload; true by default."),
-        Setting("UPLOAD_AUDIENCE", .list, help: "Audiences of tokens that may upload besides."),
+            "UPLOAD_ACCEPTS_SYNC_TOKEN", .flag, inProduction: "false",
+            help:
+                "Whether tokens for the sync service may upload; false by default, in development what DEV_TOKENS says."
+        ),
+        Setting(
+            "UPLOAD_AUDIENCE", .list,
+            help:
+                "Audiences of tokens that may upload besides, made elsewhere with a key of this backend; none of "
+                + "JWT_AUDIENCE."),
     ]
 
     private static let signIn: [Setting] = [
@@ -156,7 +169,11 @@ extension Setting {
     ]
 
     private static let uploads: [Setting] = [
-        Setting("HOST", standard: "0.0.0.0", help: "The address to listen on; 0.0.0.0 and 6060 by default."),
+        Setting(
+            "HOST", standard: "127.0.0.1", inProduction: "0.0.0.0",
+            help:
+                "The address to listen on, and the port; 0.0.0.0 by default, in development 127.0.0.1, and 6060."
+        ),
         Setting("PORT", .number, standard: "6060"),
         Setting(
             "BATCH_ON_FATAL_ERROR", .choice(["stop", "skip"]), standard: "stop",
@@ -220,8 +237,8 @@ extension Setting {
         Setting(
             "ATTACHMENTS_PUBLIC_URL",
             help:
-                "Where devices reach this backend, for the URLs of a file store; http://127.0.0.1:PORT by default, with "
-                + "ENV=production it must be given."),
+                "Where devices reach this backend, for the URLs of a file store. In production it must be given, in "
+                + "development it is http://127.0.0.1:PORT by default."),
         Setting(
             "ATTACHMENTS_MAX_BYTES", .number, standard: "5368709120",
             help:
@@ -259,7 +276,11 @@ extension Setting {
             "METRICS_PORT", .number,
             help: "The port of /metrics, none by default, and its address, 127.0.0.1 by default."),
         Setting("METRICS_HOST", standard: "127.0.0.1"),
-        Setting("ENV", help: "production refuses everything that is for development."),
+        Setting(
+            "ENV", .choice(["development", "production"]), standard: "production",
+            help:
+                "development or production; production by default, which refuses everything that is for development."
+        ),
         Setting(
             "LOG_LEVEL", .choice(["trace", "debug", "info", "warning", "error"]), standard: "info",
             help: "trace to error; text or json."),

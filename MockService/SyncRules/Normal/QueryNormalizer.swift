@@ -1,0 +1,47 @@
+/// Makes variants of a query of edition 3 (service 6.9; LANGUAGE.md 4).
+package enum QueryNormalizer {
+    /// Makes the variants of a query.
+    ///
+    /// - Parameters:
+    ///   - query: The query.
+    ///   - acceptsDangerousQueries: Whether nothing is told of queries that rest on what clients say of themselves.
+    ///   - diagnostics: Gets what is wrong: of each term once, so the same may be told more than once, as recorded.
+    /// - Returns: One for each term, in the order that numbers them; none if the query cannot be used.
+    package static func variants(
+        of query: ResolvedQuery, acceptsDangerousQueries: Bool = false, _ diagnostics: inout DiagnosticList
+    ) -> [Variant] {
+        let whole = query.site.query.content
+        let owners = InputOwners(query)
+        guard let terms = TermList(owners).terms(of: query.condition) else {
+            diagnostics.add(Diagnostic(.tooManyTerms, at: whole))
+            return []
+        }
+        guard terms.allSatisfy({ isSmall($0, owners) }) else {
+            let limit = "\(PlanLimits.inputs) tables and arrays that depend on each other"
+            diagnostics.add(Diagnostic(.tooLarge, [limit], at: whole))
+            return []
+        }
+        let reader = FactorReader(query, owners)
+        var variants: [Variant] = []
+        var warnings = DiagnosticList()
+        for term in terms {
+            var factors: [Factor] = []
+            for condition in term {
+                if let factor = reader.factor(condition, &diagnostics) { factors.append(factor) }
+            }
+            var builder = StageBuilder(query, owners, factors)
+            variants.append(builder.variant(&diagnostics))
+            if !acceptsDangerousQueries, let site = builder.unauthenticated {
+                warnings.add(Diagnostic(.unauthenticatedParameter, at: site.place))
+            }
+        }
+        diagnostics.add(warnings)
+        return variants
+    }
+
+    private static func isSmall(_ term: Term, _ owners: InputOwners) -> Bool {
+        var inputs = Set(term.flatMap { $0.references.map(\.input) })
+        inputs.formUnion(owners.elements(of: term.map(\.expression)))
+        return inputs.count <= PlanLimits.inputs
+    }
+}

@@ -1,0 +1,153 @@
+import PowerSyncWire
+
+/// Brings the variants of all streams together: what makes the service do the same is one (service 5, 6.9.7;
+/// LANGUAGE.md 5).
+package struct PlanLinker {
+    private var streams: [StreamPlan] = []
+    private var sources: [BucketSource] = []
+    private var sourceNumbers: [Set<ProcessorIdentity>: Int] = [:]
+    private var lookups: [LookupDefinition] = []
+    private var lookupNumbers: [LookupIdentity: Int] = [:]
+
+    /// Makes a linker that has no stream yet.
+    package init() {}
+
+    /// Adds a stream.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - variants: Those of all of its queries, in order: their places number them.
+    ///   - isMerging: Whether variants that requests find in the same way are one bucket, as in edition 3.
+    ///   - diagnostics: Gets what is wrong.
+    package mutating func add(
+        _ stream: StreamDefinition, variants: [Variant], isMerging: Bool = true,
+        _ diagnostics: inout DiagnosticList
+    ) {
+        var groups: [(first: Int, variants: [Variant])] = []
+        var numbers: [RequestIdentity: Int] = [:]
+        for (index, variant) in variants.enumerated() {
+            let identity = RequestIdentity(variant.request)
+            if isMerging, let number = numbers[identity] {
+                groups[number].variants.append(variant)
+            } else {
+                numbers[identity] = groups.count
+                groups.append((index, [variant]))
+            }
+        }
+        guard groups.count <= PlanLimits.variants else {
+            let counts = ["\(groups.count)", "\(PlanLimits.variants)"]
+            diagnostics.add(Diagnostic(.tooManyBucketsDefined, counts, at: stream.nameRange))
+            return
+        }
+        var queriers: [Querier] = []
+        for group in groups {
+            let name = ExactText("\(stream.name.text)|\(group.first)")
+            let source = self.source(of: group.variants, name: name)
+            queriers.append(querier(group.variants[0].request, source: source))
+        }
+        streams.append(
+            StreamPlan(
+                name: stream.name, isDefault: stream.isDefault, priority: stream.priority,
+                queriers: queriers))
+    }
+
+    /// Makes the plan of what was added.
+    ///
+    /// - Parameters:
+    ///   - document: The configuration.
+    ///   - events: Its events.
+    /// - Returns: The plan.
+    package func plan(of document: SyncDocument, events: [EventPlan] = []) -> SyncPlan {
+        SyncPlan(
+            edition: document.edition, options: document.options, storageVersion: document.storageVersion,
+            streams: streams, sources: sources, lookups: lookups, events: events)
+    }
+
+    /// The source with the processors of some variants; one that is there already keeps its name.
+    private mutating func source(of variants: [Variant], name: ExactText) -> Int {
+        var processors: [RowProcessor] = []
+        var identities: Set<ProcessorIdentity> = []
+        for variant in variants where identities.insert(ProcessorIdentity(variant.processor)).inserted {
+            processors.append(variant.processor)
+        }
+        if let number = sourceNumbers[identities] { return number }
+        sourceNumbers[identities] = sources.count
+        sources.append(BucketSource(name: name, processors: processors))
+        return sources.count - 1
+    }
+
+    private mutating func querier(_ request: RequestSide, source: Int) -> Querier {
+        var stages: [Stage] = []
+        for step in request.steps {
+            switch step {
+            case .elements(let array, let filters): stages.append(.elements(array, filters: filters))
+            case .lookup(let definition, let keys):
+                stages.append(.lookup(lookup(definition), keys: keys, filters: []))
+            }
+        }
+        return Querier(source: source, gates: request.gates, stages: stages, keys: request.keys)
+    }
+
+    private mutating func lookup(_ definition: LookupDefinition) -> Int {
+        let identity = LookupIdentity(definition)
+        if let number = lookupNumbers[identity] { return number }
+        lookupNumbers[identity] = lookups.count
+        lookups.append(
+            LookupDefinition(
+                name: ExactText("lookup|\(lookups.count)"), table: definition.table,
+                expansions: definition.expansions, filters: definition.filters, keys: definition.keys,
+                outputs: definition.outputs))
+        return lookups.count - 1
+    }
+}
+
+/// What tells one processor from another: filters in another order ask the same.
+private struct ProcessorIdentity: Hashable {
+    private let rest: RowProcessor
+    private let filters: Set<Expression>
+
+    init(_ processor: RowProcessor) {
+        rest = RowProcessor(
+            table: processor.table, type: processor.type, expansions: processor.expansions,
+            keys: processor.keys, outputs: processor.outputs, form: processor.form)
+        filters = Set(processor.filters)
+    }
+}
+
+/// What tells one lookup from another: names, and the order of filters, do not.
+private struct LookupIdentity: Hashable {
+    private let rest: LookupDefinition
+    private let filters: Set<Expression>
+
+    init(_ definition: LookupDefinition) {
+        rest = LookupDefinition(
+            name: ExactText(""), table: definition.table, expansions: definition.expansions,
+            keys: definition.keys, outputs: definition.outputs)
+        filters = Set(definition.filters)
+    }
+}
+
+/// What tells the request's side of one variant from that of another: the order of gates, of filters, and of values
+/// that must agree does not.
+private struct RequestIdentity: Hashable {
+    private enum Step: Hashable {
+        case elements(Expression, filters: Set<Expression>)
+        case lookup(LookupIdentity, keys: [Set<Expression>])
+    }
+
+    private let gates: Set<Expression>
+    private let steps: [Step]
+    private let keys: [Set<Expression>]
+
+    init(_ request: RequestSide) {
+        gates = Set(request.gates)
+        steps = request.steps.map { step -> Step in
+            switch step {
+            case .elements(let array, let filters): .elements(array, filters: Set(filters))
+            case .lookup(let definition, let keys):
+                .lookup(LookupIdentity(definition), keys: keys.map { Set($0) })
+            }
+        }
+        keys = request.keys.map { Set($0) }
+    }
+}

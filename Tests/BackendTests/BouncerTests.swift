@@ -1,0 +1,126 @@
+import PowerSyncBackend
+import PowerSyncContractCases
+import PowerSyncPostgres
+import PowerSyncPostgresServer
+import PowerSyncPostgresTestSupport
+import PowerSyncSystem
+import PowerSyncTestSupport
+import PowerSyncWire
+import Testing
+
+/// A PgBouncer in transaction mode between the backend and its database (backend 8.2; case 126).
+@Suite(.enabled(if: TestOptions.hasDatabase && PgBouncer.isWanted), .patient())
+struct BouncerTests {
+    private static let poolSize = 3
+    /// One for all of them, which ends with the test process.
+    private static let bouncer = Task {
+        try await PgBouncer(before: try await TestPostgres.server(), poolSize: BouncerTests.poolSize)
+    }
+    private static let backends = ContractBackends(through: BouncerTests.bouncer)
+
+    private static func catalogue() throws -> ContractCatalogue {
+        try ContractCatalogue(folder: Repository.fixtures.appending(path: "contract/backend").path)
+    }
+
+    /// The cases of the groups C to G.
+    static func numbers() throws -> [CaseNumber] {
+        try catalogue().cases.filter { entry in
+            if case .test = entry.driver { return false }
+            return (41...117).contains(entry.number.number) || (127...136).contains(entry.number.number)
+        }.map(\.number)
+    }
+
+    @Test(arguments: try BouncerTests.numbers())
+    func theCatalogueThroughAPoolOfThree(number: CaseNumber) async throws {
+        let catalogue = try Self.catalogue()
+        let entry = try #require(catalogue[number])
+        let verdict: ContractVerdict
+        if entry.isAlone {
+            let backend = try await ContractBackend.start(
+                entry.backend, through: try await Self.bouncer.value)
+            verdict = try await Self.verdict(entry, catalogue, backend)
+            await backend.stop()
+        } else {
+            verdict = try await Self.verdict(entry, catalogue, Self.backends.backend(entry.backend))
+        }
+        if let reason = entry.later {
+            #expect(verdict != .passed, "\(number) passes: strike it off, \(reason)")
+        } else {
+            #expect(verdict == .passed, "\(number), \(entry.title)")
+        }
+    }
+
+    private static func verdict(
+        _ entry: ContractCase, _ catalogue: ContractCatalogue, _ backend: ContractBackend
+    ) async throws -> ContractVerdict {
+        let target = try await backend.target(hasDisabledUser: entry.needs.contains("disabled"))
+        return await ContractRun(target, catalogue).run(entry.number)
+    }
+
+    /// More at once than there are sessions, each of which is another user's a moment later.
+    @Test func nothingOfATransactionIsLeftToTheNextOne() async throws {
+        let schema = """
+            CREATE TABLE notes (id text PRIMARY KEY, owner_id text NOT NULL, who text, claimed text);
+            CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                NEW.who = current_setting('app.user_id', true);
+                NEW.claimed = current_setting('request.jwt.claims', true)::json ->> 'sub';
+                RETURN NEW; END $$;
+            CREATE TRIGGER sees BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION see();
+            """
+        let poller = try Poller()
+        defer { poller.stop() }
+        let uri = try await TestPostgres.database(poller)
+        let owner = try await PostgresConnection.connect(uri, poller: poller)
+        try await owner.script(schema)
+        let through = try await Self.bouncer.value.uri(through: uri)
+        try await TestBackend.with(
+            schema: "SELECT 1", uri: through, map: "tables: { notes: { owner: owner_id } }",
+            { $0.links.preparesStatements = false }
+        ) { backend in
+            try await withThrowingTaskGroup(of: [String].self) { group in
+                for user in 0..<20 {
+                    for number in 0..<5 {
+                        group.addTask {
+                            let put =
+                                #"{"op":"PUT","table":"notes","id":"\#(user) \#(number)","data":{}}"#
+                            return try await backend.upload("{\"batch\":[\(put)]}", user: "u\(user)").states
+                        }
+                    }
+                }
+                for try await states in group { #expect(states == ["applied"]) }
+            }
+            let sessions = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                    AND application_name = 'powersync-backend'
+                """
+            let count = try #require(try await owner.query(sessions).scalar.flatMap { Int($0) })
+            #expect((1...Self.poolSize).contains(count), "it has gone through the pooler")
+        }
+        let rows = try await owner.query(
+            """
+            SELECT count(*) FROM notes
+            WHERE owner_id = 'u' || split_part(id, ' ', 1) AND who = owner_id AND claimed = owner_id
+            """)
+        #expect(rows.scalar == "100")
+        await owner.close()
+    }
+
+    /// The error of a start says what to do.
+    @Test func withSettingsOfASessionItIsRefused() async throws {
+        let poller = try Poller()
+        defer { poller.stop() }
+        let uri = try await TestPostgres.database(poller)
+        let through = try await Self.bouncer.value.uri(through: uri)
+        let error = await #expect(throws: BackendError.self) {
+            try await TestBackend.with(
+                schema: "SELECT 1", uri: through,
+                {
+                    $0.links.preparesStatements = true
+                    $0.startTimeout = .seconds(1)
+                }
+            ) { _ in }
+        }
+        #expect(error?.code == .database)
+        #expect(error?.message.contains("PREPARED=off") == true, "\(error?.message ?? "none")")
+    }
+}
