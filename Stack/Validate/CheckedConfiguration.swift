@@ -10,7 +10,7 @@ struct CheckedConfiguration: Sendable {
     /// The sync config.
     let text: String
     /// The way from the sync config to the file; nil if it is the whole file.
-    private let map: ScalarMap?
+    let map: ScalarMap?
 
     private init(file: String, source: SourceText, text: String, map: ScalarMap?) {
         self.file = file
@@ -66,9 +66,6 @@ struct CheckedConfiguration: Sendable {
             file: path, source: source, text: try value(content, environment, file: path),
             map: isVariable ? ScalarMap(runs: [], whole: whole) : ScalarMap(content, in: source.bytes))
     }
-
-    /// Where a part of the sync config stands in the file.
-    func place(_ range: TextRange) -> TextRange { map?.range(range.start..<range.end) ?? range }
 
     private static func isService(_ root: YAMLNode) -> Bool {
         ["replication", "sync_config", "sync_rules"].contains { root[$0] != nil }

@@ -30,7 +30,7 @@ struct ConfigurationCheck: Sendable {
         self.checked = checked
         self.config = config
         self.schema = schema
-        diagnostics = PlacedDiagnostic.all(of: config, in: checked)
+        diagnostics = PlacedDiagnostic.all(of: config, in: checked.source, through: checked.map)
     }
 
     /// Compiles a configuration.

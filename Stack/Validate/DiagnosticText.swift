@@ -33,9 +33,7 @@ struct DiagnosticText {
 
     /// The lines of a diagnostic.
     func lines(_ diagnostic: PlacedDiagnostic) -> [String] {
-        let place = "\(checked.file):\(diagnostic.start.line):\(diagnostic.start.column)"
-        return [DisplayText.of("\(place): \(diagnostic.severity.level): \(diagnostic.message)")]
-            + excerpt(diagnostic.range)
+        [DisplayText.of("\(checked.file):\(diagnostic.line)")] + excerpt(diagnostic.range)
     }
 
     /// The line in which a part begins, and the mark under the part.

@@ -11,9 +11,7 @@ struct PublishedConstructTests {
     /// What is wrong with a configuration.
     private func errors(_ text: String) -> [String] {
         let check = ConfigurationCheck(CheckedConfiguration(file: "sync.yaml", text: text))
-        return check.diagnostics.filter { $0.severity == .fatal }.map {
-            "\($0.start.line):\($0.start.column): \($0.message)"
-        }
+        return check.diagnostics.filter { $0.severity == .fatal }.map(\.line)
     }
 
     private static let queries = [
