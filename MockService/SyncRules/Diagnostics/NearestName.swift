@@ -29,11 +29,12 @@ package struct NearestName {
         nearest(of: names).map { Self.spelling($0) }
     }
 
-    /// The table that is most like it, as SQL spells it; nil if none is near.
+    /// Finds the table that is most like it.
     ///
     /// - Parameters:
     ///   - schema: The tables that there are.
     ///   - defaultSchema: The schema that need not be named; of those that are as near, its tables come first.
+    /// - Returns: The table as SQL spells it; nil if none is near.
     package func table(of schema: SourceSchema, default defaultSchema: ExactText) -> String? {
         var found: (distance: Int, isElsewhere: Int, spelling: ExactText)?
         for table in schema.tables {
