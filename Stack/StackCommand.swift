@@ -31,8 +31,9 @@ package enum StackCommand {
               powersync-stack up --schema schema.sql --sync-config sync.yaml
             """,
         subcommands: [
-            DemoCommand.command, UpCommand.command, ClientCommand.command, TokenCommand.command,
-            ConformanceCommand.command, BackendCommand.command, MockServiceCommand.command,
+            DemoCommand.command, UpCommand.command, ValidateCommand.command, GenerateSchemaCommand.command,
+            ClientCommand.command, TokenCommand.command, ConformanceCommand.command, BackendCommand.command,
+            MockServiceCommand.command,
         ])
 
     /// Runs the command line of this process.

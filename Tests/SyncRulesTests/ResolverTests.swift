@@ -10,6 +10,8 @@ struct ResolverTests {
         let query: ResolvedQuery?
         /// What is said, with the part of the text that it is about.
         let said: [String]
+        /// The messages.
+        let messages: [String]
         /// What is said in the form of the admin routes: the messages that they have.
         let recorded: [String]
     }
@@ -47,7 +49,8 @@ struct ResolverTests {
             case nil: diagnostic.message
             }
         }
-        return Outcome(query: query, said: said, recorded: recorded)
+        return Outcome(
+            query: query, said: said, messages: diagnostics.all.map(\.message), recorded: recorded)
     }
 
     private static let schema = SourceSchema([
@@ -262,6 +265,30 @@ struct ResolverTests {
     @Test(arguments: schemaTable)
     func schemaIsAsked(_ sql: String, _ said: [String]) throws {
         #expect(try resolve(sql, schema: Self.schema).said == said)
+    }
+
+    @Test func theNearestNameIsToldButByTheAdminRoutes() throws {
+        let unknownTable = "This table could not be found in the source schema."
+        let unknownColumn = "Column not found."
+        for (sql, recorded, meant) in [
+            ("SELECT * FROM listz", unknownTable, "lists"),
+            ("SELECT * FROM \"LISTS\"", unknownTable, "lists"),
+            ("SELECT * FROM todos", unknownTable, "a.todos"),
+            ("SELECT * FROM b.todo", unknownTable, "a.todos"),
+            ("SELECT id, nam FROM lists", unknownColumn, "name"),
+            ("SELECT t.id, t.name FROM a.todos t", unknownColumn, "\"Name\""),
+        ] {
+            let outcome = try resolve(sql, schema: Self.schema)
+            #expect(outcome.messages == ["\(recorded) Did you mean \(meant)?"])
+            #expect(outcome.recorded == [recorded])
+        }
+        // Of a wildcard, and of what is like nothing, nothing is said.
+        for (sql, message) in [
+            ("SELECT * FROM \"listz%\"", unknownTable), ("SELECT * FROM elsewhere", unknownTable),
+            ("SELECT id, nope FROM lists", unknownColumn),
+        ] {
+            #expect(try resolve(sql, schema: Self.schema).messages == [message])
+        }
     }
 
     @Test func aCommonTableHidesATable() throws {

@@ -80,7 +80,10 @@ extension QueryResolver {
         guard let relation = relation(qualifier, at: range, in: scope) else { return invalid(range) }
         switch relation.content {
         case .row(let input, _, let known):
-            if let known, !known.contains(name.text) { tell(.columnUnknown, at: range) }
+            if let known, !known.contains(name.text) {
+                let hint = NearestName(name.text).column(of: known)
+                note(Diagnostic(.columnUnknown, at: text.range(range)).suggesting(hint))
+            }
             return Located(
                 .column(input, name.text), at: site(range), references: [Reference(input, at: site(range))])
         case .elements(let input, let isJSON):

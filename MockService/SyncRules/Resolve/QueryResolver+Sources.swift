@@ -72,7 +72,7 @@ extension QueryResolver {
         if let alias = source.alias, !alias.isQuoted, !name.isQuoted, alias.text != name.text {
             rename = (alias.text, name.text)
         }
-        let known = knownColumns(pattern, source.namedRange)
+        let known = knownColumns(pattern, named: name, source.namedRange)
         return relation(source, name.text, .row(input, pattern, known: known), rename: rename)
     }
 
@@ -127,12 +127,16 @@ extension QueryResolver {
     }
 
     /// The columns of tables; nil if there is no schema, or no such table in it, which is told.
-    private mutating func knownColumns(_ pattern: TablePattern, _ range: Range<Int>) -> Set<ExactText>? {
+    private mutating func knownColumns(
+        _ pattern: TablePattern, named name: NameSyntax, _ range: Range<Int>
+    ) -> Set<ExactText>? {
         guard let schema = context.schema else { return nil }
         let tag = context.options.defaultTag
         let tables = schema.tables.filter { pattern.matches(tag: tag, schema: $0.schema, name: $0.name) }
         guard !tables.isEmpty else {
-            tell(.tableUnknown, at: range)
+            let nearest = NearestName(name.text).table(of: schema, default: context.options.defaultSchema)
+            let hint = pattern.name.isWildcard ? nil : nearest
+            note(Diagnostic(.tableUnknown, at: text.range(range)).suggesting(hint))
             return nil
         }
         return Set(tables.flatMap { $0.columns.map(\.name) })
