@@ -52,8 +52,8 @@ package final class FrameStore: Sendable {
         mutating func removeOldest() -> Frame? {
             guard let frame = ring.removeValue(forKey: oldest) else { return nil }
             oldest += 1
-            let place = Place(bucket: frame.bucket, after: frame.after)
-            if places[place] === frame { places[place] = nil }
+            // No other one begins there: neither ids of buckets nor those of operations are used again.
+            places[Place(bucket: frame.bucket, after: frame.after)] = nil
             return frame
         }
 
@@ -110,15 +110,26 @@ package final class FrameStore: Sendable {
                 frame.charge(to: kept)
                 state.publish(frame)
             }
-            var gone: [Frame] = []
-            while kept.withLock({ $0 }) > limit, let frame = state.removeOldest() {
-                frame.charge(to: lines.take(0))
-                gone.append(frame)
-            }
-            return gone
+            return removeOldest(from: &state, beyond: limit)
         }
         // They end without the lock.
         withExtendedLifetime(gone) {}
+    }
+
+    /// Lets go of all published frames: clients are served from another stream, and what is left of their buckets is being
+    /// deleted.
+    package func forgetPublished() {
+        let gone = state.withLock { removeOldest(from: &$0, beyond: 0) }
+        withExtendedLifetime(gone) {}
+    }
+
+    private func removeOldest(from state: inout State, beyond limit: Int) -> [Frame] {
+        var gone: [Frame] = []
+        while kept.withLock({ $0 }) > limit, let frame = state.removeOldest() {
+            frame.charge(to: lines.take(0))
+            gone.append(frame)
+        }
+        return gone
     }
 
     /// Returns a frame that is in memory, as all are that a stream at the head needs; never waits.

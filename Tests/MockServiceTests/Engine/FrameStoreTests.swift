@@ -119,13 +119,23 @@ struct FrameStoreTests {
         #expect(lines.usedBytes == 0)
     }
 
-    /// Ids of a bucket ascend, so two frames in one place are of a store that began anew.
-    @Test func theNewerOfOnePlaceIsFoundWhenTheOlderGoes() throws {
-        let store = Self.store(Disk(), limit: 3000, LineBudget(limit: 1 << 20))
-        let newer = Self.frame(of: 1)
-        store.publish([Self.frame(of: 1), newer])
-        store.publish([Self.frame(of: 2)])
-        #expect(try store.frame(inMemory: Self.request(1)) === newer)
+    /// At a switch nobody asks for what was published any more; what is still being sent of it is counted with the lines.
+    @Test func whatIsForgottenIsNotFound() throws {
+        let lines = LineBudget(limit: 1 << 20)
+        let store = Self.store(Disk(), lines)
+        store.publish([Self.frame(of: 1), Self.frame(of: 2)])
+        var line: EncodedLine? = try LineEncoder(.raw, BlockCompressors()).encode(
+            try #require(try store.frame(inMemory: Self.request(1))), of: "b", after: 0, hasMore: false)
+        store.forgetPublished()
+        #expect(try store.frame(inMemory: Self.request(1)) == nil)
+        #expect(try store.frame(inMemory: Self.request(2)) == nil)
+        #expect(store.keptBytes == 0 && lines.usedBytes > 2000)
+        #expect(line?.taken().isEmpty == false)
+        line = nil
+        #expect(lines.usedBytes == 0)
+        let next = Self.frame(of: 1)
+        store.publish([next])
+        #expect(try store.frame(inMemory: Self.request(1)) === next)
     }
 
     // MARK: From the disk
