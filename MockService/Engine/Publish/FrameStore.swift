@@ -72,6 +72,9 @@ package final class FrameStore: Sendable {
         }
     }
 
+    /// About what a frame takes besides its bytes: objects, locks and where it is found.
+    private static let frameCost = 1 << 10
+
     private let limit: Int
     private let lines: LineBudget
     private let read: Read
@@ -82,7 +85,7 @@ package final class FrameStore: Sendable {
     /// Makes a store without frames.
     ///
     /// - Parameters:
-    ///   - limit: How many bytes of published frames are kept.
+    ///   - limit: How many bytes published frames take that are kept, with a kilobyte for each besides its own.
     ///   - lines: Counts what is sent and not kept.
     ///   - read: Reads from the disk.
     package init(limit: Int = StoreLimits().keptFrameBytes, lines: LineBudget, read: @escaping Read) {
@@ -91,7 +94,8 @@ package final class FrameStore: Sendable {
         self.read = read
     }
 
-    /// How many bytes published frames have that are kept, in all forms that were made of them.
+    /// How many bytes published frames have that are kept, in all forms that were made of them, without what each takes
+    /// besides.
     package var keptBytes: Int { kept.withLock { $0 } }
 
     /// How many readings are under way.
@@ -116,8 +120,7 @@ package final class FrameStore: Sendable {
         withExtendedLifetime(gone) {}
     }
 
-    /// Lets go of all published frames: clients are served from another stream, and what is left of their buckets is being
-    /// deleted.
+    /// Lets go of all published frames: clients are served from another stream, and their buckets are being deleted.
     package func forgetPublished() {
         let gone = state.withLock { removeOldest(from: &$0, beyond: 0) }
         withExtendedLifetime(gone) {}
@@ -125,7 +128,9 @@ package final class FrameStore: Sendable {
 
     private func removeOldest(from state: inout State, beyond limit: Int) -> [Frame] {
         var gone: [Frame] = []
-        while kept.withLock({ $0 }) > limit, let frame = state.removeOldest() {
+        while kept.withLock({ $0 }) + state.ring.count * Self.frameCost > limit,
+            let frame = state.removeOldest()
+        {
             frame.charge(to: lines.take(0))
             gone.append(frame)
         }

@@ -209,6 +209,19 @@ struct PublishedFramesTests {
         }
     }
 
+    /// Of many short transactions, of which each leaves a segment.
+    @Test func aSegmentCountsWhatItTakesBesidesItsBytes() async throws {
+        var limits = StoreLimits()
+        limits.publishedFrameBytes = 10_000
+        try await withRig(limits: limits) { rig in
+            let stream = try rig.attach(["u1"])
+            // Each has about 70 bytes, and takes 128 besides.
+            for number in 0..<100 { try await rig.write([rig.insert("r\(number)", "u1")]) }
+            #expect(rig.unpublishedBytes == 0)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
     @Test func aPublicationIsBoundedHoweverManyBucketsItChanges() async throws {
         var limits = StoreLimits()
         limits.publicationBytes = 10_000
