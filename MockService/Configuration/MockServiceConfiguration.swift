@@ -55,7 +55,7 @@ package struct MockServiceConfiguration: Sendable {
     package var grace: Duration = .seconds(2)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
-    /// Readers of the state file, which bounds how many streams read data at once.
+    /// How many streams read data at once, and no more than `StoreLimits.readers`.
     package var maxDataFetchConcurrency = 10
 
     /// Makes a configuration with the defaults of the real service.
