@@ -100,7 +100,8 @@ package struct StateOpener: Sendable {
 
     private func openStore(_ file: StateFile) async throws -> ServiceStore {
         try await ServiceStore.open(
-            path: file.path, readers: configuration.maxDataFetchConcurrency,
+            path: file.path,
+            readers: min(configuration.storeLimits.readers, configuration.maxDataFetchConcurrency),
             limits: configuration.storeLimits)
     }
 

@@ -45,7 +45,7 @@ package struct MockServiceConfiguration: Sendable {
     package var maxClientsPerUser = 10_000
     /// How long write checkpoints are kept that clients named.
     package var checkpointRequestRetention = Duration.seconds(3600)
-    /// The most bytes of lines that all streams hold at once; at the limit they wait in turn.
+    /// From how many bytes of lines on, of all streams together, these wait in turn before they read further ones.
     package var maxLinesInFlightBytes = StoreLimits().readFrameBytes
     /// How long a client may take less than 64 KiB of an answer while more of it waits.
     package var writeTimeout: Duration = .seconds(30)
@@ -55,7 +55,7 @@ package struct MockServiceConfiguration: Sendable {
     package var grace: Duration = .seconds(2)
     /// Buckets that one stream may have.
     package var maxBucketsPerConnection = 1000
-    /// Readers of the state file, which bounds how many streams read data at once.
+    /// How many streams read data at once, and no more than `StoreLimits.readers`.
     package var maxDataFetchConcurrency = 10
 
     /// Makes a configuration with the defaults of the real service.

@@ -1,8 +1,10 @@
 import PowerSyncSystem
 
-/// Bounds the bytes of lines that all streams hold together, and gives room for one line after another in turn.
+/// Gives room for lines in turn, one after another, for as long as those that all streams hold are within a limit.
 ///
-/// A stream holds a line from before it is read until the system has taken it, which a slow client makes long.
+/// A stream holds a line from before it is read until the system has taken it, which a slow client makes long. What is
+/// there already is counted without a turn, and may be longer than was asked for: then more than the limit is held, and
+/// nobody has a turn.
 package final class LineBudget: Sendable {
     /// Room for one line; given back when the last reference goes, however the stream ends.
     package final class Room: Sendable {
@@ -62,7 +64,7 @@ package final class LineBudget: Sendable {
 
     /// Makes a budget of which nothing is used.
     ///
-    /// - Parameter limit: The bytes of all lines.
+    /// - Parameter limit: Up to how many bytes of all lines there are turns.
     package init(limit: Int) { self.limit = limit }
 
     /// The bytes of all lines that are held.

@@ -1,10 +1,11 @@
 import Foundation
 import PowerSyncCommandLine
-import PowerSyncMockService
 import PowerSyncSQLite
 import PowerSyncSystem
 import PowerSyncTestSupport
 import Testing
+
+@testable import PowerSyncMockService
 
 /// The file of the state, and what takes its place (service 7.8).
 @Suite(.patient())
@@ -65,6 +66,21 @@ struct StateFileTests {
             #expect(next.number == 4)
             await store.close()
             #expect(try StoreCheck(path: file.path).lastOperation == 77)
+        }
+    }
+
+    /// Each has a cache and a thread of its own.
+    @Test(arguments: [(10, 4), (4, 4), (2, 2)])
+    func asManyConnectionsReadAsStreamsMayAndFourAtMost(wanted: Int, readers: Int) async throws {
+        try await Self.withState { file, opener in
+            var configuration = opener.configuration
+            configuration.maxDataFetchConcurrency = wanted
+            let other = StateOpener(
+                configuration: configuration, poller: opener.poller, log: opener.log, clock: opener.clock)
+            let state = try await other.open(file)
+            let count = try await state.store.pool.all { _, connections in connections.count }
+            await state.store.close()
+            #expect(count == readers)
         }
     }
 

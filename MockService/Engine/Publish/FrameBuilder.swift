@@ -24,7 +24,12 @@ package struct FrameBuilder: Sendable {
     /// - Returns: Whether it fitted; if not, the frame ends before it.
     package mutating func append(_ entry: SegmentBody.Entry, of body: SegmentBody) -> Bool {
         var size = dataBytes
-        if case .put(_, let data) = entry.record.content { size += data.count }
+        switch entry.record.content {
+        case .put(_, let data): size += data.count
+        // It has no data that its id would be a part of.
+        case .remove(let row): size += row.objectID.count
+        case .move, .clear: break
+        }
         guard !isFull, count == 0 || size <= request.bytes else { return false }
         let full = segment.append(
             entry.kind, id: entry.id, record: body[entry.bytes], checksum: entry.record.checksum,

@@ -2,7 +2,7 @@ import PowerSyncWire
 
 /// Asks for the operations of the next line of a bucket (service 3.4).
 package struct FrameRequest: Sendable, Hashable {
-    /// How many bytes of data a line has, unless one operation alone is larger (service 3.4).
+    /// How many bytes of data a line has, unless one operation alone is larger (service 3.4); of a REMOVE its id counts.
     package static let lineBytes = 1 << 20
 
     /// The bucket's id in the state file.
@@ -16,7 +16,7 @@ package struct FrameRequest: Sendable, Hashable {
     package let last: OperationID
     /// At most that many operations; at least one.
     package let rows: Int
-    /// At most that many bytes of data, unless one operation alone is larger.
+    /// At most that many bytes of data, and of ids of REMOVEs, unless one operation alone is larger.
     package let bytes: Int
 
     /// Makes a request of its fields.

@@ -52,8 +52,8 @@ package final class FrameStore: Sendable {
         mutating func removeOldest() -> Frame? {
             guard let frame = ring.removeValue(forKey: oldest) else { return nil }
             oldest += 1
-            let place = Place(bucket: frame.bucket, after: frame.after)
-            if places[place] === frame { places[place] = nil }
+            // No other one begins there: neither ids of buckets nor those of operations are used again.
+            places[Place(bucket: frame.bucket, after: frame.after)] = nil
             return frame
         }
 
@@ -72,6 +72,9 @@ package final class FrameStore: Sendable {
         }
     }
 
+    /// About what a frame takes besides its bytes: objects, locks and where it is found.
+    private static let frameCost = 1 << 10
+
     private let limit: Int
     private let lines: LineBudget
     private let read: Read
@@ -82,7 +85,7 @@ package final class FrameStore: Sendable {
     /// Makes a store without frames.
     ///
     /// - Parameters:
-    ///   - limit: How many bytes of published frames are kept.
+    ///   - limit: How many bytes published frames take that are kept, with a kilobyte for each besides its own.
     ///   - lines: Counts what is sent and not kept.
     ///   - read: Reads from the disk.
     package init(limit: Int = StoreLimits().keptFrameBytes, lines: LineBudget, read: @escaping Read) {
@@ -91,7 +94,8 @@ package final class FrameStore: Sendable {
         self.read = read
     }
 
-    /// How many bytes published frames have that are kept, in all forms that were made of them.
+    /// How many bytes published frames have that are kept, in all forms that were made of them, without what each takes
+    /// besides.
     package var keptBytes: Int { kept.withLock { $0 } }
 
     /// How many readings are under way.
@@ -110,15 +114,27 @@ package final class FrameStore: Sendable {
                 frame.charge(to: kept)
                 state.publish(frame)
             }
-            var gone: [Frame] = []
-            while kept.withLock({ $0 }) > limit, let frame = state.removeOldest() {
-                frame.charge(to: lines.take(0))
-                gone.append(frame)
-            }
-            return gone
+            return removeOldest(from: &state, beyond: limit)
         }
         // They end without the lock.
         withExtendedLifetime(gone) {}
+    }
+
+    /// Lets go of all published frames: clients are served from another stream, and their buckets are being deleted.
+    package func forgetPublished() {
+        let gone = state.withLock { removeOldest(from: &$0, beyond: 0) }
+        withExtendedLifetime(gone) {}
+    }
+
+    private func removeOldest(from state: inout State, beyond limit: Int) -> [Frame] {
+        var gone: [Frame] = []
+        while kept.withLock({ $0 }) + state.ring.count * Self.frameCost > limit,
+            let frame = state.removeOldest()
+        {
+            frame.charge(to: lines.take(0))
+            gone.append(frame)
+        }
+        return gone
     }
 
     /// Returns a frame that is in memory, as all are that a stream at the head needs; never waits.

@@ -37,10 +37,17 @@ package final class Mailbox: Sendable {
         var hasRung = false
         var isAtRest = false
         var waiter: Waiter?
+        /// Who waits for the end alone.
+        var endWaiter: Waiter?
 
         mutating func takeWaiter() -> Waiter? {
             defer { waiter = nil }
             return waiter
+        }
+
+        mutating func takeEndWaiter() -> Waiter? {
+            defer { endWaiter = nil }
+            return endWaiter
         }
     }
 
@@ -100,7 +107,7 @@ package final class Mailbox: Sendable {
         state.withLock { state in
             state.publications = []
             state.end = end
-            return state.takeWaiter()
+            return state.takeWaiter() ?? state.takeEndWaiter()
         }
     }
 
@@ -145,6 +152,28 @@ package final class Mailbox: Sendable {
             }
         } onCancel: {
             state.withLock { $0.takeWaiter() }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Returns as soon as the end has come, also before this, and for nothing else.
+    ///
+    /// One task waits at a time, here or in `wait`.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled.
+    package func waitForEnd() async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: Waiter) in
+                let answer: Result<Void, any Error>? = state.withLock { state in
+                    // The cancellation handler may have run already and have found nobody waiting.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if state.end != nil { return .success(()) }
+                    state.endWaiter = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(with: answer) }
+            }
+        } onCancel: {
+            state.withLock { $0.takeEndWaiter() }?.resume(throwing: CancellationError())
         }
     }
 

@@ -205,10 +205,19 @@ struct SessionLoop {
         try await outbox.flush()
     }
 
-    /// Whether there is room for a line before the time has come.
+    /// Whether there is room for a line before the time has come, or the end of the stream.
     private func isGiven(_ room: LineBudget.Room, until time: Double) async throws -> Bool {
         if room.isGiven { return true }
-        return try await clock.first(until: time) { try await room.wait() } != nil
+        let mailbox = self.mailbox
+        _ = try await clock.first(until: time) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await room.wait() }
+                group.addTask { try await mailbox.waitForEnd() }
+                defer { group.cancelAll() }
+                _ = try await group.next()
+            }
+        }
+        return room.isGiven
     }
 
     // MARK: Lines

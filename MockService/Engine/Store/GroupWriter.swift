@@ -111,7 +111,10 @@ package struct GroupWriter: Sendable {
             let changes = store.unpublished.note(
                 stored.written, of: stored.before, isCheckpoint: outcome.checkpoint != nil)
             outcome.changed = changes.buckets
-            if outcome.hasSwitched { store.unpublished.forgetAll(but: context.stream) }
+            if outcome.hasSwitched {
+                store.unpublished.forgetAll(but: context.stream)
+                frames?.forgetPublished()
+            }
             if let checkpoint = outcome.checkpoint { publish(checkpoint, changes, connection) }
             return (outcome, stored.place)
         } catch {

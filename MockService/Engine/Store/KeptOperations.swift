@@ -8,8 +8,11 @@ package struct KeptOperations: Sendable {
     package let bucket: Int64
     /// The bucket's operation before them; 0 without one.
     package private(set) var after: OperationID
-    /// How many bytes the segments have.
+    /// How many bytes the segments take.
     package private(set) var byteCount = 0
+    /// About what a segment takes besides its bytes.
+    private static let segmentCost = 128
+
     /// In the order of their operations; the first may begin before these.
     private var segments: [PackedSegment] = []
 
@@ -26,7 +29,7 @@ package struct KeptOperations: Sendable {
     /// Adds a segment that was written behind all that are there.
     package mutating func append(_ segment: PackedSegment) {
         segments.append(segment)
-        byteCount += segment.body.count
+        byteCount += Self.size(of: segment)
     }
 
     /// Adds what was written behind.
@@ -42,8 +45,11 @@ package struct KeptOperations: Sendable {
         guard last > after else { return }
         after = last
         segments.removeAll { $0.summary.lastOperation <= last }
-        byteCount = segments.reduce(0) { $0 + $1.body.count }
+        byteCount = segments.reduce(0) { $0 + Self.size(of: $1) }
     }
+
+    /// How many bytes a segment takes.
+    static func size(of segment: PackedSegment) -> Int { segment.body.count + segmentCost }
 
     /// Makes frames, which end where lines do that are read from the disk: a stream sends the same either way.
     ///

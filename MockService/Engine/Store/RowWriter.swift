@@ -470,7 +470,7 @@ extension RowWriter {
         }
         guard buckets[id]?.kept != nil else { return }
         buckets[id]?.kept?.append(segment)
-        keptBytes += segment.body.count
+        keptBytes += KeptOperations.size(of: segment)
         guard let count = buckets[id]?.kept?.byteCount,
             count > limits.publishedFrameBytes || keptBytes > limits.publicationBytes
         else { return }

@@ -82,9 +82,10 @@ package struct StoreLimits: Sendable, Hashable {
     package var publishedFrameBytes = 1 << 20
     /// How many bytes the operations of one publication have.
     package var publicationBytes = 4 << 20
-    /// How many bytes of published operations are kept.
+    /// How many bytes published frames take that are kept: operations, what was made of them to be sent, and the frames.
     package var keptFrameBytes = 8 << 20
-    /// How many bytes of operations that were read from the disk are being sent, each counted once.
+    /// From how many bytes of operations on that were read from the disk and are being sent, each counted once, streams wait
+    /// in turn.
     package var readFrameBytes = 16 << 20
     /// How many publications wait for a stream before it reads everything anew.
     package var mailboxPublications = 16

@@ -137,9 +137,9 @@ package enum StoreSchema6 {
 
         -- `checksum`, `count` and `last_op` are of operations that a checkpoint of the stream covers; those of the tail
         -- are of the operations behind, and count from `tail_op` <= `checkpoint_op` on. The name has no prefix of the
-        -- stream.
+        -- stream. The id is never used again: what is in memory of a bucket that is gone must not be another one's.
         CREATE TABLE bucket(
-            id INTEGER PRIMARY KEY,
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
             stream INTEGER NOT NULL,
             name TEXT NOT NULL,
             checksum INTEGER NOT NULL DEFAULT 0,
@@ -188,8 +188,9 @@ package enum StoreSchema6 {
             UNIQUE (source_table, key)
         ) STRICT;
 
+        -- The id, of which each `LookupKey` is made, is never used again.
         CREATE TABLE lookup_definition(
-            id INTEGER PRIMARY KEY,
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
             stream INTEGER NOT NULL,
             name TEXT NOT NULL,
             UNIQUE (stream, name)

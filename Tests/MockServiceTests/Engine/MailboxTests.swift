@@ -1,4 +1,5 @@
 import PowerSyncPostgres
+import PowerSyncSystem
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
@@ -123,6 +124,26 @@ struct MailboxTests {
             if mailbox.isAtRest { _ = mailbox.post(publication(2, [])) }
             _ = mailbox.take()
         }
+    }
+
+    @Test func theEndAloneWakesWhoWaitsForIt() async throws {
+        let mailbox = Mailbox(buckets: names(["a"]), key: key)
+        #expect(mailbox.post(publication(1, ["a"])).wasEmpty)
+        let cancelled = Task { try await mailbox.waitForEnd() }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await wait(forEndOf: cancelled) }
+        let hasEnded = Lock(false)
+        let waiting = Task {
+            try await mailbox.waitForEnd()
+            hasEnded.withLock { $0 = true }
+        }
+        #expect(mailbox.post(publication(2, ["a"])).waiter == nil)
+        mailbox.ring()
+        #expect(!hasEnded.withLock { $0 })
+        mailbox.finish(.replaced)?.resume()
+        try await wait(forEndOf: waiting)
+        // It has come.
+        try await mailbox.waitForEnd()
     }
 
     @Test func aTimeThatCameBeforeIsNotMissed() async throws {

@@ -209,6 +209,19 @@ struct PublishedFramesTests {
         }
     }
 
+    /// Of many short transactions, of which each leaves a segment.
+    @Test func aSegmentCountsWhatItTakesBesidesItsBytes() async throws {
+        var limits = StoreLimits()
+        limits.publishedFrameBytes = 10_000
+        try await withRig(limits: limits) { rig in
+            let stream = try rig.attach(["u1"])
+            // Each has about 70 bytes, and takes 128 besides.
+            for number in 0..<100 { try await rig.write([rig.insert("r\(number)", "u1")]) }
+            #expect(rig.unpublishedBytes == 0)
+            withExtendedLifetime(stream) {}
+        }
+    }
+
     @Test func aPublicationIsBoundedHoweverManyBucketsItChanges() async throws {
         var limits = StoreLimits()
         limits.publicationBytes = 10_000
@@ -250,6 +263,50 @@ struct PublishedFramesTests {
             ).write([batch])
             #expect(outcome.hasSwitched && stream.mailbox.end == .replaced)
             #expect(rig.unpublishedBytes == 0 && rig.frames.keptBytes == 0)
+        }
+    }
+
+    /// A bucket of the successor must not be sent what was published of one that is gone: it is another user's.
+    @Test func nothingOfAReplacedStreamIsFoundInABucketThatIsMadeLater() async throws {
+        try await withRig { rig in
+            let store = rig.fixture.store
+            let stream = try rig.attach(["u1"])
+            try await rig.write([rig.insert("a", "u1"), rig.committed(2)])
+            let former = try await rig.totals("u1")
+            #expect(try await rig.published(former, after: 0).count == 1)
+            let next = try await store.addStream(config: "", configHash: "next", publication: 1) {
+                "slot_\($0)"
+            }
+            try await store.holdCheckpoint(next.number, until: .zero, isSnapshotDone: true)
+            let context = EvaluationContext(stream: next.number, config: rig.fixture.context.config)
+            let table = try await store.resolve(
+                rig.fixture.table.description, types: TypeCatalog(), context)
+            func write(_ events: [ReplicationEvent]) async throws -> WriteOutcome {
+                let batch = try await store.batch(events, context)
+                let evaluated = RowEvaluation.evaluateAtOnce(
+                    batch, context.converter, limits: store.limits)
+                return try await GroupWriter(
+                    store, context, publisher: rig.publisher, frames: rig.frames
+                ).write([evaluated])
+            }
+            let switched = try await write([rig.committed(3)])
+            #expect(switched.hasSwitched && stream.mailbox.end == .replaced)
+            #expect(rig.frames.keptBytes == 0)
+            try await store.pool.write { connection in
+                while try StoppedStreams().removePiece(but: next.number, connection) {}
+            }
+            _ = try await write([
+                .change(table, .insert(StoreFixture.row("b", "u2"))), rig.committed(4),
+            ])
+            let name = "\(next.number)#s|0[\"u2\"]"
+            let view = try await store.view(of: [name], stream: next.number, key: "")
+            let totals = try #require(view.buckets[ExactText(name)])
+            let bucket = try #require(totals.id)
+            #expect(totals.count == 1 && bucket != former.id)
+            let request = FrameRequest(
+                bucket: bucket, after: 0, last: totals.lastOperation, rows: StreamSession.rowLimit,
+                bytes: FrameRequest.lineBytes)
+            #expect(try rig.frames.frame(inMemory: request) == nil)
         }
     }
 

@@ -256,6 +256,21 @@ struct SegmentMergerTests {
         try Self.expectSmallAreCounted(file, limits)
     }
 
+    /// Which one was left alone is known by its id, which another one must not have.
+    @Test func aBucketThatIsMadeLaterIsNotLeftAloneForOneThatIsGone() throws {
+        let limits = Self.limits(small: 1000, segment: 4000, atOnce: 8000, from: 3)
+        let merger = SegmentMerger(limits: limits)
+        let file = try StoreFile()
+        defer { file.close() }
+        for length in [10, 2000, 10, 2000, 10, 2000] { try Self.store(file, "gone[]", bytes: length) }
+        try Self.countSmall(file, limits)
+        #expect(try merger.merge(file.connection) == 0)
+        try file.connection.execute("DELETE FROM segment; DELETE FROM bucket")
+        for _ in 0..<3 { try Self.store(file, "s|0[]", bytes: 10) }
+        try Self.countSmall(file, limits)
+        #expect(try merger.merge(file.connection) == 2)
+    }
+
     /// It is being removed.
     @Test func whatAStoppedStreamHoldsIsNotMerged() throws {
         let limits = StoreLimits()

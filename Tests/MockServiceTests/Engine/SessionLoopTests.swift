@@ -343,6 +343,28 @@ struct SessionLoopTests {
         }
     }
 
+    /// Others have all the room, and no time comes.
+    @Test(arguments: [Mailbox.End.replaced, .closed])
+    func aStreamThatWaitsForRoomHearsItsEnd(end: Mailbox.End) async throws {
+        try await SessionRig.run { rig in
+            try await rig.commit([.insert(SessionRig.row("r1", "u1"))])
+            let room = rig.lines.queue(1 << 30)
+            let stream = try await rig.open(["u1"])
+            try await wait(for: "the stream to wait for room") { rig.lines.waitingCount == 1 }
+            switch end {
+            case .replaced:
+                rig.publisher.retract()
+                try await wait(forEndOf: stream.task)
+            case .closed:
+                rig.publisher.close()
+                await #expect(throws: CancellationError.self) { try await wait(forEndOf: stream.task) }
+            }
+            // Its checkpoint.
+            #expect(stream.sink.texts.count == 1)
+            withExtendedLifetime(room) {}
+        }
+    }
+
     @Test func aStreamThatRestsEndsWhenItsCheckpointIsTakenBack() async throws {
         try await SessionRig.run { rig in
             let stream = try await rig.open(["u1"])

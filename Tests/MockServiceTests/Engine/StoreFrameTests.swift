@@ -57,6 +57,25 @@ struct StoreFrameTests {
         }
     }
 
+    /// They have no data, and nothing else bounds how long a line of a thousand becomes.
+    @Test func idsOfRemovedRowsCountAsDataDoes() throws {
+        let file = try StoreFile()
+        defer { file.close() }
+        let remove = SampleOperation(
+            id: 1, kind: .remove, checksum: Checksum(1), objectID: String(repeating: "x", count: 600_000))
+        let stored = try file.store(
+            (0..<3).map { _ in StoreFile.Write(bucket: "b[]", operation: remove) }, visible: 3)
+        var after: OperationID = 0
+        for operation in stored {
+            let request = FrameRequest(
+                bucket: 1, after: after, last: stored[2].id, rows: 1000, bytes: FrameRequest.lineBytes)
+            let frame = try #require(try StoreReading.frame(request, file.reader))
+            #expect(frame.count == 1 && frame.last == operation.id)
+            #expect(frame.hasMore(request) == (frame.last < stored[2].id))
+            after = frame.last
+        }
+    }
+
     @Test func targetsOfPlaceholdersAreKnown() throws {
         let file = try StoreFile()
         defer { file.close() }

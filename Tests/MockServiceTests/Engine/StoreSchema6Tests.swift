@@ -60,6 +60,27 @@ struct StoreSchema6Tests {
         }
     }
 
+    /// Memory may still know by it what is gone: frames of a bucket that others must not see.
+    @Test(arguments: [
+        ("replication_stream(config_hash, config, publication, slot, state)", "'', '', 1, '', 'stopped'"),
+        (
+            "source_table(stream, uuid, oid, schema_name, name, identity, identity_names)",
+            "1, '', 7, '', '', '', ''"
+        ),
+        ("bucket(stream, name)", "1, 'b'"), ("lookup_definition(stream, name)", "1, 'l'"),
+    ])
+    func anIdIsNeverUsedAgain(_ columns: String, _ values: String) throws {
+        try withFile { connection in
+            try StoreSchema6.prepare(connection, after: FormerState())
+            let insert = "INSERT INTO \(columns) VALUES (\(values))"
+            try connection.execute(insert)
+            let first = connection.lastInsertRowID
+            let table = columns.prefix { $0 != "(" }
+            try connection.execute("DELETE FROM \(table); \(insert)")
+            #expect(connection.lastInsertRowID > first)
+        }
+    }
+
     /// The merger finds its work in an index that holds nothing else.
     @Test func bucketsToMergeAreFoundByAnIndex() throws {
         try withFile { connection in

@@ -19,7 +19,7 @@ extension StoreReading {
     ///   - after: The operation behind which to begin.
     ///   - last: The last operation that may be read.
     ///   - rows: At most that many operations.
-    ///   - bytes: At most that many bytes of data, unless one operation alone is larger.
+    ///   - bytes: At most that many bytes of data, and of ids of REMOVEs, unless one operation alone is larger.
     ///   - connection: One that reads, without a transaction.
     /// - Returns: The operations.
     /// - Throws: `SQLiteError`; `StoreError` if a segment cannot be read.
@@ -34,7 +34,11 @@ extension StoreReading {
         var chunk = BucketChunk(operations: [], isCut: false)
         var size = 0
         try forEachOperation(of: bucket, after: after, upTo: last, connection) { entry, segment in
-            if case .put(_, let data) = entry.record.content { size += data.count }
+            switch entry.record.content {
+            case .put(_, let data): size += data.count
+            case .remove(let row): size += row.objectID.count
+            case .move, .clear: break
+            }
             if size > bytes, !chunk.operations.isEmpty {
                 chunk.isCut = true
                 return false

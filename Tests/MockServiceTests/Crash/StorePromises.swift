@@ -1,15 +1,17 @@
 import PowerSyncPostgres
 import PowerSyncWire
 
+@testable import PowerSyncMockService
+
 /// What a service has told others, and its file must therefore hold however it ends.
-package struct StorePromises: Sendable {
+struct StorePromises: Sendable {
     /// Up to where the source was told that everything is stored, for each stream.
-    package var acknowledged: [StreamNumber: LSN] = [:]
+    var acknowledged: [StreamNumber: LSN] = [:]
     /// The checkpoints that clients were shown, for each stream in the order in which they were.
-    package var published: [StreamNumber: [StoredCheckpoint]] = [:]
+    var published: [StreamNumber: [StoredCheckpoint]] = [:]
     /// The last write checkpoint that was given for each key.
-    package var writeCheckpoints: [ExactText: Int64] = [:]
+    var writeCheckpoints: [ExactText: Int64] = [:]
 
     /// Nothing was told.
-    package init() {}
+    init() {}
 }

@@ -1,6 +1,8 @@
 import PowerSyncSQLite
 import PowerSyncWire
 
+@testable import PowerSyncMockService
+
 /// A bucket as the file says it is.
 struct StoredBucket {
     /// Whose it is.
@@ -39,7 +41,7 @@ struct StoredRow {
     let places: RowPlaces
 }
 
-/// Reads all of a file of version 6, for tests.
+/// Reads all of a file of version 6.
 struct StoredOperations {
     private let connection: SQLiteConnection
 

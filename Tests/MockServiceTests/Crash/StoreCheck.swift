@@ -2,23 +2,25 @@ import PowerSyncPostgres
 import PowerSyncSQLite
 import PowerSyncWire
 
-/// What must hold of the file of a state, at whatever moment its service ended: for tests.
+@testable import PowerSyncMockService
+
+/// What must hold of the file of a state, at whatever moment its service ended.
 ///
 /// The operations of every bucket are what its totals say, also at the checkpoint, ids ascend and none is given twice,
 /// the counter is behind all of them; the places of source rows are those of their operations, and of what lookups find;
 /// nothing that was acknowledged is missing, and nothing that was published goes back.
-package struct StoreCheck {
+struct StoreCheck {
     /// A row that a client holds.
-    package struct HeldRow: Sendable, Hashable {
+    struct HeldRow: Sendable, Hashable {
         /// The client's table.
-        package let type: String
+        let type: String
         /// The client's id.
-        package let id: String
+        let id: String
         /// The row as JSON text.
-        package let data: String
+        let data: String
 
         /// Makes a row.
-        package init(type: String, id: String, data: String) {
+        init(type: String, id: String, data: String) {
             self.type = type
             self.id = id
             self.data = data
@@ -26,13 +28,13 @@ package struct StoreCheck {
     }
 
     /// What is wrong; empty if nothing is.
-    package private(set) var problems: [String] = []
+    private(set) var problems: [String] = []
     /// The last operation id that was ever given, as the file says.
-    package private(set) var lastOperation: OperationID = 0
+    private(set) var lastOperation: OperationID = 0
     /// The streams, those that have been stopped, too.
-    package private(set) var streams: [StreamNumber: StreamRecord] = [:]
+    private(set) var streams: [StreamNumber: StreamRecord] = [:]
     /// What clients hold of each bucket at the checkpoint of its stream, by whole name; none without rows.
-    package private(set) var rows: [ExactText: Set<HeldRow>] = [:]
+    private(set) var rows: [ExactText: Set<HeldRow>] = [:]
     private var writeCheckpoints: [ExactText: Int64] = [:]
     private let limits: StoreLimits
 
@@ -43,7 +45,7 @@ package struct StoreCheck {
     ///   - promises: What the service had told when it ended.
     ///   - limits: What its segments were small by.
     /// - Throws: `SQLiteError` or `StoreError` if the file cannot be read, which is as wrong as all the rest.
-    package init(
+    init(
         path: String, keeps promises: StorePromises = StorePromises(), limits: StoreLimits = StoreLimits()
     ) throws {
         self.limits = limits

@@ -1,5 +1,7 @@
 import PowerSyncSQLite
 
+@testable import PowerSyncMockService
+
 /// What must hold of the lookups of a file.
 extension StoreCheck {
     /// Holds what keys find behind all operations beside what source rows say they are found by.
