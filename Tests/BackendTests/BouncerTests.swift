@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncBackend
 import PowerSyncContractCases
 import PowerSyncPostgres

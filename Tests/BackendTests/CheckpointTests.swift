@@ -1,3 +1,5 @@
+import PowerSyncSystem
+import PowerSyncHTTP
 import PowerSyncBackend
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -7,7 +9,8 @@ import Testing
 @Suite(.enabled(if: TestOptions.hasDatabase), .patient())
 struct CheckpointTests {
     private func with(
-        _ change: (inout BackendConfiguration) -> Void = { _ in }, _ body: (TestBackend, String) async throws -> Void
+        _ change: (inout BackendConfiguration) -> Void = { _ in },
+        _ body: (TestBackend, String) async throws -> Void
     ) async throws {
         try await TestBackend.with({
             $0.hasCustomCheckpoints = true
@@ -17,7 +20,9 @@ struct CheckpointTests {
         }
     }
 
-    private func count(_ backend: TestBackend, _ token: String, _ body: String) async throws -> TestBackend.Answer {
+    private func count(_ backend: TestBackend, _ token: String, _ body: String) async throws
+        -> TestBackend.Answer
+    {
         try await backend.send(
             "PUT", "/api/data/checkpoint", body, fields: ["authorization": "Bearer \(token)"])
     }
@@ -44,7 +49,8 @@ struct CheckpointTests {
         try await with { backend, token in
             let most = String(Int64.max)
             _ = try await backend.query(
-                "INSERT INTO public.checkpoints (user_id, client_id, checkpoint) VALUES ('u1', 'c', \(Int64.max - 1))")
+                "INSERT INTO public.checkpoints (user_id, client_id, checkpoint) VALUES ('u1', 'c', \(Int64.max - 1))"
+            )
             for _ in 0..<2 {
                 let answer = try await count(backend, token, #"{"client_id":"c"}"#)
                 #expect(answer.status == 200 && answer.json["checkpoint"] == .string(most))
@@ -79,7 +85,9 @@ struct CheckpointTests {
                 "POST", "/api/data/checkpoint-request", #"{"checkpoint_request_id":7}"#,
                 fields: ["authorization": "Bearer \(token)"])
             for answer in [counted, raised] {
-                #expect(answer.status == 403 && answer.json["type"] == .string("urn:psb:problem:account-disabled"))
+                #expect(
+                    answer.status == 403 && answer.json["type"] == .string("urn:psb:problem:account-disabled")
+                )
             }
             #expect(try await backend.scalar("SELECT count(*) FROM public.checkpoints") == "0")
         }

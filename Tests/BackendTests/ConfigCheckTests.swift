@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import Foundation
 import PowerSyncBackend
 import PowerSyncSystem
@@ -64,7 +65,8 @@ struct ConfigCheckTests {
         let environment = [
             "PSB_TABELMAP": "x", "DATABASE_TYPE": "mysql", "POWERSYNC_URL": "dev", "ENV": "prod", "PORT": "x",
             "DEV_PUBLIC": "true",
-            "JWT_TTL": "1s", "DEV_TOKENS": "true", "DEV_OPEN_UPLOADS": "maybe", "BATCH_ON_FATAL_ERROR": "never",
+            "JWT_TTL": "1s", "DEV_TOKENS": "true", "DEV_OPEN_UPLOADS": "maybe",
+            "BATCH_ON_FATAL_ERROR": "never",
             "MAX_BODY_BYTES": "1", "BODY_TIMEOUT": "0", "POOL_SIZE": "0", "LOCK_TIMEOUT_MS": "0",
             "SCHEMA_DRIFT_GRACE": "x", "DRAIN_DELAY": "11s", "JWT_KEYS_SQL": "x", "CORS_ORIGINS": "*",
             "UPLOAD_ACCEPTS_SYNC_TOKEN": "false", "ATTACHMENTS_STORE": "ftp://x", "AUTH_ISSUER": "x",
@@ -118,7 +120,8 @@ struct ConfigCheckTests {
             _ = try await backend.query("DROP SCHEMA psb CASCADE")
             let empty = await desk.run("config", "check", "--database")
             #expect(empty.status == 1 && empty.text.contains("has not yet what version"), "\(empty.text)")
-            #expect(try await backend.scalar("SELECT count(*) FROM pg_namespace WHERE nspname = 'psb'") == "0")
+            #expect(
+                try await backend.scalar("SELECT count(*) FROM pg_namespace WHERE nspname = 'psb'") == "0")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncContractCases
 import PowerSyncTestSupport
 import Testing

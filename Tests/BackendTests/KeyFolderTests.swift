@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import Foundation
 import PowerSyncBackend
 import PowerSyncCommandLine

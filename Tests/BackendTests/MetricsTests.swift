@@ -1,3 +1,4 @@
+import PowerSyncHTTP
 import PowerSyncBackend
 import PowerSyncHTTPTestSupport
 import PowerSyncTestSupport
@@ -44,7 +45,8 @@ struct MetricsTests {
                 #"psb_upload_rejections_total{code="CHECK_VIOLATION",table="lists"} 1"#,
                 #"psb_upload_path_total{path="fast"} 1"#, #"psb_http_body_bytes_count 2"#,
                 #"psb_tokens_minted_total{result="minted"} 2"#, #"psb_upload_replays_total 0"#,
-                #"psb_dead_letters_open 1"#, #"psb_db_pool_size 4"#, #"psb_replication_slot_status{status="lost"} 0"#,
+                #"psb_dead_letters_open 1"#, #"psb_db_pool_size 4"#,
+                #"psb_replication_slot_status{status="lost"} 0"#,
             ] {
                 #expect(lines.contains(line), "\(line)")
             }
@@ -61,7 +63,10 @@ struct MetricsTests {
                 _ = try await backend.send("ODD\(number)", "/odd\(number)")
             }
             let lines = try await lines(client)
-            #expect(!lines.contains { $0.lowercased().contains("odd") || $0.contains("secret") || $0.contains("u1") })
+            #expect(
+                !lines.contains {
+                    $0.lowercased().contains("odd") || $0.contains("secret") || $0.contains("u1")
+                })
             #expect(lines.contains(#"psb_http_requests_total{route="none",method="other",status="404"} 20"#))
             #expect(lines.contains(#"psb_upload_rejections_total{code="UNKNOWN_TABLE",table="other"} 20"#))
             #expect(lines.count { $0.hasPrefix("psb_upload_ops_total{") } == 1)
@@ -70,12 +75,17 @@ struct MetricsTests {
 
     @Test func theyAreOnTheirOwnPortAlone() async throws {
         try await with { backend, client in
-            #expect(try await backend.send("GET", "/metrics").status == 404)
-            #expect(try await JSONClient("http://127.0.0.1:\(backend.backend.port)").send("GET", "/metrics").status == 404)
+            let found = try await backend.send("GET", "/metrics").status
+            #expect(found == 404)
+            let apart = JSONClient("http://127.0.0.1:\(backend.backend.port)")
+            let besides = try await apart.send("GET", "/metrics").status
+            #expect(besides == 404)
             for path in ["/", "/api/data", "/readyz", "/metrics/x"] {
-                #expect(try await client.send("GET", path).status == 404, "\(path)")
+                let found2 = try await client.send("GET", path).status
+                #expect(found2 == 404, "\(path)")
             }
-            #expect(try await client.send("POST", "/metrics", "{}").status == 405)
+            let found3 = try await client.send("POST", "/metrics", "{}").status
+            #expect(found3 == 405)
         }
         try await TestBackend.with { #expect($0.backend.metricsPort == nil) }
     }

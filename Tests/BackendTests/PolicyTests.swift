@@ -108,7 +108,7 @@ struct PolicyTests {
     ) async throws {
         var roles = RoleSettings()
         roles.roles = [try #require(DatabaseRole(app))]
-        if rule == .strict { roles.probe = try #require(DatabaseRole(probe)) }
+        if rule == .strict { roles.probe = DatabaseRole(probe) }
         let settings = roles
         try await TestBackend.with(
             schema: "SELECT 1", uri: two.backend, map: Self.map(rule), { $0.roles = settings }

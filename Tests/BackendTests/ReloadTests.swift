@@ -1,3 +1,5 @@
+import PowerSyncCrypto
+import PowerSyncHTTP
 import Foundation
 import PowerSyncBackend
 import PowerSyncHTTPTestSupport
@@ -54,7 +56,8 @@ struct ReloadTests {
     }
 
     private static let wrongMaps: [(String, String)] = [
-        ("tables:\n  notes: { owners: x }\n", "line 2, column"), ("tables:\n  notes: {}\n  nosuch: {}\n", "line 3, column"),
+        ("tables:\n  notes: { owners: x }\n", "line 2, column"),
+        ("tables:\n  notes: {}\n  nosuch: {}\n", "line 3, column"),
         ("tables:\n  notes: { owner: nosuch }\n", "line 2, column"), ("tables: [", "line"), ("", "is empty"),
     ]
 
@@ -102,16 +105,21 @@ struct ReloadTests {
                 ).status
             }
             let (second, third) = (String(repeating: "s", count: 32), String(repeating: "t", count: 32))
-            #expect(try await status(SignIn.secret) == 200)
+            let found = try await status(SignIn.secret)
+            #expect(found == 200)
             var session = former
             session.secret = Array(second.utf8)
             await backend.backend.reload(session: session)
-            #expect(try await status(SignIn.secret) == 401)
-            #expect(try await status(second) == 200)
+            let found2 = try await status(SignIn.secret)
+            #expect(found2 == 401)
+            let found3 = try await status(second)
+            #expect(found3 == 200)
             session.secret = []
             await backend.backend.reload(session: session)
-            #expect(try await status(second) == 200)
-            #expect(try await status(third) == 401)
+            let found4 = try await status(second)
+            #expect(found4 == 200)
+            let found5 = try await status(third)
+            #expect(found5 == 401)
         }
     }
 
@@ -124,8 +132,9 @@ struct ReloadTests {
             let minted = try await client.send("GET", "/api/auth/token?user_id=u1").json["token"]?.stringValue
             let token = try #require(minted)
             func upload() async throws -> String? {
-                try await client.send("POST", "/api/data", "{\"batch\":[\(Self.put("notes"))]}", token: token).json[
-                    "results"]?.arrayValue?.first?["status"]?.stringValue
+                try await client.send("POST", "/api/data", "{\"batch\":[\(Self.put("notes"))]}", token: token)
+                    .json[
+                        "results"]?.arrayValue?.first?["status"]?.stringValue
             }
             #expect(try await upload() == "fatal_error")
             try Self.both.write(toFile: folder.path + "/map.yaml", atomically: true, encoding: .utf8)

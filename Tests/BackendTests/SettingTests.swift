@@ -1,3 +1,4 @@
+import PowerSyncCommandLine
 import Foundation
 import PowerSyncBackend
 import PowerSyncCrypto
@@ -417,7 +418,8 @@ struct SettingTests {
 
     /// They would upload although nobody has said so.
     @Test(arguments: [
-        ["UPLOAD_AUDIENCE": "https://sync.example.com"], ["UPLOAD_AUDIENCE": "a,b", "JWT_AUDIENCE": "sync,b"],
+        ["UPLOAD_AUDIENCE": "https://sync.example.com"],
+        ["UPLOAD_AUDIENCE": "a,b", "JWT_AUDIENCE": "sync,b"],
     ])
     func anAudienceOfSyncTokensIsNoneOfUploads(settings: [String: String]) throws {
         let words = "UPLOAD_AUDIENCE must not be "
