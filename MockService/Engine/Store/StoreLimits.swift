@@ -51,6 +51,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var vacuumedPages = 256
     /// How long upkeep waits before it looks again, behind a write or while somebody else writes.
     package var upkeepPause = Duration.milliseconds(100)
+    /// How long upkeep lets others write before one of its steps takes its turn among them.
+    package var upkeepPatience = Duration.seconds(5)
     /// How long upkeep waits behind a failure.
     package var upkeepRetry = Duration.seconds(60)
 
