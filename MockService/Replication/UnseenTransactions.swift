@@ -26,16 +26,18 @@ struct UnseenTransactions {
 
     /// Keeps what the stream said while it was waited.
     mutating func keep(_ frames: PostgresFrames) {
-        // With what a message takes beside its text.
-        aheadBytes += frames.bytes.count + 128 * frames.count
+        aheadBytes += Self.size(of: frames)
         ahead.append(frames)
     }
+
+    /// Counts bytes with what a message takes beside its text.
+    private static func size(of frames: PostgresFrames) -> Int { frames.bytes.count + 128 * frames.count }
 
     /// Takes the first of what was kept; nil if that is all.
     mutating func takeKept() -> PostgresFrames? {
         guard !ahead.isEmpty else { return nil }
         let first = ahead.removeFirst()
-        if ahead.isEmpty { aheadBytes = 0 }
+        aheadBytes -= Self.size(of: first)
         return first
     }
 

@@ -146,7 +146,8 @@ extension ServiceStore {
         return taken
     }
 
-    /// Deletes ids that clients named long ago and that every stream has been told since (service 10.1).
+    /// Deletes ids that clients named long ago and that every stream has been told since (service 10.1), in pieces between
+    /// which others write.
     ///
     /// Ids that were given stay: the next one has to follow them.
     ///
@@ -156,19 +157,42 @@ extension ServiceStore {
     /// - Returns: How many there were.
     /// - Throws: `SQLiteError`.
     package func removeWriteCheckpoints(requestedBefore time: Double, published: LSN) async throws -> Int64 {
-        let batch: Int64 = 10_000
         var removed: Int64 = 0
-        while true {
-            let count = try await pool.write { connection in
-                try connection.run(
-                    "DELETE FROM write_checkpoint WHERE key IN (SELECT key FROM write_checkpoint "
-                        + "WHERE requested_at < ? AND head <= ? LIMIT ?)",
-                    [.integer(Int64(time)), Self.value(published), .integer(batch)])
-                return connection.changes
+        var last: String? = ""
+        while let key = last {
+            let piece = try await pool.write { connection in
+                try Self.removePiece(behind: key, requestedBefore: time, published: published, connection)
             }
-            removed += count
-            guard count == batch else { return removed }
+            removed += piece.removed
+            last = piece.last
         }
+        return removed
+    }
+
+    /// Looks at the next clients in the order of their keys, and deletes what is to go of them.
+    ///
+    /// - Parameters:
+    ///   - key: The last one that was looked at; empty at first.
+    ///   - clients: How many are looked at.
+    ///   - time: As in `removeWriteCheckpoints`.
+    ///   - published: As there.
+    ///   - connection: The one that writes.
+    /// - Returns: How many are deleted, and behind which key the rest lies; nil if there is none.
+    /// - Throws: `SQLiteError`.
+    package static func removePiece(
+        behind key: String, clients: Int64 = 10_000, requestedBefore time: Double, published: LSN,
+        _ connection: SQLiteConnection
+    ) throws -> (removed: Int64, last: String?) {
+        let last = try connection.one(
+            "SELECT key FROM write_checkpoint WHERE key > ? ORDER BY key LIMIT 1 OFFSET ?",
+            [.text(key), .integer(clients - 1)]
+        ) { $0.string(0) }
+        // A blob is larger than all texts.
+        let end = last.map { SQLiteValue.text($0) } ?? .blob([])
+        try connection.run(
+            "DELETE FROM write_checkpoint WHERE key > ? AND key <= ? AND requested_at < ? AND head <= ?",
+            [.text(key), end, .integer(Int64(time)), value(published)])
+        return (connection.changes, last)
     }
 
     /// What is stored of a client; nil if it has asked for none.

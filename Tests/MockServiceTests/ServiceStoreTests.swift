@@ -584,6 +584,38 @@ struct ServiceStoreTests {
         }
     }
 
+    /// Each piece goes on where the one before has ended, whatever stays.
+    @Test func idsAreDeletedInOneWalk() async throws {
+        try await withFolder { path in
+            let store = try await ServiceStore.open(path: path)
+            for number in 0..<8 {
+                let key = "u/\(number)"
+                if number.isMultiple(of: 2) {
+                    _ = try await store.nextWriteCheckpoint(key: key, head: .zero, published: .zero)
+                } else {
+                    _ = try await store.requestWriteCheckpoint(
+                        key: key, requested: 7, head: .zero, published: .zero, at: 100)
+                }
+            }
+            var ends: [String] = []
+            var removed: [Int64] = []
+            var last: String? = ""
+            while let key = last {
+                let piece = try await store.pool.write { connection in
+                    try ServiceStore.removePiece(
+                        behind: key, clients: 3, requestedBefore: 150, published: .zero, connection)
+                }
+                removed.append(piece.removed)
+                last = piece.last
+                ends += [piece.last].compactMap { $0 }
+            }
+            #expect(ends == ["u/2", "u/5"] && removed == [1, 2, 1])
+            #expect(try await store.writeCheckpoint(key: "u/7") == nil)
+            #expect(try await store.writeCheckpoint(key: "u/6")?.id == 1)
+            await store.close()
+        }
+    }
+
     @Test func aUserHasNoMoreClientsThanAllowed() async throws {
         try await withFolder { path in
             let store = try await ServiceStore.open(path: path)

@@ -69,27 +69,6 @@ package struct OperationRecord: Sendable, Hashable {
 }
 
 extension OperationRecord {
-    /// Appends the record of a PUT.
-    ///
-    /// - Parameters:
-    ///   - checksum: The share of the bucket's checksum.
-    ///   - sourceTable: The record of the source table.
-    ///   - outputType: The client's table.
-    ///   - replicaID: The source row.
-    ///   - objectID: The client's id, as UTF-8.
-    ///   - data: The data text, as UTF-8.
-    ///   - bytes: What it is appended to.
-    package static func appendPut(
-        _ checksum: Checksum, sourceTable: Int64, outputType: Int64, replicaID: ReplicaID,
-        objectID: some Collection<UInt8>, data: some Collection<UInt8>, to bytes: inout [UInt8]
-    ) {
-        appendRemove(
-            checksum, sourceTable: sourceTable, outputType: outputType, replicaID: replicaID,
-            objectID: objectID, to: &bytes)
-        Varint.append(data.count, to: &bytes)
-        bytes.append(contentsOf: data)
-    }
-
     /// A PUT whose data is being written where it stays.
     struct OpenPut {
         /// Where the record begins.

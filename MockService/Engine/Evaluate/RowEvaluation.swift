@@ -312,6 +312,9 @@ package struct RowEvaluation: ~Copyable {
     }
 
     /// Appends the cells that an update may leave out, if their texts are a reason to keep them.
+    ///
+    /// Postgres takes values out of rows of more than about 2 KB, unless a table asks for less. One that is missing all
+    /// the same is read again from the source.
     private mutating func largeCells(_ change: ChangeBatch.Change, _ plan: TablePlan) -> Range<Int>? {
         var size = 0
         for column in plan.table.largeColumns { size += text(column, of: change)?.count ?? 0 }

@@ -128,9 +128,10 @@ package struct GroupWriter: Sendable {
     ) {
         guard let publisher else { return }
         if let current = publisher.current, current.stream == context.stream,
-            current.checkpoint == checkpoint, changes.buckets.isEmpty
+            current.checkpoint.operation == checkpoint.operation, current.checkpoint.lsn >= checkpoint.lsn,
+            changes.buckets.isEmpty
         {
-            // It was told before it was stored.
+            // It was told before it was stored; or a later one was, and the link ended before that could be stored.
             return
         }
         // Before anybody is told, so that who looks for them finds them.

@@ -41,25 +41,4 @@ package struct LargeCells: Sendable, Hashable {
 
     /// Appends the cell of a NULL.
     package static func appendNull(to bytes: inout [UInt8]) { bytes.append(0) }
-
-    /// Decides whether the cells of a row are kept.
-    ///
-    /// Postgres takes values out of rows of more than about 2 KB, unless a table asks for less. One that is missing all
-    /// the same is read again from the source.
-    ///
-    /// - Parameters:
-    ///   - byteCount: How many bytes the texts of the cells have together.
-    ///   - isKnownInFull: Whether updates bring all values with the old row (identity FULL), or nothing finds the row
-    ///     (NOTHING).
-    ///   - isSynced: Whether the row is in a bucket or a lookup.
-    ///   - isKept: Whether cells of the row are kept already.
-    ///   - isReadAgain: Whether the row had to be read again, because a value was missing.
-    ///   - limits: From how many bytes on they are kept.
-    /// - Returns: Whether they are kept.
-    package static func areKept(
-        byteCount: Int, isKnownInFull: Bool, isSynced: Bool, isKept: Bool, isReadAgain: Bool,
-        limits: StoreLimits = StoreLimits()
-    ) -> Bool {
-        isSynced && !isKnownInFull && (isKept || isReadAgain || byteCount > limits.largeValueBytes)
-    }
 }

@@ -5,7 +5,7 @@ import PowerSyncWire
 ///
 /// A row becomes a PUT for each place where it is, then a REMOVE for each that it has left. The state keeps its places,
 /// if it has any, and those of its values that an update may leave out. Operations are collected into segments, bucket by
-/// bucket: what does not fill one is stored by `finish`.
+/// bucket: what does not fill one is stored by `finish`, or once all that were begun are too much.
 package final class RowWriter {
     /// What becomes of the values that an update may leave out.
     package enum LargeValues: Sendable, Hashable {
@@ -74,13 +74,16 @@ package final class RowWriter {
             segment = SegmentBuilder(limit: limit)
         }
 
+        /// Adds an operation; returns the segment that it does not fit into, and by how much the one in work grows.
         mutating func append(
             _ kind: Operation.Kind, _ id: OperationID, _ record: ArraySlice<UInt8>, _ checksum: Checksum,
             checkpoint: OperationID
-        ) -> PackedSegment? {
+        ) -> (full: PackedSegment?, growth: Int) {
             isChanged = true
             sums.add(checksum, id: id, checkpoint: checkpoint)
-            return segment.append(kind, id: id, record: record, checksum: checksum)
+            let before = segment.byteCount
+            let full = segment.append(kind, id: id, record: record, checksum: checksum)
+            return (full, segment.byteCount - before)
         }
     }
 
@@ -90,6 +93,8 @@ package final class RowWriter {
     private let isHeld: (ExactText) -> Bool
     /// How many bytes of operations are kept.
     private var keptBytes = 0
+    /// How many bytes of segments have been begun, and are not stored yet.
+    private var begunBytes = 0
     private var hasher = OperationHasher()
     /// The places of the row that is written from a batch.
     var packed: [UInt8] = []
@@ -451,8 +456,20 @@ extension RowWriter {
         precondition(buckets[bucket] != nil, "a bucket is looked up before it is written to")
         let id = nextOperation()
         // In place: a copy would take the bytes of the segment along.
-        let full = buckets[bucket]?.append(kind, id, record, checksum, checkpoint: checkpoint)
-        if let full { try store(full, in: bucket) }
+        let added = buckets[bucket]?.append(kind, id, record, checksum, checkpoint: checkpoint)
+        if let full = added?.full { try store(full, in: bucket) }
+        begunBytes += added?.growth ?? 0
+        if begunBytes > limits.begunSegmentBytes { try storeBegun() }
+    }
+
+    /// Stores all segments that were begun; returns the ids of the buckets that were written to.
+    @discardableResult private func storeBegun() throws -> [Int64] {
+        let changed = buckets.keys.sorted().filter { buckets[$0]?.isChanged == true }
+        for id in changed {
+            if let begun = buckets[id]?.segment.finish() { try store(begun, in: id) }
+        }
+        begunBytes = 0
+        return changed
     }
 
     private func store(_ segment: PackedSegment, in bucket: Int64) throws {
@@ -483,8 +500,7 @@ extension RowWriter {
     /// - Throws: `SQLiteError`.
     package func finish() throws {
         guard hasWritten else { return }
-        for id in buckets.keys.sorted() where buckets[id]?.isChanged == true {
-            if let rest = buckets[id]?.segment.finish() { try store(rest, in: id) }
+        for id in try storeBegun() {
             guard let bucket = buckets[id] else { continue }
             let (covered, tail) = (bucket.sums.covered, bucket.sums.tail)
             try connection.run(

@@ -1,10 +1,11 @@
 import PowerSyncSQLite
+import PowerSyncSystem
 
 /// Deletes what stopped streams hold, a piece in each transaction, so that others write in between (DESIGN.md, 1).
 ///
 /// A bucket goes when its segments are gone, the record of a table when nothing names it any more: however the service
 /// ends, what is left can be read.
-package struct StoppedStreams: Sendable {
+package final class StoppedStreams: Sendable {
     /// How much may still go in a transaction.
     private struct Room {
         var rows: Int
@@ -20,6 +21,9 @@ package struct StoppedStreams: Sendable {
     }
 
     private let limits: StoreLimits
+    /// Those that have nothing left, and are not looked at again: their records stay for ever. What somebody may yet add who
+    /// has not heard of the end, a record of a table, goes behind the next start.
+    private let empty = Lock<Set<StreamNumber>>([])
     private var room: Room { Room(rows: limits.truncatedRows, bytes: limits.removedBytes) }
 
     /// Makes a remover.
@@ -39,8 +43,12 @@ package struct StoppedStreams: Sendable {
         let streams = try connection.query(
             "SELECT id FROM replication_stream WHERE state = 'stopped' AND id IS NOT ? ORDER BY id",
             [SQLiteValue(served)]
-        ) { SQLiteValue.integer($0.int64(0)) }
-        for stream in streams where try removePiece(of: stream, connection) { return true }
+        ) { $0.int64(0) }
+        let empty = empty.withLock { $0 }
+        for stream in streams where !empty.contains(stream) {
+            if try removePiece(of: .integer(stream), connection) { return true }
+            self.empty.withLock { _ = $0.insert(stream) }
+        }
         return false
     }
 

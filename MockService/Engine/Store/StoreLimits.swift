@@ -9,6 +9,9 @@ package struct StoreLimits: Sendable, Hashable {
 
     /// How many bytes a segment has, unless one operation alone is longer.
     package var segmentBytes = 256 << 10
+    /// How many bytes of segments one transaction has begun, an operation aside; beyond, all of them are stored. It is more
+    /// than a group usually comes to, so that a bucket gets one segment.
+    package var begunSegmentBytes = 8 << 20
     /// Below how many bytes a segment is small.
     package var smallSegmentBytes = 64 << 10
     /// From how many small segments on they are merged; the index of `bucket` says the same number.
@@ -48,6 +51,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var vacuumedPages = 256
     /// How long upkeep waits before it looks again, behind a write or while somebody else writes.
     package var upkeepPause = Duration.milliseconds(100)
+    /// How long upkeep lets others write before one of its steps takes its turn among them.
+    package var upkeepPatience = Duration.seconds(5)
     /// How long upkeep waits behind a failure.
     package var upkeepRetry = Duration.seconds(60)
 

@@ -6,8 +6,8 @@ import PowerSyncSystem
 ///
 /// It removes what stopped streams hold, merges small segments, trims lookups, gives free pages back, and empties the log
 /// of a store at rest. Each is done in short transactions, of which one begins only if nobody has the connection that
-/// writes, waits for it or is about to; so a write waits for one of them at most. However the service ends, it goes on
-/// where it was.
+/// writes, waits for it or is about to; so a write waits for one of them at most. Where none could begin for some seconds,
+/// one takes its turn among those who write. However the service ends, it goes on where it was.
 package final class StoreUpkeep: Sendable {
     /// What one transaction did.
     package enum Step: String, Sendable, CaseIterable {
@@ -35,6 +35,8 @@ package final class StoreUpkeep: Sendable {
     private let merger: SegmentMerger
     private let trimmer: LookupTrimmer
     private let isShortening = Lock(false)
+    /// Since when others have written whenever a step could have begun; nil behind a step.
+    private let heldUpSince = Lock<Double?>(nil)
     private var limits: StoreLimits { store.limits }
 
     /// Makes the upkeep of a store, which does nothing before `run`.
@@ -88,13 +90,26 @@ package final class StoreUpkeep: Sendable {
         }
     }
 
-    /// Does one thing, if nobody else writes.
+    /// Does one thing, if nobody else writes, or if that has been so for too long.
     ///
     /// - Returns: What it was.
     /// - Throws: As `work`.
     package func step() async throws -> Step {
+        let step = try await isOverdue ? store.pool.write { try self.step($0) } : stepIfFree()
+        let now = clock.monotonic()
+        heldUpSince.withLock { $0 = step == .busy ? $0 ?? now : nil }
+        return step
+    }
+
+    private func stepIfFree() async throws -> Step {
         guard !store.activity.isAwaited else { return .busy }
         return try await store.pool.writeIfFree { try self.step($0) } ?? .busy
+    }
+
+    /// Whether others have written for so long that a step takes its turn.
+    private var isOverdue: Bool {
+        guard let since = heldUpSince.withLock({ $0 }) else { return false }
+        return clock.monotonic() >= since + limits.upkeepPatience / .seconds(1)
     }
 
     private func step(_ connection: SQLiteConnection) throws -> Step {

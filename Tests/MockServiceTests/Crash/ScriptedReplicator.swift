@@ -14,6 +14,7 @@ struct ScriptedReplicator: Sendable {
     let source: ScriptedSource
     let store: ServiceStore
     let publisher: Publisher
+    let frames: FrameStore
     let journal: StoreJournal
     let moments: StoreMoments
     let poller: Poller
@@ -29,7 +30,8 @@ struct ScriptedReplicator: Sendable {
             let context = EvaluationContext(
                 stream: stream.number,
                 config: try SyncConfigReader.compile(StoreScript.config(named: name)))
-            let writer = GroupWriter(store, context, publisher: publisher, maySwitch: !isFormer)
+            let writer = GroupWriter(
+                store, context, publisher: publisher, frames: frames, maySwitch: !isFormer)
             try await Intake.with(
                 writer, delay: { [poller] in try await poller.sleep(until: .now + .milliseconds(5)) },
                 note: { [journal] outcome in

@@ -64,9 +64,10 @@ extension StoreCheck {
     }
 
     /// What of the operations that clients were shown is not stored, or goes back.
-    func differences(ofShown shown: [StreamNumber: [OperationID]]) -> [String] {
+    func differences(ofShown shown: [StreamNumber: [StoredCheckpoint]]) -> [String] {
         var problems: [String] = []
-        for (number, operations) in shown {
+        for (number, checkpoints) in shown {
+            let operations = checkpoints.map(\.operation)
             let stored = streams[number]?.checkpoint.operation ?? 0
             for (before, next) in zip(operations, operations.dropFirst() + [stored]) where next < before {
                 problems.append(

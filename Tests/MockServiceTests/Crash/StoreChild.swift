@@ -54,12 +54,16 @@ enum StoreChild {
         let source = ScriptedSource(plan.script, committed: committed)
         let store = try await ServiceStore.open(path: plan.state, limits: StoreSession.limits)
         let publisher = Publisher()
+        let frames = FrameStore(
+            limit: StoreSession.limits.keptFrameBytes,
+            lines: LineBudget(limit: StoreSession.limits.readFrameBytes)
+        ) { try await store.frame($0) }
         let former = try await store.activeStream()
         let name = try await name(of: plan, former, store)
         func replicator(_ name: String, isFormer: Bool) -> ScriptedReplicator {
             ScriptedReplicator(
-                source: source, store: store, publisher: publisher, journal: journal, moments: moments,
-                poller: poller, name: name, isFormer: isFormer)
+                source: source, store: store, publisher: publisher, frames: frames, journal: journal,
+                moments: moments, poller: poller, name: name, isFormer: isFormer)
         }
         let replicators =
             [replicator(name, isFormer: false)]
@@ -77,6 +81,11 @@ enum StoreChild {
             for replicator in replicators { group.addTask { try await replicator.run() } }
             group.addTask { try await keepUp(store, publisher, moments, poller) }
             group.addTask { try await follow(publisher, journal) }
+            group.addTask {
+                try await CrashStream(
+                    store: store, publisher: publisher, frames: frames, journal: journal
+                ).run()
+            }
             group.addTask { try await commit(source, store, publisher, journal, poller) }
             for try await _ in group {}
         }
@@ -140,12 +149,13 @@ enum StoreChild {
 
     /// Says what clients are shown.
     private static func follow(_ publisher: Publisher, _ journal: StoreJournal) async throws {
-        var (sequence, shown) = (UInt64(0), (stream: StreamNumber(0), operation: Int64(-1)))
+        var sequence: UInt64 = 0
+        var shown = (stream: StreamNumber(0), checkpoint: StoredCheckpoint(operation: 0, lsn: .zero))
         while true {
             let publication = try await publisher.next(after: sequence)
             sequence = publication.sequence
-            let now = (stream: publication.stream, operation: publication.checkpoint.operation)
-            if now != shown { journal.shown(now.operation, of: now.stream) }
+            let now = (stream: publication.stream, checkpoint: publication.checkpoint)
+            if now != shown { journal.shown(now.checkpoint, of: now.stream) }
             shown = now
         }
     }

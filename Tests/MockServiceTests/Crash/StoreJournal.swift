@@ -30,10 +30,14 @@ final class StoreJournal: Sendable {
         append("published \(stream) \(checkpoint.operation) \(checkpoint.lsn.rawValue)\n")
     }
 
-    /// Notes that clients are served operations up to one, which may be told before `published` is.
-    func shown(_ operation: OperationID, of stream: StreamNumber) {
-        append("shown \(stream) \(operation)\n")
+    /// Notes that clients are served a checkpoint, which may be told before `published` is, and before its position is
+    /// stored.
+    func shown(_ checkpoint: StoredCheckpoint, of stream: StreamNumber) {
+        append("shown \(stream) \(checkpoint.operation) \(checkpoint.lsn.rawValue)\n")
     }
+
+    /// Notes what was in memory for a stream otherwise than on the disk.
+    func differs(_ what: String) { append("differs \(what)\n") }
 
     /// Notes that everything up to a position was acknowledged.
     func stored(_ position: LSN, of stream: StreamNumber) {
@@ -61,8 +65,11 @@ final class StoreJournal: Sendable {
     struct Content {
         /// What the state has to keep.
         var promises = StorePromises()
-        /// The operations that clients were shown, for each stream in the order in which they were.
-        var shown: [StreamNumber: [OperationID]] = [:]
+        /// The checkpoints that clients were shown, for each stream in the order in which they were; behind a kill
+        /// positions may go back.
+        var shown: [StreamNumber: [StoredCheckpoint]] = [:]
+        /// What was in memory otherwise than on the disk.
+        var differing: [String] = []
         /// The last transaction of the source.
         var committed = StoreJournal.firstCommits
         /// How often something was done.
@@ -76,13 +83,19 @@ final class StoreJournal: Sendable {
         var content = Content()
         guard FileManager.default.fileExists(atPath: path) else { return content }
         for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+            if line.hasPrefix("differs ") {
+                content.differing.append(String(line))
+                continue
+            }
             let words = line.split(separator: " ").map(String.init)
             let numbers = words.dropFirst().compactMap { Int64($0) }
             switch (words[0], numbers.count) {
             case ("did", 0) where words.count == 2: content.done[words[1], default: 0] += 1
             case ("killing", 0) where words.count == 2: content.killed[words[1], default: 0] += 1
             case ("committed", 1): content.committed = Int(numbers[0])
-            case ("shown", 2): content.shown[numbers[0], default: []].append(numbers[1])
+            case ("shown", 3):
+                content.shown[numbers[0], default: []].append(
+                    StoredCheckpoint(operation: numbers[1], lsn: LSN(rawValue: UInt64(numbers[2]))))
             case ("stored", 2):
                 let furthest = content.promises.acknowledged[numbers[0]] ?? .zero
                 content.promises.acknowledged[numbers[0]] = max(

@@ -21,6 +21,8 @@ struct StoreKills {
     private(set) var killed: [String: Int] = [:]
     /// How many checkpoints were published.
     private(set) var published = 0
+    /// How often operations were in memory for a stream, as they were on the disk.
+    private(set) var compared = 0
 
     init(isLossy: Bool) { self.isLossy = isLossy }
 
@@ -32,23 +34,25 @@ struct StoreKills {
             defer { folder.remove() }
             // From the first on there is a stream that clients are served from.
             let others = moments.filter { $0 != .commit }.shuffled(using: &random)
-            var known: [Int64: Int] = [:]
+            var known = StoreJournal.Content()
             for moment in [.commit] + others {
                 let plan = plan(folder.path, moment, &random)
                 await Self.kill(plan)
                 let problems = try Self.problems(plan, behind: known)
                 #expect(problems.isEmpty, "killed behind \(moment)")
                 if !problems.isEmpty { return }
-                known = try StoreJournal.content(of: plan.journal).promises.published.mapValues(\.count)
+                known = try StoreJournal.content(of: plan.journal)
             }
             let told = try StoreJournal.content(of: folder.path + "/journal")
             killed.merge(told.killed) { $0 + $1 }
             published += told.promises.published.values.reduce(0) { $0 + $1.count }
+            compared += told.done[CrashStream.compared] ?? 0
         }
         let all = killed.sorted { $0.key < $1.key }.map { ", \($0.value) behind \($0.key)" }.joined()
         print("\(isLossy ? "lossy files" : "files"): \(published) checkpoints published\(all)")
         for moment in moments { #expect(killed[moment.rawValue] ?? 0 > 0, "\(moment)") }
         #expect(published > killed.values.reduce(0, +))
+        #expect(compared > killed.values.reduce(0, +))
     }
 
     private func plan(
@@ -83,24 +87,42 @@ struct StoreKills {
     ///
     /// - Parameters:
     ///   - plan: What the process did.
-    ///   - known: How many checkpoints of each stream had been published, and compared, before.
+    ///   - known: What had been told, and compared, before.
     /// - Returns: Everything that is wrong.
     /// - Throws: `CocoaError` if no copy can be made.
-    static func problems(_ plan: StoreChild.Plan, behind known: [Int64: Int] = [:]) throws -> [String] {
+    static func problems(
+        _ plan: StoreChild.Plan, behind known: StoreJournal.Content = StoreJournal.Content()
+    ) throws -> [String] {
         let told = try StoreJournal.content(of: plan.journal)
-        var published = told.promises.published
-        for (stream, count) in known { published[stream]?.removeFirst(count) }
-        let compared = published
+        let published = rest(of: told.promises.published, behind: known.promises.published)
+        // Positions that were told before they were stored.
+        let shown = rest(of: told.shown, behind: known.shown).map { stream, checkpoints in
+            let stored = Set(told.promises.published[stream] ?? [])
+            return (stream, checkpoints.filter { !stored.contains($0) })
+        }
+        let positions = Dictionary(uniqueKeysWithValues: shown)
         return try withCopy(of: plan.state) { path in
             do {
                 let check = try StoreCheck(ofSession: path, keeps: told.promises)
-                let differences = try check.differences(of: compared, in: path, from: plan.script)
-                return check.problems + check.differences(from: plan.script)
-                    + check.differences(ofShown: told.shown) + differences
+                var problems = told.differing + check.problems + check.differences(from: plan.script)
+                problems += check.differences(ofShown: told.shown)
+                for checkpoints in [published, positions] {
+                    problems += try check.differences(of: checkpoints, in: path, from: plan.script)
+                }
+                return problems
             } catch {
                 return ["the file cannot be read: \(error)"]
             }
         }
+    }
+
+    /// What was told of each stream behind what is known.
+    private static func rest(
+        of told: [StreamNumber: [StoredCheckpoint]], behind known: [StreamNumber: [StoredCheckpoint]]
+    ) -> [StreamNumber: [StoredCheckpoint]] {
+        var rest = told
+        for (stream, checkpoints) in known { rest[stream]?.removeFirst(checkpoints.count) }
+        return rest
     }
 
     /// Calls a body with the path of a copy of a state: the next process shall find what the kill has left, and not

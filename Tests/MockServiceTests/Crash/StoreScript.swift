@@ -28,6 +28,8 @@ struct StoreScript {
         case give(String, to: String)
     }
 
+    /// Whose rows there are.
+    static let owners = (0..<4).map { "u\($0)" }
     /// The names of the stream in configurations that take turns.
     static let names = ["s", "z", "y"]
     /// The configuration of those who need but one.
@@ -80,7 +82,7 @@ struct StoreScript {
             // Some do not fit into a page.
             let length = random.once(in: 6) ? Self.largeText + random.below(12_000) : random.below(120)
             let row = Row(
-                id: id, owner: "u\(random.below(4))",
+                id: id, owner: Self.owners[random.below(Self.owners.count)],
                 text: "\(number) " + String(repeating: "x", count: length))
             switch random.below(10) {
             case 0, 1: changes.append(.delete(id))

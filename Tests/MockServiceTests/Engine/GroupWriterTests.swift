@@ -261,6 +261,28 @@ struct GroupWriterTests {
         }
     }
 
+    /// A link ends before what was told is stored: the next one tells from where the disk stands.
+    @Test func aPositionThatWasToldDoesNotGoBack() async throws {
+        try await StoreFixture.withFolder { path in
+            let fixture = try await StoreFixture(path: path)
+            let publisher = Publisher()
+            _ = try await Self.write(
+                Self.commit(10, StoreFixture.row("a", "u1"), of: fixture.table), to: fixture, publisher)
+            let writer = GroupWriter(fixture.store, fixture.context, publisher: publisher)
+            #expect(try await writer.tell(LSN(rawValue: 100)))
+            let told = StoredCheckpoint(operation: 1, lsn: LSN(rawValue: 100))
+            #expect(try await !writer.tell(LSN(rawValue: 95)))
+            let early = try await Self.write(Self.commit(95, of: fixture.table), to: fixture, publisher)
+            #expect(early.checkpoint == StoredCheckpoint(operation: 1, lsn: LSN(rawValue: 95)))
+            #expect(publisher.current?.checkpoint == told)
+            let late = try await Self.write(
+                Self.commit(110, StoreFixture.row("b", "u1"), of: fixture.table), to: fixture, publisher)
+            #expect(late.checkpoint == StoredCheckpoint(operation: 2, lsn: LSN(rawValue: 110)))
+            #expect(publisher.current?.checkpoint == late.checkpoint)
+            try await fixture.close()
+        }
+    }
+
     @Test func nothingIsWrittenForAStreamThatWasStopped() async throws {
         try await StoreFixture.withFolder { path in
             let fixture = try await StoreFixture(path: path)

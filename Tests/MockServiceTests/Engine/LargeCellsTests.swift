@@ -50,23 +50,4 @@ struct LargeCellsTests {
         let endless = [UInt8](repeating: 0xFF, count: 9) + [1]
         #expect(throws: StoreError.self) { try LargeCells(stored: endless, count: 1) }
     }
-
-    @Test func areKeptOnlyWhereAnUpdateMayNeedThem() {
-        func areKept(
-            _ byteCount: Int, inFull: Bool = false, synced: Bool = true, kept: Bool = false,
-            again: Bool = false
-        ) -> Bool {
-            LargeCells.areKept(
-                byteCount: byteCount, isKnownInFull: inFull, isSynced: synced, isKept: kept,
-                isReadAgain: again)
-        }
-        #expect(!areKept(1024))
-        #expect(areKept(1025))
-        // A row that shrank, and one of which a value was missing.
-        #expect(areKept(3, kept: true))
-        #expect(areKept(3, again: true))
-        // The old row has them all, or nothing finds it.
-        #expect(!areKept(5000, inFull: true, kept: true, again: true))
-        #expect(!areKept(5000, synced: false, kept: true, again: true))
-    }
 }

@@ -276,6 +276,17 @@ struct RowEvaluationTests {
         #expect(other.rows[0].large == nil && other.rows[0].operations.count == 1)
     }
 
+    @Test func largeValuesOfMoreThanOneKiBAreKept() async throws {
+        let table = try await self.table("SELECT * FROM t")
+        let batch = table.evaluate { builder in
+            for count in [1023, 1024] {
+                let body = PgOutputValue.text(String(repeating: "x", count: count))
+                builder.add(.insert, new: [.text("a"), .text("3"), .null, body])
+            }
+        }
+        #expect(batch.rows.map { $0.large != nil } == [false, true])
+    }
+
     private func cells(_ row: EvaluatedBatch.Row, _ batch: EvaluatedBatch) throws -> [String?] {
         let cells = try LargeCells(stored: try bytes(row.large, of: batch), count: 3)
         return (0..<3).map { index in cells[index].map { String(decoding: $0, as: UTF8.self) } }

@@ -1,9 +1,10 @@
-import PowerSyncMockService
 import PowerSyncPostgres
 import PowerSyncSQLite
 import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
+
+@testable import PowerSyncMockService
 
 /// Rows as operations on disk (DESIGN.md, 1; service 4.6).
 @Suite(.patient(), .namesSeed)
@@ -100,6 +101,51 @@ struct RowWriterTests {
             #expect(segments.allSatisfy { $0.bytes <= 1000 || $0.count == 1 })
             #expect(try await fixture.operations("u1").count == 8)
             try await fixture.close()
+        }
+    }
+
+    /// One row may be in a bucket for each element of an array: what the transaction has begun is bounded all the same.
+    @Test func whatIsBegunOfManySegmentsIsBounded() async throws {
+        try await StoreFixture.withFolder { path in
+            var limits = StoreLimits()
+            limits.begunSegmentBytes = 50_000
+            let fixture = try await StoreFixture(path: path, Self.config, limits: limits)
+            let (store, table, stream) = (fixture.store, fixture.table, fixture.stream.number)
+            let (recordBytes, places) = (5000, 200)
+            let (most, segments, isWritten) = try await store.pool.write { connection in
+                try connection.transaction {
+                    var writer: RowWriter?
+                    var (stored, most) = (0, 0)
+                    // Asked once for each bucket, when its only segment has been stored.
+                    let asked = try RowWriter(
+                        connection, stream: stream, checkpoint: 0, limits: store.limits
+                    ) { _ in
+                        most = max(most, Int(writer?.lastOperation ?? 0) - stored)
+                        stored += 1
+                        return false
+                    }
+                    writer = asked
+                    defer { writer = nil }
+                    let type = try asked.outputType(named: "t")
+                    let buckets = try (0..<places).map { try asked.bucket(named: "s|0[\"u\($0)\"]") }
+                    let operations = buckets.indices.map { bucket in
+                        EvaluatedBatch.Operation(
+                            bucket: bucket, type: type, id: 0..<1, record: 1..<1 + recordBytes, checksum: .zero)
+                    }
+                    let row = RowWriter.Row(
+                        table: table, key: RowKey([.text("a")], of: ReplicaID.random()),
+                        operations: operations[...], buckets: buckets, large: .nothing,
+                        bytes: [UInt8](repeating: 0x61, count: 1 + recordBytes))
+                    let isWritten = try asked.insert(row)
+                    try asked.finish()
+                    let segments = try connection.one("SELECT count(*) FROM segment") { $0.int64(0) }
+                    return (most, segments, isWritten)
+                }
+            }
+            #expect(isWritten && most > 1 && most * recordBytes <= 50_000 + recordBytes)
+            #expect(segments == Int64(places))
+            // Not looked over: its records are no operations.
+            await store.close()
         }
     }
 

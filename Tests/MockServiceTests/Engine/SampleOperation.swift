@@ -2,6 +2,20 @@ import PowerSyncMockService
 import PowerSyncTestSupport
 import PowerSyncWire
 
+extension OperationRecord {
+    /// Appends the record of a PUT: that of a REMOVE, and the data.
+    static func appendPut(
+        _ checksum: Checksum, sourceTable: Int64, outputType: Int64, replicaID: ReplicaID,
+        objectID: some Collection<UInt8>, data: some Collection<UInt8>, to bytes: inout [UInt8]
+    ) {
+        appendRemove(
+            checksum, sourceTable: sourceTable, outputType: outputType, replicaID: replicaID,
+            objectID: objectID, to: &bytes)
+        Varint.append(data.count, to: &bytes)
+        bytes.append(contentsOf: data)
+    }
+}
+
 /// An operation whose fields a test knows, to be packed and compared.
 struct SampleOperation: Hashable {
     var id: OperationID

@@ -154,6 +154,25 @@ struct StoppedStreamsTests {
         }
     }
 
+    /// The records of streams stay, however many there were: each is asked for until nothing is left.
+    @Test func aStreamThatHasNothingLeftIsNotLookedAtAgain() async throws {
+        try await Self.withStreams(StoreLimits()) { fixture, next in
+            try await fixture.store.activate(next.number)
+            try await fixture.store.pool.write { connection in
+                let stopped = StoppedStreams()
+                while try stopped.removePiece(but: nil, connection) {}
+                // Nobody does that any more: it shows who looks.
+                try connection.run(
+                    "INSERT INTO bucket(stream, name) VALUES (?, 'b')", [.integer(fixture.stream.number)])
+                let isRemoved = try stopped.removePiece(but: nil, connection)
+                #expect(!isRemoved)
+                let isFound = try StoppedStreams().removePiece(but: nil, connection)
+                #expect(isFound)
+            }
+            try await fixture.close()
+        }
+    }
+
     @Test func nothingGoesWhileNoStreamIsStopped() async throws {
         try await Self.withStreams(StoreLimits()) { fixture, _ in
             try await fixture.store.pool.write { connection in

@@ -47,6 +47,27 @@ struct StoreUpkeepTests {
         }
     }
 
+    /// Under a load that never pauses, too, segments are merged, one transaction now and then.
+    @Test func whoIsHeldUpForLongTakesATurn() async throws {
+        try await UpkeepRig.run { rig in
+            for owner in 0..<2 { try await rig.commit((owner * 4 + 1)...(owner * 4 + 4), owner: "u\(owner)") }
+            let patience = UpkeepRig.limits.upkeepPatience / .seconds(1)
+            try await rig.store.activity.awaiting({ true }) {
+                for turn in 1...2 {
+                    let first = try await rig.upkeep.step()
+                    #expect(first == .busy)
+                    rig.clock.set(Double(turn) * patience - 0.1)
+                    let early = try await rig.upkeep.step()
+                    #expect(early == .busy)
+                    rig.clock.set(Double(turn) * patience)
+                    let due = try await rig.upkeep.step()
+                    #expect(due == .merged)
+                }
+            }
+            #expect(try rig.segments() == 2)
+        }
+    }
+
     /// However much there is to do: it comes before all that is left.
     @Test func aWriteCheckpointWaitsForOneTransactionAtMost() async throws {
         try await UpkeepRig.run { rig in

@@ -165,11 +165,10 @@ final class FormerWriter {
         guard isOfLayout(table), tuple.count == table.description.columns.count,
             !tuple.contains(.unchangedToast)
         else { return .nothing }
-        let areKept = LargeCells.areKept(
-            byteCount: table.largeColumns.reduce(0) { $0 + (tuple[$1].text?.utf8.count ?? 0) },
-            isKnownInFull: !table.keepsLargeValues, isSynced: !evaluated.operations.isEmpty, isKept: isKept,
-            isReadAgain: isReadAgain, limits: limits)
-        guard areKept else { return .nothing }
+        let byteCount = table.largeColumns.reduce(0) { $0 + (tuple[$1].text?.utf8.count ?? 0) }
+        guard table.keepsLargeValues, !evaluated.operations.isEmpty,
+            isKept || isReadAgain || byteCount > limits.largeValueBytes
+        else { return .nothing }
         let start = evaluated.bytes.count
         for column in table.largeColumns {
             if let text = tuple[column].text {
