@@ -104,7 +104,9 @@ struct UploadWriter {
         let values = columns.indices.map { columns[$0].expression("u.c\($0)") }
         let names = (["k"] + columns.indices.map { "c\($0)" } + ["o"]).joined(separator: ", ")
         let arrays = (1...columns.count + 1).map { "$\($0)::text[]" }.joined(separator: ", ")
-        let source = "unnest(\(arrays)) WITH ORDINALITY AS u(\(names))"
+        // That of several arrays is no function, and has no schema.
+        let unnest = columns.isEmpty ? "pg_catalog.unnest" : "unnest"
+        let source = "\(unnest)(\(arrays)) WITH ORDINALITY AS u(\(names))"
         let match = "t.\(table.id.quoted) = \(id)" + ownership()
         switch kind {
         case .put:

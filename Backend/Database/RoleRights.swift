@@ -19,7 +19,7 @@ enum RoleRights {
                 WHEN NOT pg_catalog.pg_has_role(r.oid, 'MEMBER') THEN ' cannot be taken by ' || current_user
                     || ': GRANT it'
                 ELSE ' has a right on the schema psb, which is the backend''s alone: REVOKE it' END
-            FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+            FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
             LEFT JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
             WHERE CASE WHEN r.oid IS NULL THEN true ELSE NOT pg_catalog.pg_has_role(r.oid, 'MEMBER')
                 OR pg_catalog.has_schema_privilege(r.oid, 'psb'::text, 'USAGE, CREATE') END
@@ -45,9 +45,9 @@ enum RoleRights {
                 """
                 SELECT n.name || CASE WHEN r.rolsuper THEN ' is a superuser' WHEN r.rolbypassrls THEN ' has BYPASSRLS'
                     ELSE ' owns ' || c.oid::pg_catalog.regclass END || ': policies do not hold for it'
-                FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+                FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
                 JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
-                LEFT JOIN unnest($2::text[]) AS t(name) ON NOT r.rolsuper AND NOT r.rolbypassrls
+                LEFT JOIN pg_catalog.unnest($2::text[]) AS t(name) ON NOT r.rolsuper AND NOT r.rolbypassrls
                 LEFT JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
                     AND pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE')
                 WHERE r.rolsuper OR r.rolbypassrls OR c.oid IS NOT NULL
@@ -57,10 +57,11 @@ enum RoleRights {
                 """
                 SELECT n.name || ' lacks ' || p.privilege || ' on ' || c.oid::pg_catalog.regclass
                     || coalesce('.' || a.attname, '') || ', which ' || $3::text || ' has'
-                FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
-                CROSS JOIN unnest($2::text[]) AS t(name)
+                FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+                CROSS JOIN pg_catalog.unnest($2::text[]) AS t(name)
                 JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
-                CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) WITH ORDINALITY AS p(privilege, number)
+                CROSS JOIN pg_catalog.unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+                    WITH ORDINALITY AS p(privilege, number)
                 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                     AND p.privilege <> 'DELETE'
                 WHERE CASE WHEN a.attnum IS NULL THEN pg_catalog.has_table_privilege($3::name, c.oid, p.privilege)
@@ -77,7 +78,7 @@ enum RoleRights {
                     AND pg_catalog.has_any_column_privilege(r.oid, c.oid, 'UPDATE')
                 THEN ' may not see all rows of ' ELSE ' lacks SELECT, or UPDATE on a column, of ' END
                 || c.oid::pg_catalog.regclass
-            FROM pg_catalog.pg_roles r CROSS JOIN unnest($2::text[]) AS t(name)
+            FROM pg_catalog.pg_roles r CROSS JOIN pg_catalog.unnest($2::text[]) AS t(name)
             JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
             WHERE r.rolname = $1::name AND c.relrowsecurity AND NOT (
                 pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT')

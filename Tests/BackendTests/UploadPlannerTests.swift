@@ -355,7 +355,7 @@ struct UploadPlannerTests {
         #expect(
             rows.text == """
                 INSERT INTO "app"."things" AS t ("thing_id", "rank", "title") SELECT u.k::uuid, e."rank", e."title" FROM \
-                unnest($1::text[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
+                pg_catalog.unnest($1::text[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
                 "app"."things" AS r WHERE r."thing_id" = u.k::uuid FOR NO KEY UPDATE) AS e ON true ORDER BY u.o ON CONFLICT \
                 ("thing_id") DO NOTHING RETURNING t."thing_id"::text
                 """)
@@ -401,7 +401,7 @@ struct UploadPlannerTests {
             #expect(sql.parameters.last == subject)
         }
         let many = try sql((0..<3).map { try Build.operation(.delete, "lists", "a\($0)") }, yaml)
-        #expect(many.text.contains("USING unnest($1::text[])"))
+        #expect(many.text.contains("USING pg_catalog.unnest($1::text[])"))
         #expect(many.parameters == [#"{"a0","a1","a2"}"#, subject])
     }
 
