@@ -53,6 +53,7 @@ enum RoleRights {
                 WHERE r.rolsuper OR r.rolbypassrls OR c.oid IS NOT NULL
                 ORDER BY n.place, c.oid
                 """, [names, quoted], on: connection)
+            try await refuse(viewsPastPolicies, [quoted], on: connection)
             try await refuse(
                 """
                 SELECT n.name || ' lacks ' || p.privilege || ' on ' || c.oid::pg_catalog.regclass
@@ -87,6 +88,49 @@ enum RoleRights {
                     OR pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') AND NOT c.relforcerowsecurity))
             ORDER BY c.oid
             """, [probe.name, quoted], setting: "RLS_PROBE_ROLE", on: connection)
+    }
+
+    /// Views of some tables, behind which rows are looked at as somebody whom the policies of a table do not bind.
+    ///
+    /// What a view names is looked at as its owner, unless it has `security_invoker`: then as whoever looks at the view.
+    private static let viewsPastPolicies = """
+        WITH RECURSIVE seen(root, relation, looker) AS (
+            SELECT c.oid, c.oid, NULL::oid FROM pg_catalog.unnest($1::text[]) AS t(name)
+            JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass WHERE c.relkind = 'v'
+            UNION
+            SELECT s.root, d.refobjid, CASE WHEN EXISTS (
+                SELECT FROM pg_catalog.pg_options_to_table(v.reloptions) AS o
+                WHERE o.option_name = 'security_invoker' AND o.option_value::boolean) THEN s.looker ELSE v.relowner END
+            FROM seen s JOIN pg_catalog.pg_class v ON v.oid = s.relation AND v.relkind = 'v'
+            JOIN pg_catalog.pg_rewrite w ON w.ev_class = v.oid
+            JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+                AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid <> v.oid
+        )
+        SELECT DISTINCT s.root::pg_catalog.regclass::text || ' is a view behind which '
+            || c.oid::pg_catalog.regclass::text || ' is looked at as ' || r.rolname::text
+            || ', whom its policies do not bind: SET (security_invoker = true), or give the view to another role'
+        FROM seen s JOIN pg_catalog.pg_class c ON c.oid = s.relation AND c.relrowsecurity
+        JOIN pg_catalog.pg_roles r ON r.oid = s.looker
+        WHERE r.rolsuper OR r.rolbypassrls
+            OR pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') AND NOT c.relforcerowsecurity
+        ORDER BY 1
+        """
+
+    /// Tells of which tables the policies do not bind who has logged in: an owner, a superuser, or who has BYPASSRLS.
+    ///
+    /// - Parameters:
+    ///   - tables: the tables.
+    ///   - connection: the connection.
+    /// - Returns: those of them that have row security, as SQL.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func unbound(_ tables: UploadTables, on connection: PostgresConnection) async throws -> [String] {
+        try await connection.query(
+            """
+            SELECT c.oid::pg_catalog.regclass::text FROM pg_catalog.unnest($1::text[]) AS t(name)
+            JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
+            WHERE c.relrowsecurity AND NOT pg_catalog.row_security_active(c.oid) ORDER BY 1
+            """, [arrayLiteral(Set(tables.tables.values.map(\.quoted)).sorted())]
+        ).firstColumn
     }
 
     /// Refuses the start for what a question finds, each in a sentence.

@@ -362,6 +362,42 @@ struct RoleTests {
         }
     }
 
+    /// Behind a view rows are looked at as its owner, directly or behind another one.
+    @Test(arguments: ["SELECT * FROM notes", "SELECT * FROM inner_notes"])
+    func aViewPastThePoliciesEndsTheStart(query: String) async throws {
+        try await withRoles { roles in
+            try await roles.two.asOwner(
+                "CREATE VIEW inner_notes AS SELECT * FROM notes; CREATE VIEW open_notes AS \(query)")
+            try await roles.two.asSuperuser(
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON open_notes TO \(roles.app)")
+            let settings = try roles.settings([roles.app])
+            let map = "tables: { open_notes: { owner: owner_id } }"
+            let error = await #expect(throws: BackendError.self) {
+                try await roles.with(settings, map: map) { _ in }
+            }
+            #expect(
+                error?.message.hasPrefix(
+                    "DB_ROLES: open_notes is a view behind which notes is looked at as owner_of_") == true,
+                "\(error?.message ?? "")")
+            // Then they bind the owner, too.
+            try await roles.two.asOwner("ALTER TABLE notes FORCE ROW LEVEL SECURITY")
+            try await roles.with(settings, map: map) { _ in }
+        }
+    }
+
+    /// Without roles it is the role of the connection that writes, as which many a database is made.
+    @Test func policiesThatDoNotBindTheBackendAreWarnedOf() async throws {
+        let schema = "CREATE TABLE notes (id text PRIMARY KEY, owner_id text); CREATE TABLE plain (id text PRIMARY KEY)"
+        let map = "tables: { notes: { owner: owner_id }, plain: }"
+        for (more, isTold) in [("", false), ("; ALTER TABLE notes ENABLE ROW LEVEL SECURITY", true)] {
+            try await TestBackend.with(schema: schema + more, map: map) { backend in
+                let lines = backend.lines.withLock { $0.filter { $0.contains("policies of these tables do not hold") } }
+                #expect(lines.count == (isTold ? 1 : 0))
+                #expect(lines.allSatisfy { $0.contains("backend.tables=notes") })
+            }
+        }
+    }
+
     @Test func aRoleThatIsNotThereEndsTheStart() async throws {
         try await withRoles { roles in
             let refusal = try await roles.refusal(roles.settings([roles.app, "nobody_at_all"]))
