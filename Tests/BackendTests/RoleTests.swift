@@ -229,6 +229,33 @@ struct RoleTests {
         }
     }
 
+    /// The first of several would be anybody's guess.
+    @Test func aLetterWithoutTheClaimThatChoosesIsHeld() async throws {
+        let folder = try TemporaryDirectory(prefix: "roles-")
+        defer { folder.remove() }
+        let map = folder.path + "/map.yaml"
+        try Self.map.write(toFile: map, atomically: true, encoding: .utf8)
+        try await withRoles { roles in
+            try await roles.with(roles.settings([roles.app])) { backend in
+                let bad = try await backend.apply(operation("PUT", "new", body: "bad"), user: "alice")
+                #expect(bad == "CHECK_VIOLATION")
+                try await roles.two.asSuperuser("ALTER TABLE notes DROP CONSTRAINT notes_body_check")
+                _ = try await backend.query("UPDATE psb.dead_letters SET replay_claims = NULL")
+                let id = try #require(try await backend.letterIDs().first)
+                var desk = OperatorDesk(uri: roles.two.backend, map: map)
+                desk.environment = ["DB_ROLES": "\(roles.app),\(roles.other)", "DB_ROLE_CLAIM": "department"]
+                let held = await desk.run("letters", "replay", id, "--partial-claims")
+                #expect(held.status == 1 && held.errors.contains("DB_ROLE_CLAIM is not among"), "\(held)")
+                #expect(try await backend.scalar("SELECT state FROM psb.dead_letters") == "open")
+                desk.environment = ["DB_ROLES": roles.other]
+                let sent = await desk.run("letters", "replay", id, "--partial-claims")
+                #expect(sent.status == 0, "\(sent)")
+            }
+            let who = try await roles.two.asSuperuser("SELECT who FROM notes WHERE id = 'new'")
+            #expect(who == roles.other)
+        }
+    }
+
     /// Rows are looked at as the role, records as who has logged in.
     @Test func attachmentsAskAsTheRole() async throws {
         try await withRoles { roles in
