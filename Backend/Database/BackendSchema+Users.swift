@@ -7,7 +7,8 @@ extension BackendSchema {
     /// Who may do nothing, which rejections a user has seen, and a question before each transaction that asks for the first and
     /// knows roles (Backend/DESIGN.md 2, 5 and 7).
     ///
-    /// `psb.open` and `psb.table_digest` with fewer parameters stay, for backends of before; the lock of a client is one for both.
+    /// `psb.open` and `psb.table_digest` with fewer parameters stay, for backends of before; the lock of a client is the same
+    /// one in both.
     static let userMigration = """
         CREATE TABLE psb.disabled_users (
             user_id text PRIMARY KEY, reason text, since timestamptz NOT NULL DEFAULT now());

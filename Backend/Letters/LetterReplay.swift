@@ -51,7 +51,8 @@ package struct LetterReplay: Sendable {
         get throws { Set((try JSON.parse(claims).objectMembers ?? []).map(\.name)).sorted() }
     }
 
-    /// Whether a claim chooses the role, and nobody knows what it said: not all claims were kept, and this one is not among them.
+    /// Whether a claim chooses the role, and nobody knows what it said: not all claims were kept, and this one is not among
+    /// them.
     ///
     /// - Parameter roles: the roles that there are.
     /// - Returns: whether it would be written as the first of them, whoever sent it.
