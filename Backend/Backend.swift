@@ -401,6 +401,13 @@ package final class Backend: Sendable {
     ) async throws {
         try await requireRights(pool, on: tables)
         try await checkReads(source, pool, tables)
+        guard configuration.roles.first == nil else { return }
+        let unbound = try await pool.withConnection { try await RoleRights.unbound(tables, on: $0) }
+        if !unbound.isEmpty {
+            log.warning(
+                "policies of these tables do not hold for the role of the connection: DB_ROLES names one that they hold for",
+                ["backend.tables": unbound.joined(separator: " ")])
+        }
     }
 
     private func requireRights(_ pool: PostgresPool, on tables: UploadTables) async throws {

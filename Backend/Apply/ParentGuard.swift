@@ -17,7 +17,7 @@ struct ParentGuard: Sendable {
         let theirs = "p.\(parent.owner.quoted)::text COLLATE pg_catalog.\"C\" = $2::text"
         statement = PostgresStatement(
             """
-            SELECT \(SQLRefusal.missingParent) FROM unnest($1::text[]) AS u(k)
+            SELECT \(SQLRefusal.missingParent) FROM pg_catalog.unnest($1::text[]) AS u(k)
             LEFT JOIN LATERAL (SELECT true AS there FROM \(parent.quoted) AS p
                 WHERE p.\(parent.id.quoted) = \(parent.id.expression("u.k")) AND \(theirs) FOR KEY SHARE) AS e ON true
             WHERE e.there IS NULL

@@ -32,8 +32,7 @@ package final class PlanShape: Sendable {
     let setsOwner: Bool
     /// The statement of one row.
     let text: String
-    /// Whether its statements have the owner as their last parameter: a PUT without columns leaves a row that is there
-    /// alone, whose ever it is.
+    /// Whether its statements have the owner as their last parameter.
     let isOwned: Bool
     private let names: [String]
     private let textOfSeveral = Lock<String?>(nil)
@@ -63,8 +62,9 @@ package final class PlanShape: Sendable {
         // A PATCH that changes nothing stays one.
         if kind == .put || !columns.isEmpty { columns += table.assigned }
         self.columns = columns
-        isOwned = table.owner != nil && (kind != .put || !columns.isEmpty)
-        text = UploadWriter(table, kind, columns).row()
+        let writer = UploadWriter(table, kind, columns)
+        isOwned = writer.isOwned
+        text = writer.row()
     }
 
     private static func step(

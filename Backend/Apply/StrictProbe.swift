@@ -32,7 +32,7 @@ struct StrictProbe: Sendable {
         let there = PostgresStatement(
             """
             SELECT pg_catalog.set_config('\(Self.place)', coalesce((SELECT pg_catalog.string_agg(u.o::text, ',')
-                FROM unnest($1::text[]) WITH ORDINALITY AS u(k, o)
+                FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS u(k, o)
                 CROSS JOIN LATERAL (SELECT FROM \(first.table.quoted) AS p WHERE \(id) FOR KEY SHARE) AS e), ''), true)
             """, [arrayLiteral(run.operations.map(\.id))], keepsRows: false)
         return [
@@ -56,12 +56,13 @@ struct StrictProbe: Sendable {
             WITH done AS (\(change) RETURNING u.o::text AS o)
             SELECT d.o FROM done AS d
             UNION ALL
-            SELECT NULL FROM unnest(pg_catalog.string_to_array(pg_catalog.current_setting('\(place)'), ',')) AS p(o)
+            SELECT NULL
+            FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.current_setting('\(place)'), ',')) AS p(o)
             WHERE CASE WHEN p.o IN (SELECT d.o FROM done AS d) THEN false
                 WHEN EXISTS (SELECT FROM pg_catalog.pg_trigger AS g
                         WHERE g.tgrelid = \(quoteLiteral(table.quoted))::pg_catalog.regclass AND g.tgtype & 3 = 3
                             AND NOT g.tgisinternal)
-                    AND EXISTS (SELECT FROM unnest($1::text[]) WITH ORDINALITY AS q(k, o)
+                    AND EXISTS (SELECT FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS q(k, o)
                         JOIN \(table.quoted) AS t ON \(id)\(condition) WHERE q.o::text = p.o) THEN false
                 ELSE \(SQLRefusal.otherOwner) END
             """

@@ -397,9 +397,9 @@ struct TransactionAttempt {
                 INSERT INTO psb.upload_attempts AS a (user_id, body_hash, sqlstate)
                 VALUES ($1::text, decode($2::text, 'hex'), $3::text)
                 ON CONFLICT (user_id, body_hash, sqlstate) DO UPDATE SET last_at = now(),
-                    attempts = CASE WHEN now() - a.last_at > $4::bigint * interval '1 millisecond'
+                    attempts = CASE WHEN now() - a.last_at > $4::float8 * interval '1 millisecond'
                         THEN 1 ELSE a.attempts + 1 END,
-                    first_at = CASE WHEN now() - a.last_at > $4::bigint * interval '1 millisecond'
+                    first_at = CASE WHEN now() - a.last_at > $4::float8 * interval '1 millisecond'
                         THEN now() ELSE a.first_at END
                 RETURNING a.attempts::text, extract(epoch FROM now() - a.first_at)::bigint::text
                 """, [user, hash, refusal.sqlstate ?? "", gap], until: deadline)

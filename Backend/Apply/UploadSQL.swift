@@ -75,6 +75,10 @@ struct UploadWriter {
         missing = kind == .put ? table.required.filter { !named.contains(ExactText($0.name)) } : []
     }
 
+    /// Whether the statements have the owner as their last parameter: a PUT that sets nothing and lacks nothing leaves a row
+    /// that is there alone, whose ever it is.
+    var isOwned: Bool { table.owner != nil && (kind != .put || !columns.isEmpty || !missing.isEmpty) }
+
     /// Returns the statement of one row: `$1` is its id, the columns follow, then the owner.
     func row() -> String {
         let id = table.id.expression("$1")
@@ -87,9 +91,9 @@ struct UploadWriter {
                 + returnsID
         case .patch:
             return "UPDATE \(table.quoted) AS t SET \(assignments(values)) WHERE t.\(table.id.quoted) = \(id)"
-                + ownership + returnsID
+                + ownership() + returnsID
         case .delete:
-            return "DELETE FROM \(table.quoted) AS t WHERE t.\(table.id.quoted) = \(id)" + ownership
+            return "DELETE FROM \(table.quoted) AS t WHERE t.\(table.id.quoted) = \(id)" + ownership()
                 + returnsID
         }
     }
@@ -100,8 +104,10 @@ struct UploadWriter {
         let values = columns.indices.map { columns[$0].expression("u.c\($0)") }
         let names = (["k"] + columns.indices.map { "c\($0)" } + ["o"]).joined(separator: ", ")
         let arrays = (1...columns.count + 1).map { "$\($0)::text[]" }.joined(separator: ", ")
-        let source = "unnest(\(arrays)) WITH ORDINALITY AS u(\(names))"
-        let match = "t.\(table.id.quoted) = \(id)" + ownership
+        // That of several arrays is no function, and has no schema.
+        let unnest = columns.isEmpty ? "pg_catalog.unnest" : "unnest"
+        let source = "\(unnest)(\(arrays)) WITH ORDINALITY AS u(\(names))"
+        let match = "t.\(table.id.quoted) = \(id)" + ownership()
         switch kind {
         case .put:
             return insert("SELECT \(selected(id, values)) FROM \(source)\(existing(id)) ORDER BY u.o")
@@ -115,7 +121,7 @@ struct UploadWriter {
     }
 
     private func returningPlaces(_ change: String) -> String {
-        isStrict ? StrictProbe.refusing(change, table, ownership) : change + " RETURNING u.o::text"
+        isStrict ? StrictProbe.refusing(change, table, ownership()) : change + " RETURNING u.o::text"
     }
 
     private func selected(_ id: String, _ values: [String]) -> String {
@@ -128,10 +134,14 @@ struct UploadWriter {
     /// alone would always be refused. With the value of the row that is there it passes, and what is set is what was sent.
     /// Without a row the value is NULL and the column is to blame. The row is locked as the upsert would lock it: were it
     /// deleted in between, a new one would have values of the old.
+    ///
+    /// A row of another stands in for nothing, as a missing one: checks and triggers see the proposed row before anybody asks
+    /// whose the one that is there is, and would tell the caller of its values.
     private func existing(_ id: String) -> String {
         guard !missing.isEmpty else { return "" }
         return " LEFT JOIN LATERAL (SELECT \(missing.map { "r.\($0.quoted)" }.joined(separator: ", "))"
-            + " FROM \(table.quoted) AS r WHERE r.\(table.id.quoted) = \(id) FOR NO KEY UPDATE) AS e ON true"
+            + " FROM \(table.quoted) AS r WHERE r.\(table.id.quoted) = \(id)\(ownership(of: "r"))"
+            + " FOR NO KEY UPDATE) AS e ON true"
     }
 
     private var returnsID: String { " RETURNING t.\(table.id.quoted)::text" }
@@ -147,19 +157,19 @@ struct UploadWriter {
         guard !columns.isEmpty else { return target + " DO NOTHING" }
         guard let owner = table.owner else { return target + " DO UPDATE SET \(sets)" }
         return target + " DO UPDATE SET \(sets)"
-            + " WHERE CASE WHEN \(isTheirs(owner)) THEN true ELSE \(SQLRefusal.otherOwner) END"
+            + " WHERE CASE WHEN \(isTheirs(owner, "t")) THEN true ELSE \(SQLRefusal.otherOwner) END"
     }
 
     /// Whether a row is the caller's, byte for byte: the type's own comparison, or the column's collation, may take two
     /// subjects for one (backend 2.9).
-    private func isTheirs(_ owner: UploadColumn) -> String {
-        "t.\(owner.quoted)::text COLLATE pg_catalog.\"C\" = $\(columns.count + 2)::text"
+    private func isTheirs(_ owner: UploadColumn, _ row: String) -> String {
+        "\(row).\(owner.quoted)::text COLLATE pg_catalog.\"C\" = $\(columns.count + 2)::text"
     }
 
     /// A row of another user is one that is missing: nobody learns whether an id exists, and a row that has changed hands takes
     /// no transaction down with it (backend 2.9).
-    private var ownership: String {
+    private func ownership(of row: String = "t") -> String {
         guard let owner = table.owner else { return "" }
-        return " AND \(isTheirs(owner))"
+        return " AND \(isTheirs(owner, row))"
     }
 }

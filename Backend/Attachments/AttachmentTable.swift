@@ -154,7 +154,7 @@ package enum AttachmentTable {
         """
         INSERT INTO psb.attachment_removals (key, upload, owner, size, due_at, last_at)
         SELECT key, upload, owner, size, signed_at,
-            greatest(signed_at + make_interval(secs => \(AttachmentRules.settled)), \(now))
+            greatest(signed_at + pg_catalog.make_interval(secs => \(AttachmentRules.settled)), \(now))
         FROM gone ON CONFLICT (key) DO NOTHING
         RETURNING key, upload, extract(epoch FROM last_at)::text
         """

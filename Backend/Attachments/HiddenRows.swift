@@ -12,7 +12,7 @@ enum HiddenRows {
         guard !tables.isEmpty else { return nil }
         return PostgresStatement(
             """
-            SELECT (n.place - 1)::text FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+            SELECT (n.place - 1)::text FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
             JOIN pg_catalog.pg_class c ON c.oid = n.name::pg_catalog.regclass
             WHERE c.relkind NOT IN ('r', 'p') OR pg_catalog.row_security_active(c.oid)
             """, [arrayLiteral(tables.map(\.quoted))])

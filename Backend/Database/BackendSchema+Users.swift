@@ -7,13 +7,20 @@ extension BackendSchema {
     /// Who may do nothing, which rejections a user has seen, and a question before each transaction that asks for the first and
     /// knows roles (Backend/DESIGN.md 2, 5 and 7).
     ///
-    /// `psb.open` and `psb.table_digest` with fewer parameters stay as they are, for backends of before.
+    /// `psb.open` and `psb.table_digest` with fewer parameters stay, for backends of before; the lock of a client is the same
+    /// one in both.
     static let userMigration = """
         CREATE TABLE psb.disabled_users (
             user_id text PRIMARY KEY, reason text, since timestamptz NOT NULL DEFAULT now());
         ALTER TABLE psb.dead_letters ADD COLUMN acked_at timestamptz;
         CREATE FUNCTION psb.table_digest(schema_name text, table_name text, reader name) RETURNS text
         LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (\(digestOfReader)); END $$;
+        CREATE OR REPLACE FUNCTION psb.open(claims text, subject text, schemas text[], tables text[], digests text[],
+            device text, first_op bigint, last_op bigint, considered bigint)
+        RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+        BEGIN
+            \(opening(asking: "psb.table_digest(e.schema_name, e.table_name)"))
+        END $$;
         CREATE FUNCTION psb.open(claims text, subject text, schemas text[], tables text[], digests text[],
             device text, first_op bigint, last_op bigint, considered bigint, reader name)
         RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -21,25 +28,39 @@ extension BackendSchema {
             IF EXISTS (SELECT FROM psb.disabled_users d WHERE d.user_id = subject) THEN
                 RAISE EXCEPTION 'the user is disabled' USING ERRCODE = 'PSB05';
             END IF;
-            PERFORM pg_catalog.set_config('request.jwt.claims', claims, true),
+            \(opening(asking: "psb.table_digest(e.schema_name, e.table_name, reader)"))
+        END $$;
+        """
+
+    /// What `psb.open` does for whoever is not disabled.
+    ///
+    /// The lock of a client is made of a digest that nobody can aim: the client chooses its name, and locks of the app, of
+    /// migrations and of other users are numbers of the same kind.
+    ///
+    /// - Parameter digest: tells what a table is now.
+    /// - Returns: statements of PL/pgSQL.
+    private static func opening(asking digest: String) -> String {
+        """
+        PERFORM pg_catalog.set_config('request.jwt.claims', claims, true),
                 pg_catalog.set_config('request.jwt.claim.sub', subject, true),
                 pg_catalog.set_config('app.user_id', subject, true);
             IF EXISTS (SELECT FROM unnest(schemas, tables, digests) AS e(schema_name, table_name, digest)
-                WHERE psb.table_digest(e.schema_name, e.table_name, reader) IS DISTINCT FROM e.digest)
+                WHERE \(digest) IS DISTINCT FROM e.digest)
             THEN
                 RAISE EXCEPTION 'the catalog is not the one of the plan' USING ERRCODE = 'PSB03';
             END IF;
             IF device IS NULL THEN RETURN; END IF;
             -- The length keeps "a" with "b c" and "a b" with "c" apart: nobody may hold the lock of another user.
-            PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(
-                pg_catalog.concat(pg_catalog.length(subject), ' ', subject, ' ', device), 0));
+            PERFORM pg_catalog.pg_advisory_xact_lock(('x' || pg_catalog.substr(pg_catalog.encode(pg_catalog.sha256(
+                pg_catalog.convert_to(pg_catalog.concat(pg_catalog.length(subject), ' ', subject, ' ', device), 'UTF8')),
+                'hex'), 1, 16))::bit(64)::bigint);
             IF EXISTS (SELECT FROM psb.ledger l WHERE l.user_id = subject AND l.client_id = device
                 AND l.last_op_id >= first_op AND l.first_op_id <= last_op AND l.id > considered)
             THEN
                 RAISE EXCEPTION 'the ledger has entries that were not consulted' USING ERRCODE = 'PSB02';
             END IF;
-        END $$;
         """
+    }
 
     /// What a digest is of; the parameters are `schema_name`, `table_name` and `reader`, whose privileges it tells: those of the
     /// current user, if it is NULL.

@@ -181,7 +181,8 @@ package enum BackendSchema {
     /// - Returns: an expression.
     static func isOwnCheckpoints(_ table: String) -> String {
         """
-        (SELECT string_agg(concat_ws(' ', a.attnum, a.attname, a.atttypid::regtype), ', ' ORDER BY a.attnum)
+        (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', a.attnum, a.attname, a.atttypid::pg_catalog.regtype), ', '
+                ORDER BY a.attnum)
             FROM pg_catalog.pg_attribute a WHERE a.attrelid = \(table) AND a.attnum > 0 AND NOT a.attisdropped)
                 = '1 user_id text, 2 client_id text, 3 checkpoint bigint'
             AND EXISTS (SELECT FROM pg_catalog.pg_index i

@@ -70,6 +70,9 @@ struct LedgerPruning: Sendable {
     ///
     /// The client's last entry alone says what is confirmed, so that a batch costs the same however many entries a client
     /// has: those of one request, of which there may be tens of thousands, confirm nothing of each other.
+    ///
+    /// What nobody ever confirms is bounded, too, or whoever makes up clients would fill the table: of what is older than 60
+    /// days a user keeps the newest 10,000 entries, more or less a batch.
     private func prune(
         from position: Position, most size: Int
     ) async throws -> (next: Position?, removed: Int) {
@@ -80,12 +83,19 @@ struct LedgerPruning: Sendable {
                     SELECT user_id, client_id, last_op_id, id, created_at FROM psb.ledger
                     WHERE (created_at, id) > ($1::timestamptz, $2::bigint) AND created_at < now() - interval '1 day'
                     ORDER BY created_at, id LIMIT $3::bigint
+                ), crowded AS MATERIALIZED (
+                    SELECT o.user_id
+                    FROM (SELECT DISTINCT user_id FROM looked WHERE created_at < now() - interval '60 days') AS o
+                    WHERE 10000 < (SELECT count(*) FROM (SELECT FROM psb.ledger l
+                        WHERE l.user_id = o.user_id AND l.created_at < now() - interval '60 days' LIMIT 10001) AS aged)
                 ), removed AS (
                     DELETE FROM psb.ledger l USING looked o
                     WHERE l.user_id = o.user_id AND l.client_id = o.client_id AND l.last_op_id = o.last_op_id AND l.id = o.id
-                        AND o.last_op_id <= (SELECT n.confirmed_op_id FROM psb.ledger n
-                            WHERE n.user_id = o.user_id AND n.client_id = o.client_id
-                            ORDER BY n.last_op_id DESC, n.id DESC LIMIT 1)
+                        AND (o.last_op_id <= (SELECT n.confirmed_op_id FROM psb.ledger n
+                                WHERE n.user_id = o.user_id AND n.client_id = o.client_id
+                                ORDER BY n.last_op_id DESC, n.id DESC LIMIT 1)
+                            OR o.created_at < now() - interval '60 days'
+                                AND o.user_id IN (SELECT c.user_id FROM crowded c))
                     RETURNING 1
                 )
                 SELECT (SELECT count(*) FROM removed)::text, o.created_at::text, o.id::text FROM looked o

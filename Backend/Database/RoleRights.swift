@@ -19,7 +19,7 @@ enum RoleRights {
                 WHEN NOT pg_catalog.pg_has_role(r.oid, 'MEMBER') THEN ' cannot be taken by ' || current_user
                     || ': GRANT it'
                 ELSE ' has a right on the schema psb, which is the backend''s alone: REVOKE it' END
-            FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+            FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
             LEFT JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
             WHERE CASE WHEN r.oid IS NULL THEN true ELSE NOT pg_catalog.pg_has_role(r.oid, 'MEMBER')
                 OR pg_catalog.has_schema_privilege(r.oid, 'psb'::text, 'USAGE, CREATE') END
@@ -45,22 +45,24 @@ enum RoleRights {
                 """
                 SELECT n.name || CASE WHEN r.rolsuper THEN ' is a superuser' WHEN r.rolbypassrls THEN ' has BYPASSRLS'
                     ELSE ' owns ' || c.oid::pg_catalog.regclass END || ': policies do not hold for it'
-                FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+                FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
                 JOIN pg_catalog.pg_roles r ON r.rolname = n.name::name
-                LEFT JOIN unnest($2::text[]) AS t(name) ON NOT r.rolsuper AND NOT r.rolbypassrls
+                LEFT JOIN pg_catalog.unnest($2::text[]) AS t(name) ON NOT r.rolsuper AND NOT r.rolbypassrls
                 LEFT JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
                     AND pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE')
                 WHERE r.rolsuper OR r.rolbypassrls OR c.oid IS NOT NULL
                 ORDER BY n.place, c.oid
                 """, [names, quoted], on: connection)
+            try await refuse(viewsPastPolicies, [quoted], on: connection)
             try await refuse(
                 """
                 SELECT n.name || ' lacks ' || p.privilege || ' on ' || c.oid::pg_catalog.regclass
                     || coalesce('.' || a.attname, '') || ', which ' || $3::text || ' has'
-                FROM unnest($1::text[]) WITH ORDINALITY AS n(name, place)
-                CROSS JOIN unnest($2::text[]) AS t(name)
+                FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS n(name, place)
+                CROSS JOIN pg_catalog.unnest($2::text[]) AS t(name)
                 JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
-                CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) WITH ORDINALITY AS p(privilege, number)
+                CROSS JOIN pg_catalog.unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+                    WITH ORDINALITY AS p(privilege, number)
                 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                     AND p.privilege <> 'DELETE'
                 WHERE CASE WHEN a.attnum IS NULL THEN pg_catalog.has_table_privilege($3::name, c.oid, p.privilege)
@@ -77,7 +79,7 @@ enum RoleRights {
                     AND pg_catalog.has_any_column_privilege(r.oid, c.oid, 'UPDATE')
                 THEN ' may not see all rows of ' ELSE ' lacks SELECT, or UPDATE on a column, of ' END
                 || c.oid::pg_catalog.regclass
-            FROM pg_catalog.pg_roles r CROSS JOIN unnest($2::text[]) AS t(name)
+            FROM pg_catalog.pg_roles r CROSS JOIN pg_catalog.unnest($2::text[]) AS t(name)
             JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
             WHERE r.rolname = $1::name AND c.relrowsecurity AND NOT (
                 pg_catalog.has_any_column_privilege(r.oid, c.oid, 'SELECT')
@@ -86,6 +88,49 @@ enum RoleRights {
                     OR pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') AND NOT c.relforcerowsecurity))
             ORDER BY c.oid
             """, [probe.name, quoted], setting: "RLS_PROBE_ROLE", on: connection)
+    }
+
+    /// Views of some tables, behind which rows are looked at as somebody whom the policies of a table do not bind.
+    ///
+    /// What a view names is looked at as its owner, unless it has `security_invoker`: then as whoever looks at the view.
+    private static let viewsPastPolicies = """
+        WITH RECURSIVE seen(root, relation, looker) AS (
+            SELECT c.oid, c.oid, NULL::oid FROM pg_catalog.unnest($1::text[]) AS t(name)
+            JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass WHERE c.relkind = 'v'
+            UNION
+            SELECT s.root, d.refobjid, CASE WHEN EXISTS (
+                SELECT FROM pg_catalog.pg_options_to_table(v.reloptions) AS o
+                WHERE o.option_name = 'security_invoker' AND o.option_value::boolean) THEN s.looker ELSE v.relowner END
+            FROM seen s JOIN pg_catalog.pg_class v ON v.oid = s.relation AND v.relkind = 'v'
+            JOIN pg_catalog.pg_rewrite w ON w.ev_class = v.oid
+            JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+                AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid <> v.oid
+        )
+        SELECT DISTINCT s.root::pg_catalog.regclass::text || ' is a view behind which '
+            || c.oid::pg_catalog.regclass::text || ' is looked at as ' || r.rolname::text
+            || ', whom its policies do not bind: SET (security_invoker = true), or give the view to another role'
+        FROM seen s JOIN pg_catalog.pg_class c ON c.oid = s.relation AND c.relrowsecurity
+        JOIN pg_catalog.pg_roles r ON r.oid = s.looker
+        WHERE r.rolsuper OR r.rolbypassrls
+            OR pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') AND NOT c.relforcerowsecurity
+        ORDER BY 1
+        """
+
+    /// Tells of which tables the policies do not bind who has logged in: an owner, a superuser, or who has BYPASSRLS.
+    ///
+    /// - Parameters:
+    ///   - tables: the tables.
+    ///   - connection: the connection.
+    /// - Returns: those of them that have row security, as SQL.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    static func unbound(_ tables: UploadTables, on connection: PostgresConnection) async throws -> [String] {
+        try await connection.query(
+            """
+            SELECT c.oid::pg_catalog.regclass::text FROM pg_catalog.unnest($1::text[]) AS t(name)
+            JOIN pg_catalog.pg_class c ON c.oid = t.name::pg_catalog.regclass
+            WHERE c.relrowsecurity AND NOT pg_catalog.row_security_active(c.oid) ORDER BY 1
+            """, [arrayLiteral(Set(tables.tables.values.map(\.quoted)).sorted())]
+        ).firstColumn
     }
 
     /// Refuses the start for what a question finds, each in a sentence.

@@ -53,11 +53,12 @@ package struct SchemaMigration: Sendable {
         // Behind the lock, which is held to the end, what others have committed must be seen, whatever the database's
         // default is. The limits are those of uploads otherwise. Behind a lock on a table that we wait for its uploads wait,
         // too: not for longer than a minute. 0x505342 is "PSB".
+        // Nothing that others may make in public is called by who is a superuser.
         try await connection.script(
             """
-            BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = \(time.milliseconds);
-            SET LOCAL lock_timeout = \(time.milliseconds); SELECT pg_advisory_xact_lock(\(0x505342));
-            SET LOCAL lock_timeout = '1min'
+            BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog, pg_temp;
+            SET LOCAL statement_timeout = \(time.milliseconds); SET LOCAL lock_timeout = \(time.milliseconds);
+            SELECT pg_catalog.pg_advisory_xact_lock(\(0x505342)::bigint); SET LOCAL lock_timeout = '1min'
             """, until: deadline)
         let state = try await SchemaState(reading: connection)
         try state.refuseNewer()

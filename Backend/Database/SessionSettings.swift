@@ -12,8 +12,9 @@ package struct SessionSettings: Sendable, Hashable {
 
     /// Makes the settings of limits.
     ///
-    /// Names of the backend's own statements are all qualified; the schema `public` stays visible because the triggers of
-    /// applications count on it.
+    /// The schema `public` stays visible because the triggers of applications count on it. Behind `pg_catalog` it hides
+    /// nothing, but a function for exactly the types of a call is taken before one for any type, wherever it lies: of those
+    /// the backend's own statements name the schema.
     ///
     /// - Parameters:
     ///   - statementTimeout: how long a statement may take.

@@ -21,7 +21,8 @@ package enum DeadLetterTable {
 
         static let condition = """
             ($1::text IS NULL OR user_id = $1::text)
-                AND ($2::text IS NULL OR left(encode(sha256(convert_to(user_id, 'UTF8')), 'hex'), 12) = $2::text)
+                AND ($2::text IS NULL
+                    OR left(encode(sha256(pg_catalog.convert_to(user_id, 'UTF8')), 'hex'), 12) = $2::text)
                 AND ($3::text IS NULL OR state = $3::text)
             """
 
@@ -34,7 +35,8 @@ package enum DeadLetterTable {
     ) async throws -> DeadLetterUsage {
         let result = try await connection.query(
             """
-            SELECT count(*)::text, coalesce(sum(coalesce(bytes, pg_column_size(payload))), 0)::text FROM psb.dead_letters
+            SELECT count(*)::text, coalesce(sum(coalesce(bytes, pg_catalog.pg_column_size(payload))), 0)::text
+            FROM psb.dead_letters
             WHERE user_id = $1::text AND state = 'open'
             """, [user], until: deadline)
         guard result.rowCount == 1, let rows = result[0, 0].flatMap({ Int($0) }),
@@ -50,7 +52,7 @@ package enum DeadLetterTable {
         try await connection.query(
             """
             DELETE FROM psb.dead_letters WHERE id IN (
-                SELECT id FROM psb.dead_letters WHERE occurred_at < now() - make_interval(secs => $1::float8)
+                SELECT id FROM psb.dead_letters WHERE occurred_at < now() - pg_catalog.make_interval(secs => $1::float8)
                 LIMIT $2::bigint FOR UPDATE SKIP LOCKED)
             """, [String(age.milliseconds / 1_000), String(most)]
         ).affectedRows
@@ -61,7 +63,7 @@ package enum DeadLetterTable {
         let count = try await connection.query(
             """
             SELECT count(*)::text FROM psb.dead_letters
-            WHERE state = 'open' AND occurred_at < now() - make_interval(secs => $1::float8)
+            WHERE state = 'open' AND occurred_at < now() - pg_catalog.make_interval(secs => $1::float8)
             """, [String(age.milliseconds / 1_000)])
         return count.scalar.flatMap { Int($0) } ?? 0
     }

@@ -51,6 +51,17 @@ package struct LetterReplay: Sendable {
         get throws { Set((try JSON.parse(claims).objectMembers ?? []).map(\.name)).sorted() }
     }
 
+    /// Whether a claim chooses the role, and nobody knows what it said: not all claims were kept, and this one is not among
+    /// them.
+    ///
+    /// - Parameter roles: the roles that there are.
+    /// - Returns: whether it would be written as the first of them, whoever sent it.
+    /// - Throws: `WireError` where the claims are none.
+    func lacksChoice(among roles: RoleSettings) throws -> Bool {
+        guard !hasAllClaims, roles.first != nil, let claim = roles.claim else { return false }
+        return try JSON.parse(claims)[claim] == nil
+    }
+
     /// The rows that its operations name.
     package var rows: LetterRows {
         LetterRows(upload.request.transactions.lazy.flatMap(\.operations), in: nil)

@@ -56,7 +56,15 @@ enum ReplayCommand {
                 }
                 return 1
             }
-            let outcome = try await session.withApplier { try await replay.run(with: $0) }
+            let outcome = try await session.withApplier { applier in
+                guard try !replay.lacksChoice(among: applier.tools.roles) else {
+                    throw CommandError(
+                        "the claim of DB_ROLE_CLAIM is not among those that were kept of \(replay.letter.id), so that nobody "
+                            + "knows as which role its sender wrote: run this with that role alone in DB_ROLES, and "
+                            + "without DB_ROLE_CLAIM; nothing is changed")
+                }
+                return try await replay.run(with: applier)
+            }
             if !replay.hasAllClaims, !isJSON {
                 session.print("Policies saw these claims alone: \(try shownClaims(replay)).")
             }

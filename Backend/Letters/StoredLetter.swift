@@ -49,7 +49,7 @@ package struct StoredLetter: Sendable, Hashable {
     static let columns = """
         id::text, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), user_id, client_id, table_name,
         row_id, error_code, sqlstate, constraint_name, message, failed_index::text, state, attempts::text,
-        coalesce(bytes, pg_column_size(payload))::text, request_id
+        coalesce(bytes, pg_catalog.pg_column_size(payload))::text, request_id
         """
 
     /// Reads a row of `columns`; nil if it is none.

@@ -34,11 +34,17 @@ extension BackendRoutes {
                 principal.subject, client, to: try Self.requestedNumber(json))
         }
         let pool = applier.tools.pool
-        let result = try await turns.run(principal.subject, until: .now + configuration.admissionTimeout) {
-            try await pool.withConnection { try await $0.query(statement.sql, statement.parameters) }
+        let isDisabled = DisabledUsers.question(principal.subject)
+        let results = try await turns.run(principal.subject, until: .now + configuration.admissionTimeout) {
+            try await pool.withConnection { connection in
+                let counted = try await connection.query(statement.sql, statement.parameters)
+                guard counted.scalar == nil else { return [counted] }
+                return [counted, try await connection.query(isDisabled.sql, isDisabled.parameters)]
+            }
         }
-        // Nothing is written for whoever is disabled.
-        guard let number = result.scalar else { throw Problem.accountDisabled }
+        guard let number = results[0].scalar else {
+            throw results[1].scalar == "true" ? Problem.accountDisabled : CheckpointSQL.quota
+        }
         if isOurs, number == String(Int64.max) {
             applier.tools.log.error(
                 "a custom checkpoint is at the highest number that there is, and stays there",
@@ -70,10 +76,21 @@ extension BackendRoutes {
     }
 }
 
-/// The statements about `public.checkpoints` (backend 5.2); neither returns a row for whoever is disabled.
+/// The statements about `public.checkpoints` (backend 5.2); neither returns a row for whoever is disabled, or for one more
+/// client than a user may have.
 enum CheckpointSQL {
-    private static let allowed =
-        "WHERE NOT EXISTS (SELECT FROM psb.disabled_users d WHERE d.user_id = $1::text)"
+    /// The most clients of one user: their counters are kept for ever, since one that begins anew goes back.
+    static let limit = 1_000
+    /// One more client than that.
+    static let quota = Problem.rateLimited(
+        "custom checkpoints for \(limit) clients of one user", code: "CHECKPOINT_QUOTA", retryAfter: 3_600)
+
+    private static let allowed = """
+        WHERE NOT EXISTS (SELECT FROM psb.disabled_users d WHERE d.user_id = $1::text)
+            AND (EXISTS (SELECT FROM public.checkpoints o WHERE o.user_id = $1::text AND o.client_id = $2::text)
+                OR (SELECT count(*) FROM (SELECT FROM public.checkpoints o WHERE o.user_id = $1::text
+                    LIMIT \(limit)) AS known) < \(limit))
+        """
 
     /// Counts one up; a counter at 2⁶³ − 1 stays.
     static func counting(_ user: String, _ client: String) -> PostgresStatement {

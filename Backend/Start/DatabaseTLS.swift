@@ -91,8 +91,8 @@ package struct DatabaseTLS: Sendable, Hashable {
         self.isInsecure = isInsecure
     }
 
-    /// The names and addresses of the places where the server is said to be: of each what its certificate must have, the
-    /// host, or without one the address; empty for libpq's default.
+    /// The names and addresses of the places where the server is said to be: of each the host, or the address where there is
+    /// one and no host but this machine; empty for libpq's default.
     private static func names(_ keywords: [String: String]) -> [String] {
         func list(_ keyword: String) -> [String] {
             (keywords[keyword] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -103,8 +103,8 @@ package struct DatabaseTLS: Sendable, Hashable {
         guard hosts == [""] || hosts.count == addresses.count else { return hosts + addresses }
         return addresses.enumerated().map { index, address in
             let host = hosts == [""] ? "" : hosts[index]
-            // With an address the folder of a socket is only a name.
-            return host.isEmpty || (isSocket(host) && !address.isEmpty) ? address : host
+            // With an address what names this machine is only a name: the folder of a socket, and `localhost`.
+            return isThisMachine(host) && !address.isEmpty ? address : host
         }
     }
 

@@ -156,7 +156,7 @@ enum CatalogSQL {
         FROM pg_catalog.pg_constraint k
         JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         JOIN pg_catalog.pg_class p ON p.oid = k.confrelid JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace
-        CROSS JOIN LATERAL unnest(k.conkey) WITH ORDINALITY AS u(attnum, place)
+        CROSS JOIN LATERAL pg_catalog.unnest(k.conkey) WITH ORDINALITY AS u(attnum, place)
         JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum
         WHERE k.contype = 'f' AND k.conparentid = 0
         ORDER BY n.nspname, c.relname, k.conname, k.oid, u.place

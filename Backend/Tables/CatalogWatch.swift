@@ -67,9 +67,14 @@ package actor CatalogWatch {
     package func load() async throws {
         let begun = ContinuousClock.now
         let tables = try await resolved(isRunning: false)
+        warn(of: tables)
+        current = CatalogKnowledge(tables, at: begun)
+    }
+
+    /// Says what an operator should know of tables.
+    private func warn(of tables: UploadTables) {
         let subject = isOpen ? "open schema" : "table map"
         for warning in tables.warnings { log.warning(subject, ["backend.warning": warning]) }
-        current = CatalogKnowledge(tables, at: begun)
     }
 
     /// Reads the catalog for another source and checks it as at the start, without taking it.
@@ -90,6 +95,7 @@ package actor CatalogWatch {
     package func take(_ source: Source, _ tables: UploadTables, at moment: ContinuousClock.Instant) {
         self.source = source
         sourceNumber += 1
+        warn(of: tables)
         var knowledge = current ?? CatalogKnowledge(tables, at: moment)
         knowledge.take(tables, at: moment)
         current = knowledge

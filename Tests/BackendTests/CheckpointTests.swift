@@ -77,6 +77,32 @@ struct CheckpointTests {
         }
     }
 
+    /// Nobody fills the table by naming clients that are not there.
+    @Test func aUserHasAThousandClients() async throws {
+        try await with { backend, token in
+            _ = try await backend.query(
+                """
+                INSERT INTO public.checkpoints (user_id, client_id, checkpoint)
+                    SELECT 'u1', 'c' || n, 1 FROM generate_series(1, 999) AS n
+                """)
+            func raise(_ client: String) async throws -> TestBackend.Answer {
+                try await backend.send(
+                    "POST", "/api/data/checkpoint-request",
+                    #"{"client_id":"\#(client)","checkpoint_request_id":7}"#,
+                    fields: ["authorization": "Bearer \(token)"])
+            }
+            #expect(try await count(backend, token, #"{"client_id":"c1000"}"#).status == 200)
+            for answer in [try await count(backend, token, #"{"client_id":"c1001"}"#), try await raise("c1001")] {
+                #expect(answer.status == 429 && answer.json["code"] == .string("CHECKPOINT_QUOTA"))
+            }
+            #expect(try await count(backend, token, #"{"client_id":"c1000"}"#).json["checkpoint"] == .string("2"))
+            #expect(try await raise("c1").status == 200, "those that are known go on")
+            let other = try await backend.token("u2")
+            #expect(try await count(backend, other, #"{"client_id":"c1001"}"#).status == 200)
+            #expect(try await backend.scalar("SELECT count(*) FROM public.checkpoints") == "1001")
+        }
+    }
+
     @Test func nothingIsCountedForADisabledUser() async throws {
         try await with { backend, token in
             _ = try await backend.query("INSERT INTO psb.disabled_users (user_id) VALUES ('u1')")

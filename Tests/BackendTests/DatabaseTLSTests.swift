@@ -29,13 +29,16 @@ struct DatabaseTLSTests {
         [:], ["host": ""], ["host": "/run/postgresql"], ["host": "@abstract"], ["host": "localhost"],
         ["host": "LOCALHOST"], ["host": "db.localhost"], ["host": "127.0.0.1"], ["host": "127.9.9.9"],
         ["host": "::1"], ["host": "::ffff:127.0.0.1"], ["hostaddr": "127.0.0.1"],
-        ["host": "/run/postgresql", "hostaddr": "::1"], ["host": "localhost,127.0.0.1,/run/postgresql"],
+        ["host": "/run/postgresql", "hostaddr": "::1"], ["host": "localhost", "hostaddr": "127.0.0.1"],
+        ["host": "localhost,127.0.0.1,/run/postgresql"],
     ]
     private static let elsewhere: [[String: String]] = [
         ["host": "db"], ["host": "db.example.com"], ["host": "10.0.0.1"], ["host": "128.0.0.1"],
         ["host": "::2"], ["host": "64:ff9b::7f00:1"], ["host": "localhost.example.com"],
         ["host": "notlocalhost"], ["host": "127.1"],
         ["hostaddr": "10.0.0.1"], ["host": "/run/postgresql", "hostaddr": "10.0.0.1"],
+        ["host": "localhost", "hostaddr": "10.0.0.1"], ["host": "127.0.0.1", "hostaddr": "10.0.0.1"],
+        ["host": "localhost,localhost", "hostaddr": "127.0.0.1,10.0.0.1"],
         // The certificate is that of the name, whatever the address.
         ["host": "db.test", "hostaddr": "127.0.0.1"],
         // The strictest of several.

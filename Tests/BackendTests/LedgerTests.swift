@@ -343,4 +343,35 @@ struct LedgerTests {
                     == [["u1", "50000"], ["u2", "1"]])
         }
     }
+
+    /// Whoever makes up a client for each request confirms nothing; what is not confirmed of other users is kept for ever.
+    @Test func whatNobodyConfirmsIsBounded() async throws {
+        try await TestBackend.with(schema: Self.schema) { backend in
+            _ = try await backend.query(
+                """
+                INSERT INTO psb.ledger (user_id, client_id, first_op_id, last_op_id, confirmed_op_id, op_ids, op_hashes,
+                        hashing, verdict, created_at)
+                    SELECT 'mallory', 'c' || n, 1, 1, 0, ARRAY[1], ARRAY[0], 2, 1,
+                        now() - interval '70 days' + n * interval '1 second'
+                    FROM generate_series(1, 12500) AS n
+                    UNION ALL
+                    SELECT 'mallory', 'new' || n, 1, 1, 0, ARRAY[1], ARRAY[0], 2, 1, now() - interval '50 days'
+                    FROM generate_series(1, 500) AS n
+                    UNION ALL
+                    SELECT 'alice', 'c', n, n, 0, ARRAY[n], ARRAY[0], 2, 1, now() - interval '300 days'
+                    FROM generate_series(1, 500) AS n
+                """)
+            for _ in 0..<2 {
+                _ = try await backend.backend.pruneLedger()
+                let kept = try await backend.query(
+                    """
+                    SELECT count(*) FILTER (WHERE user_id = 'alice'), count(*) FILTER (WHERE client_id LIKE 'new%'),
+                        count(*) FILTER (WHERE client_id LIKE 'c_%') BETWEEN 8000 AND 10000,
+                        count(*) FILTER (WHERE client_id = 'c12500')
+                    FROM psb.ledger
+                    """)
+                #expect(kept == [["500", "500", "t", "1"]], "the oldest go, and no more than are too many")
+            }
+        }
+    }
 }

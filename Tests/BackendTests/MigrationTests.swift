@@ -74,6 +74,27 @@ struct MigrationTests {
         }
     }
 
+    /// Until Postgres 14 every role may make functions in public, and one for exactly the types of a call is taken first.
+    @Test func whatOthersHaveMadeInPublicIsNotCalled() async throws {
+        try await TwoRoles.with { two in
+            let signatures = [
+                "pg_advisory_xact_lock(integer) RETURNS void", "unnest(text[]) RETURNS SETOF text",
+                "concat_ws(text, smallint, name, regtype) RETURNS text",
+            ]
+            let functions = signatures.map {
+                "CREATE FUNCTION public.\($0) LANGUAGE plpgsql AS $$ BEGIN RAISE 'public was called'; END $$;"
+            }
+            try await two.asSuperuser(functions.joined(separator: "\n"))
+            let desk = OperatorDesk(uri: two.superuser)
+            // The second looks at the table that the first has made.
+            for _ in 0..<2 {
+                let done = await desk.run("migrate", "--role", two.backendRole, "--checkpoints")
+                #expect(done.status == 0, "\(done.errors)")
+            }
+            #expect(try await refusal(two.backend, checkpoints: true) == nil)
+        }
+    }
+
     /// Whoever disabled it meant it, and is not told that changes are heard of.
     @Test func anEventTriggerThatIsDisabledStaysSo() async throws {
         try await TwoRoles.with { two in

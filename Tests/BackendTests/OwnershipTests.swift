@@ -1,5 +1,6 @@
 import PowerSyncBackend
 import PowerSyncHTTP
+import PowerSyncPostgres
 import PowerSyncPostgresTestSupport
 import PowerSyncTestSupport
 import PowerSyncWire
@@ -65,6 +66,36 @@ struct OwnershipTests {
             #expect(foreign.json.text == missing.json.text)
             #expect(try await notes(backend) == before)
             #expect(try await backend.scalar("SELECT count(*) FROM psb.dead_letters") == "0")
+        }
+    }
+
+    /// Checks and triggers see the proposed row before anybody asks whose the one is that is there.
+    @Test func whatIsLeftOutOfAPUTTellsNothingOfAnothersRow() async throws {
+        let schema = """
+            CREATE TABLE items (id text PRIMARY KEY, owner_id text NOT NULL, qty int NOT NULL,
+                reserved int NOT NULL DEFAULT 0, CHECK (reserved <= qty));
+            INSERT INTO items VALUES ('few', 'alice', 5), ('many', 'alice', 4711);
+            CREATE FUNCTION talks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF NEW.qty > 100 THEN RAISE EXCEPTION 'there are %', NEW.qty; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER talks BEFORE INSERT ON items FOR EACH ROW EXECUTE FUNCTION talks();
+            """
+        try await TestBackend.with(schema: schema, map: "tables: { items: { owner: owner_id } }") { backend in
+            func operation(_ id: String) -> String {
+                #"{"op":"PUT","table":"items","id":"\#(id)","data":{"reserved":10}}"#
+            }
+            // Nor does anybody wait for a row of another, or hold it.
+            let other = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            try await other.script("BEGIN; SELECT FROM items FOR UPDATE")
+            for ids in [["few"], ["many"], ["none"], ["few", "more"], ["many", "more"], ["none", "more"]] {
+                let operations = ids.map(operation).joined(separator: ",")
+                let answer = try await backend.upload("{\"batch\":[\(operations)]}", user: "mallory")
+                #expect(answer.errorCodes == ["NOT_NULL_VIOLATION"], "\(ids)")
+                #expect(!answer.json.text.contains("4711"), "\(ids)")
+            }
+            try await other.script("COMMIT")
+            await other.close()
+            let own = try await backend.apply(operation("few"), user: "alice")
+            #expect(own == "CHECK_VIOLATION", "their own row stands in")
         }
     }
 

@@ -73,12 +73,14 @@ struct PartialPutTests {
         }
     }
 
-    @Test func theOwnerIsAskedBeforeTheColumnsAre() async throws {
+    @Test func anothersRowStandsInForNothing() async throws {
         let map = "tables: { tasks: { owner: owner_id } }"
         try await TestBackend.with(schema: Self.schema, map: map) { backend in
             for ids in [["c"], ["a", "c"]] {
                 let foreign = try await backend.upload(put(ids, #"{"done":1}"#))
-                #expect(foreign.errorCodes == ["UNAUTHORIZED"])
+                #expect(foreign.errorCodes == ["NOT_NULL_VIOLATION"], "as for a row that is missing")
+                let full = try await backend.upload(put(ids, #"{"title":"new","rank":9}"#))
+                #expect(full.errorCodes == ["UNAUTHORIZED"])
             }
             let own = try await backend.upload(put(["a", "b"], #"{"done":1}"#))
             #expect(own.states == ["applied", "applied"])

@@ -55,6 +55,22 @@ struct ReloadTests {
         }
     }
 
+    /// As a start does.
+    @Test func whatAnotherMapOpensIsSaid() async throws {
+        try await with { backend, write in
+            let owned = "tables:\n  lists: { owner: name }\n"
+            for (map, isTold) in [(owned, false), (Self.one, true)] {
+                try write(map)
+                backend.lines.withLock { $0 = [] }
+                await backend.backend.reload()
+                let lines = backend.lines.withLock { $0 }
+                #expect(lines.contains { $0.contains("the table map was read again") })
+                let words = "lists has no owner: every user writes every row of it"
+                #expect(lines.contains { $0.contains(words) } == isTold, "\(lines)")
+            }
+        }
+    }
+
     private static let wrongMaps: [(String, String)] = [
         ("tables:\n  notes: { owners: x }\n", "line 2, column"),
         ("tables:\n  notes: {}\n  nosuch: {}\n", "line 3, column"),

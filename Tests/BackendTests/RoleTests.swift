@@ -229,6 +229,33 @@ struct RoleTests {
         }
     }
 
+    /// The first of several would be anybody's guess.
+    @Test func aLetterWithoutTheClaimThatChoosesIsHeld() async throws {
+        let folder = try TemporaryDirectory(prefix: "roles-")
+        defer { folder.remove() }
+        let map = folder.path + "/map.yaml"
+        try Self.map.write(toFile: map, atomically: true, encoding: .utf8)
+        try await withRoles { roles in
+            try await roles.with(roles.settings([roles.app])) { backend in
+                let bad = try await backend.apply(operation("PUT", "new", body: "bad"), user: "alice")
+                #expect(bad == "CHECK_VIOLATION")
+                try await roles.two.asSuperuser("ALTER TABLE notes DROP CONSTRAINT notes_body_check")
+                _ = try await backend.query("UPDATE psb.dead_letters SET replay_claims = NULL")
+                let id = try #require(try await backend.letterIDs().first)
+                var desk = OperatorDesk(uri: roles.two.backend, map: map)
+                desk.environment = ["DB_ROLES": "\(roles.app),\(roles.other)", "DB_ROLE_CLAIM": "department"]
+                let held = await desk.run("letters", "replay", id, "--partial-claims")
+                #expect(held.status == 1 && held.errors.contains("DB_ROLE_CLAIM is not among"), "\(held)")
+                #expect(try await backend.scalar("SELECT state FROM psb.dead_letters") == "open")
+                desk.environment = ["DB_ROLES": roles.other]
+                let sent = await desk.run("letters", "replay", id, "--partial-claims")
+                #expect(sent.status == 0, "\(sent)")
+            }
+            let who = try await roles.two.asSuperuser("SELECT who FROM notes WHERE id = 'new'")
+            #expect(who == roles.other)
+        }
+    }
+
     /// Rows are looked at as the role, records as who has logged in.
     @Test func attachmentsAskAsTheRole() async throws {
         try await withRoles { roles in
@@ -359,6 +386,42 @@ struct RoleTests {
             try await roles.two.asSuperuser(filled(change))
             let refusal = try await roles.refusal(settings)
             #expect(refusal?.contains(filled(message)) == true, "\(refusal ?? "")")
+        }
+    }
+
+    /// Behind a view rows are looked at as its owner, directly or behind another one.
+    @Test(arguments: ["SELECT * FROM notes", "SELECT * FROM inner_notes"])
+    func aViewPastThePoliciesEndsTheStart(query: String) async throws {
+        try await withRoles { roles in
+            try await roles.two.asOwner(
+                "CREATE VIEW inner_notes AS SELECT * FROM notes; CREATE VIEW open_notes AS \(query)")
+            try await roles.two.asSuperuser(
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON open_notes TO \(roles.app)")
+            let settings = try roles.settings([roles.app])
+            let map = "tables: { open_notes: { owner: owner_id } }"
+            let error = await #expect(throws: BackendError.self) {
+                try await roles.with(settings, map: map) { _ in }
+            }
+            #expect(
+                error?.message.hasPrefix(
+                    "DB_ROLES: open_notes is a view behind which notes is looked at as owner_of_") == true,
+                "\(error?.message ?? "")")
+            // Then they bind the owner, too.
+            try await roles.two.asOwner("ALTER TABLE notes FORCE ROW LEVEL SECURITY")
+            try await roles.with(settings, map: map) { _ in }
+        }
+    }
+
+    /// Without roles it is the role of the connection that writes, as which many a database is made.
+    @Test func policiesThatDoNotBindTheBackendAreWarnedOf() async throws {
+        let schema = "CREATE TABLE notes (id text PRIMARY KEY, owner_id text); CREATE TABLE plain (id text PRIMARY KEY)"
+        let map = "tables: { notes: { owner: owner_id }, plain: }"
+        for (more, isTold) in [("", false), ("; ALTER TABLE notes ENABLE ROW LEVEL SECURITY", true)] {
+            try await TestBackend.with(schema: schema + more, map: map) { backend in
+                let lines = backend.lines.withLock { $0.filter { $0.contains("policies of these tables do not hold") } }
+                #expect(lines.count == (isTold ? 1 : 0))
+                #expect(lines.allSatisfy { $0.contains("backend.tables=notes") })
+            }
         }
     }
 

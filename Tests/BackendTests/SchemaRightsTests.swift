@@ -65,6 +65,20 @@ struct SchemaRightsTests {
         }
     }
 
+    /// Each table that it names is there, and each that is there is named.
+    @Test func theContractNamesTheTables() async throws {
+        let page = try Repository.text("Documentation/Contract/backend.md")
+        let line = try #require(page.split(separator: "\n").first { $0.hasPrefix("`ledger`, `commits`") })
+        let list = line.prefix { $0 != ";" }
+        let named = Set(list.matches(of: /`([a-z_]+)`/).map { String($0.output.1) })
+        try await TwoRoles.with { two in
+            try await two.migrate()
+            let there = try await two.asSuperuser(
+                "SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = 'psb'")
+            #expect(named == Set((there ?? "").split(separator: " ").map(String.init)))
+        }
+    }
+
     @Test func eachOfThemIsNeeded() async throws {
         try await with { two, work in
             var number = 0

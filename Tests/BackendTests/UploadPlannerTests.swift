@@ -178,7 +178,7 @@ struct UploadPlannerTests {
             Build.operation(.put, "things", subject.uppercased(), data), at: 0)
         #expect(own.columns.map(\.name) == ["rank", "title"])
         let empty = try sql([Build.operation(.put, "things", subject, "{}")], yaml)
-        #expect(empty.parameters == [subject])
+        #expect(empty.parameters == [subject, subject], "the row that lends what is left out is theirs")
         let put = try sql([Build.operation(.put, "things", subject, data)], yaml)
         #expect(
             put.text.contains(#"CASE WHEN t."thing_id"::text COLLATE pg_catalog."C" = $4::text THEN true"#))
@@ -355,7 +355,7 @@ struct UploadPlannerTests {
         #expect(
             rows.text == """
                 INSERT INTO "app"."things" AS t ("thing_id", "rank", "title") SELECT u.k::uuid, e."rank", e."title" FROM \
-                unnest($1::text[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
+                pg_catalog.unnest($1::text[]) WITH ORDINALITY AS u(k, o) LEFT JOIN LATERAL (SELECT r."rank", r."title" FROM \
                 "app"."things" AS r WHERE r."thing_id" = u.k::uuid FOR NO KEY UPDATE) AS e ON true ORDER BY u.o ON CONFLICT \
                 ("thing_id") DO NOTHING RETURNING t."thing_id"::text
                 """)
@@ -364,6 +364,20 @@ struct UploadPlannerTests {
         #expect(!full.text.contains("LATERAL"))
         let patch = try sql([Build.operation(.patch, "things", one, #"{"name":"x"}"#)], yaml)
         #expect(!patch.text.contains("LATERAL"))
+    }
+
+    /// A row of another lends nothing to the proposed one, and is not locked before it is known whose it is.
+    @Test func whatIsNotSentIsNeverThatOfAnothersRow() throws {
+        let yaml = "tables: { things: { table: app.things, id: thing_id, owner: name } }\n"
+        let ids = [subject, "0f8fad5b-d9cb-469f-a165-70867728950f"]
+        let theirs = #" AND r."name"::text COLLATE pg_catalog."C" = $4::text FOR NO KEY UPDATE) AS e"#
+        for count in 1...2 {
+            let sql = try sql(
+                ids.prefix(count).map { try Build.operation(.put, "things", $0, #"{"rank":1}"#) }, yaml)
+            #expect(sql.text.contains(theirs), "\(sql.text)")
+            #expect(sql.parameters.count == 4)
+            #expect(sql.parameters.last == subject)
+        }
     }
 
     @Test func ownersAreComparedInEveryStatement() throws {
@@ -387,7 +401,7 @@ struct UploadPlannerTests {
             #expect(sql.parameters.last == subject)
         }
         let many = try sql((0..<3).map { try Build.operation(.delete, "lists", "a\($0)") }, yaml)
-        #expect(many.text.contains("USING unnest($1::text[])"))
+        #expect(many.text.contains("USING pg_catalog.unnest($1::text[])"))
         #expect(many.parameters == [#"{"a0","a1","a2"}"#, subject])
     }
 

@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncCrypto
 import PowerSyncPostgres
 import PowerSyncSystem
 import PowerSyncTestSupport
@@ -64,6 +65,27 @@ struct UserMigrationTests {
                     ARRAY[psb.table_digest('public', 'lists')], 'c'::text, 1::bigint, 2::bigint, 0::bigint)
                 """)
             #expect(try await backend.scalar("SELECT count(acked_at) FROM psb.dead_letters") == "0")
+        }
+    }
+
+    /// The client chooses its name: a number that can be made of it would be that of any lock of the app.
+    @Test(arguments: ["", ", NULL::name"]) func theLockOfAClientIsOneThatNobodyCanAim(reader: String) async throws {
+        try await TestBackend.with { backend in
+            let connection = try await PostgresConnection.connect(backend.uri, poller: backend.poller)
+            try await connection.script(
+                """
+                BEGIN; SELECT psb.open('{}'::text, 'alice'::text, '{}'::text[], '{}'::text[], '{}'::text[], 'a b'::text,
+                    1::bigint, 2::bigint, 0::bigint\(reader))
+                """)
+            let held = try await backend.query(
+                """
+                SELECT lpad(to_hex(classid::bigint), 8, '0') || lpad(to_hex(objid::bigint), 8, '0'), objsubid
+                FROM pg_locks WHERE locktype = 'advisory'
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                """)
+            let digest = Digest.sha256(Array("5 alice a b".utf8))
+            #expect(held == [[Hexadecimal.encode(Array(digest.prefix(8))), "1"]])
+            await connection.close()
         }
     }
 

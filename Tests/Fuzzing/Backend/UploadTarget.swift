@@ -153,7 +153,10 @@ struct UploadTarget: FuzzTarget {
         for run in runs {
             let sql = UploadSQL(run, owner: "somebody")
             let first = run.operations[0]
-            let isOwned = first.table.owner != nil && (first.kind != .put || !first.columns.isEmpty)
+            let names = Set(first.columns.map { ExactText($0.name) })
+            let isLacking = first.table.required.contains { !names.contains(ExactText($0.name)) }
+            let isOwned =
+                first.table.owner != nil && (first.kind != .put || !first.columns.isEmpty || isLacking)
             guard sql.parameters.count == 1 + first.columns.count + (isOwned ? 1 : 0) else {
                 fatalError("a statement has other parameters than values")
             }
