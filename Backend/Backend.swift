@@ -206,7 +206,7 @@ package final class Backend: Sendable {
     ///   - session: what session tokens are believed by, of which the secret stands in a file now; nil where none does.
     package func reload(given: GivenKeys? = nil, session: AuthenticationSettings.Session? = nil) async {
         guard let running = running.withLock({ $0 }) else { return }
-        running.watch?.look()
+        await running.watch?.look(on: poller)
         if let given {
             do throws(BackendError) {
                 running.keys.replace(with: try given.set())
@@ -466,7 +466,9 @@ package final class Backend: Sendable {
         _ pool: PostgresPool, _ closing: ClosingTime, _ catalog: CatalogWatch, _ keys: SigningKeys,
         _ watch: KeyWatch?, _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
-        let lookForUnknown: @Sendable () -> Bool = { watch?.lookForUnknown() ?? false }
+        let lookForUnknown: @Sendable () async -> Bool = { [poller] in
+            await watch?.lookForUnknown(on: poller) ?? false
+        }
         let authentication = try Authentication.make(
             configuration, keys: keys, environment: environment, poller: poller, log: log,
             lookForUnknown: lookForUnknown)

@@ -90,7 +90,7 @@ package struct Authentication: Sendable {
     /// - Throws: `BackendError` for a secret that is none, or where keys cannot be fetched at all.
     package static func make(
         _ configuration: BackendConfiguration, keys: SigningKeys, environment: BackendEnvironment,
-        poller: Poller, log: Log, lookForUnknown: @escaping @Sendable () -> Bool = { false }
+        poller: Poller, log: Log, lookForUnknown: @escaping @Sendable () async -> Bool = { false }
     ) throws(BackendError) -> Authentication {
         let fetch: ProviderKeys.Fetch?
         do {
@@ -121,7 +121,7 @@ package struct Authentication: Sendable {
     /// - Throws: `BackendError` for a secret that is none.
     package static func make(
         _ configuration: BackendConfiguration, keys: SigningKeys, environment: BackendEnvironment,
-        clock: ProviderKeys.Clock, log: Log, lookForUnknown: @escaping @Sendable () -> Bool = { false },
+        clock: ProviderKeys.Clock, log: Log, lookForUnknown: @escaping @Sendable () async -> Bool = { false },
         fetch: ProviderKeys.Fetch?
     ) throws(BackendError) -> Authentication {
         let (settings, roles) = (configuration.authentication, configuration.roles)
@@ -206,7 +206,7 @@ package struct Authentication: Sendable {
         let text = try credentials.token()
         let header = try TokenHeader(text)
         if credentials.authorization == .none { try crossSite.check(credentials) }
-        switch reader(of: header, isCookie: credentials.authorization == .none) {
+        switch await reader(of: header, isCookie: credentials.authorization == .none) {
         case .own:
             let generation = ways.own.keys.generation
             let principal: Principal
@@ -240,14 +240,14 @@ package struct Authentication: Sendable {
         }
     }
 
-    private func reader(of header: TokenHeader, isCookie: Bool) -> Reader {
+    private func reader(of header: TokenHeader, isCookie: Bool) async -> Reader {
         if isCookie || header.algorithm == "HS256" {
             guard let session = ways.session else {
                 return .nobody(.unauthenticated(.tokenAlgorithm, "no shared secret signs tokens here"))
             }
             return .authenticator(session)
         }
-        if ways.own.isOwn(header) { return .own }
+        if await ways.own.isOwn(header) { return .own }
         guard let provider = ways.provider else {
             return .nobody(.unauthenticated(.tokenKeyUnknown, "the token is not signed by a known key"))
         }
