@@ -202,7 +202,11 @@ package struct Authentication: Sendable {
         if credentials.areSeveral {
             throw .unauthenticated(.twice, "two credentials are shown where one counts")
         }
-        if credentials.userHeader != .none { return try await ways.proxy.principal(credentials) }
+        if credentials.userHeader != .none {
+            let principal = try await ways.proxy.principal(credentials)
+            try crossSite.checkPage(credentials)
+            return principal
+        }
         let text = try credentials.token()
         let header = try TokenHeader(text)
         if credentials.authorization == .none { try crossSite.check(credentials) }

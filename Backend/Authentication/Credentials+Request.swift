@@ -24,6 +24,7 @@ extension Credentials {
         isMarked = fields["x-requested-with"] != nil
         let origins = fields.values("origin")
         origin = origins.isEmpty ? nil : origins.joined(separator: ", ")
+        site = fields["sec-fetch-site"]
         host = fields["host"]
     }
 

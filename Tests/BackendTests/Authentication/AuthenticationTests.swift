@@ -187,6 +187,27 @@ struct AuthenticationTests {
         }
     }
 
+    /// A proxy that signs people in by a cookie of its own has the browser send that along, too.
+    @Test func aPageOfAnotherSiteDoesNotActThroughAProxy() async throws {
+        let desk = try SignInDesk()
+        for (page, outcome) in [
+            ([:], "proxy alice"), (["sec-fetch-site": "same-origin"], "proxy alice"),
+            (["sec-fetch-site": "none"], "proxy alice"), (["sec-fetch-site": "cross-site"], "CROSS_SITE"),
+            (["sec-fetch-site": "same-site"], "CROSS_SITE"), (["origin": "https://evil.example.com"], "CROSS_SITE"),
+            (["origin": "null"], "CROSS_SITE"), (["origin": "https://app.example.com"], "proxy alice"),
+            (["origin": "https://app.example.com", "sec-fetch-site": "cross-site"], "proxy alice"),
+            (["origin": "https://evil.example.com", "sec-fetch-site": "cross-site"], "CROSS_SITE"),
+            (["origin": "https://h:1", "host": "h:1"], "proxy alice"),
+            // The proxy has changed the name of the host.
+            (["origin": "https://h:1", "host": "backend", "sec-fetch-site": "same-origin"], "proxy alice"),
+        ] as [([String: String], String)] {
+            var fields: HTTPFields = ["x-user": "alice"]
+            for (name, value) in page { fields[name] = value }
+            #expect(await desk.outcome(fields, from: "10.0.0.1") == outcome, "\(page)")
+            #expect(await desk.outcome(fields) == "PROXY_UNTRUSTED")
+        }
+    }
+
     // MARK: Roles
 
     @Test func theClaimChoosesTheRole() async throws {
