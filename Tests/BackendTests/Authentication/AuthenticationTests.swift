@@ -53,7 +53,7 @@ struct AuthenticationTests {
         let basic: HTTPFields = ["x-user": "alice", "authorization": "Basic dTpw"]
         #expect(await desk.outcome(basic, from: "10.0.0.1") == "proxy alice")
         #expect(await desk.outcome(["x-user": "é"], from: "::ffff:10.0.0.1") == "proxy é")
-        for user in ["", "a\u{1}b", "a\u{7F}", "a\u{85}b", String(repeating: "u", count: 1_025)] {
+        for user in ["", "a\u{1}b", "a\u{7F}", "a\u{85}b", "a\u{FFFD}", String(repeating: "u", count: 1_025)] {
             #expect(await desk.outcome(["x-user": user], from: "10.0.0.1") == "CREDENTIALS_MALFORMED")
         }
         let request = HTTPRequest(method: "GET", target: "/", fields: ["x-user": "alice"])
@@ -286,6 +286,23 @@ struct AuthenticatorTests {
         desk.provider.publish([desk.providerKey, key])
         desk.seconds.pass(30)
         #expect(await outcome(try SignIn.token(key, kid: key.kid)) == "provider u1")
+    }
+
+    /// Read as Latin-1 the second name would be the first one.
+    @Test(.enabled(if: TestOptions.hasDatabase)) func aNameThatIsNoUTF8IsNobodys() async throws {
+        let proxies = [try #require(IPRange("127.0.0.1"))]
+        try await TestBackend.with({
+            $0.authentication.trustedProxies = proxies
+            $0.authentication.userHeader = "X-User"
+        }) { backend in
+            for (user, status) in [(Array("é".utf8), 200), ([0xE9], 401), ([0xE8], 401)] as [([UInt8], Int)] {
+                let client = try RawClient(backend.backend.port, backend.poller)
+                let head = "GET /api/auth/token HTTP/1.1\r\nHost: h\r\nX-User: "
+                try await client.send(Array(head.utf8) + user + Array("\r\n\r\n".utf8))
+                let answer = try await client.response()
+                #expect(answer.status == status, "\(user)")
+            }
+        }
     }
 
     @Test func aTokenThatIsSignedInNoWayOfTheProviderFetchesNothing() async throws {
