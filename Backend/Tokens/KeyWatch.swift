@@ -44,7 +44,12 @@ package final class KeyWatch: Sendable {
     package init(
         _ folder: KeyFolder, lifetime: Duration, now: @escaping @Sendable () -> Double, log: Log
     ) throws(BackendError) {
-        try folder.prepare(creating: .ES256, now: Int64(now()))
+        if let made = try folder.prepare(creating: .ES256, now: Int64(now())) {
+            log.warning(
+                "there was no key in JWT_KEYS_DIR, so one was made: but for the first start of all, the folder is not the one "
+                    + "of before, whose tokens count no more",
+                ["keys.folder": folder.path, "keys.kid": made.id])
+        }
         // What changes in between is read again.
         let stamps = try folder.stamps()
         let files = try folder.read()
