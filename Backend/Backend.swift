@@ -279,12 +279,16 @@ package final class Backend: Sendable {
     /// - Throws: `CancellationError`.
     package func problems(hasDatabase: Bool) async throws -> [String] {
         var problems: [String] = []
-        if case .given(let given) = configuration.keys {
-            do throws(BackendError) {
-                _ = try given.set()
-            } catch {
-                problems.append(error.message)
+        do throws(BackendError) {
+            switch configuration.keys {
+            case .given(let given): _ = try given.set()
+            case .directory(let path):
+                try KeyFolder(path: path).check(
+                    now: Int64(environment.now()), lifetime: configuration.tokenLifetime)
+            case .ephemeral: break
             }
+        } catch {
+            problems.append(error.message)
         }
         do {
             let source = try tableSource()

@@ -164,12 +164,11 @@ package enum BackendCommand {
 
     /// The log, and what writes its lines.
     private static func logger(_ variables: [String: String]) throws -> (Log, LineWriter) {
-        guard let level = LogLevel(name: variables["LOG_LEVEL"] ?? "info") else {
-            throw BackendError.setting("LOG_LEVEL", "must be one of trace, debug, info, warning, error")
-        }
-        guard let format = Log.Format(rawValue: variables["LOG_FORMAT"] ?? "text") else {
-            throw BackendError.setting("LOG_FORMAT", "must be text or json")
-        }
+        var problems = SettingProblems()
+        let settings = LogSettings(
+            EnvironmentReader(variables: variables, readFile: OperatorSession.readFile), &problems)
+        if let first = problems.all.first { throw first }
+        let (level, format) = (settings.level, settings.format)
         let own = Log(label: "backend", level: level, format: format)
         let writer = try LineWriter { count in
             own.line(
