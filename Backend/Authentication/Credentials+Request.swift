@@ -95,8 +95,8 @@ extension Credentials {
 
     /// Who stands behind the proxies: of `X-Forwarded-For`, from its end, the first that is none of them.
     ///
-    /// Each proxy adds whom it was asked by, some of them with the port, so that what stands before that may be anybody's
-    /// text; what is no address ends the walk.
+    /// Each proxy adds whom it was asked by, some with the port, so that what stands before that may be anybody's text;
+    /// what is no address ends the walk.
     private static func client(_ request: HTTPRequest, _ proxies: [IPRange]) -> IPAddress? {
         guard var client = request.peer?.unmapped, isOne(client, of: proxies) else {
             return request.peer?.unmapped

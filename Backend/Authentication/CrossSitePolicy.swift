@@ -1,5 +1,5 @@
-/// Keeps pages of other sites from acting by a cookie that the browser sends along, to the backend or to the proxy whose word it
-/// takes (backend 7, number 19).
+/// Keeps pages of other sites from acting by a cookie that the browser sends along, to the backend or to the proxy
+/// whose word it takes (backend 7, number 19).
 package struct CrossSitePolicy: Sendable, Hashable {
     private let origins: Set<String>
 
@@ -23,8 +23,8 @@ package struct CrossSitePolicy: Sendable, Hashable {
 
     /// Refuses what a page of another site has sent, as far as a browser tells, where a proxy may have read a cookie.
     ///
-    /// Programs that are no browsers go by the same proxy, and send nothing of this. The proxy may have changed `Host`, so what
-    /// the browser says of the page's own origin counts first.
+    /// Programs that are no browsers go by the same proxy, and send nothing of this. The proxy may have changed `Host`,
+    /// so what the browser says of the page's own origin counts first.
     ///
     /// - Parameter credentials: what the request shows.
     /// - Throws: `Problem` 403 `cross-site`.

@@ -2,8 +2,8 @@ import PowerSyncSystem
 
 /// Holds up who shows many credentials that are no good (backend 7, number 20): in each process for itself.
 ///
-/// What is good passes: those behind one address, as behind a balancer, may be many, and one of them must not shut out the
-/// others.
+/// What is good passes: those behind one address, as behind a balancer, may be many, and one of them must not shut
+/// out the others.
 package final class FailedCredentials: Sendable {
     private let limit: RateLimit<[UInt8]>
 

@@ -42,7 +42,8 @@ struct MetricsServer: Sendable {
         self.pool = pool
         gauges = DatabaseGauges(pool)
         poolSize = configuration.poolSize
-        // A page may have its own name lead to this machine. Where other machines may ask, they do so by names that nobody knows here.
+        // A page may have its own name lead to this machine. Where other machines may ask, they do so by names that
+        // nobody knows here.
         let host = configuration.links.metricsHost
         hosts = IPAddress.isLoopback(host: host) ? HostPolicy(names: [host]) : nil
     }

@@ -46,9 +46,9 @@ package enum BackendCommand {
                         Creates the schema psb in the database at the first start, and brings it up to date, if the \
                         role of DATABASE_URI may; else the command migrate does so, as another role. When it is ready it \
                         prints one line, {"backend":"http://127.0.0.1:6060"}; its log goes to standard error. SIGTERM \
-                        or SIGINT stops it in order, a second one at once; one before that line ends the start. SIGHUP, without a terminal, has it read the table \
-                        map and keys again. Secrets may also be in a file named by \
-                        <NAME>_FILE.
+                        or SIGINT stops it in order, a second one at once; one before that line ends the start. SIGHUP, \
+                        without a terminal, has it read the table map, the keys and SESSION_SECRET_FILE again. Secrets and \
+                        keys may also be in a file named by <NAME>_FILE.
 
                         Without ENV=development it is a backend in production, which refuses all that is for development, \
                         and asks who may sign in. On one's own machine:
@@ -85,7 +85,7 @@ package enum BackendCommand {
             if let hangUps {
                 let reload = ReloadLoop(
                     backend, hangUps, environment: variables, readFile: OperatorSession.readFile,
-                    complain: { log.error("the keys are not taken: the former ones stay", ["keys.problem": $0]) })
+                    complain: { log.error($0, ["keys.problem": $1]) })
                 group.addTask { await reload.run() }
             }
             for await _ in signals { break }

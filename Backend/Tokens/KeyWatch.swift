@@ -12,7 +12,8 @@ package final class KeyWatch: Sendable {
         var files: [KeyFile]
         var lastLook: ContinuousClock.Instant
         var lastComplaint: ContinuousClock.Instant?
-        /// Whether somebody looks, who alone changes the rest meanwhile: a folder that hangs has one thread hang, and no lock.
+        /// Whether somebody looks, who alone changes the rest meanwhile: a folder that hangs has one thread hang, and no
+        /// lock.
         var isLooking = false
     }
 
@@ -46,8 +47,8 @@ package final class KeyWatch: Sendable {
     ) throws(BackendError) {
         if let made = try folder.prepare(creating: .ES256, now: Int64(now())) {
             log.warning(
-                "there was no key in JWT_KEYS_DIR, so one was made: but for the first start of all, the folder is not the one "
-                    + "of before, whose tokens count no more",
+                "there was no key in JWT_KEYS_DIR, so one was made: but for the first start of all, the folder is not "
+                    + "the one of before, whose tokens count no more",
                 ["keys.folder": folder.path, "keys.kid": made.id])
         }
         // What changes in between is read again.

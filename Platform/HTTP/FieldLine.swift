@@ -15,7 +15,7 @@ enum FieldLine {
         guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }) else {
             throw HTTPError(.malformed, "a field value holds a control character")
         }
-        // Bytes above ASCII have no agreed meaning (RFC 9110 5.5): what is no UTF-8 becomes U+FFFD, and is no other text.
+        // Bytes above ASCII have no agreed meaning (RFC 9110 5.5): what is no UTF-8 becomes U+FFFD, and no other text.
         return (String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
     }
 
