@@ -113,7 +113,7 @@ package enum BackendCommand {
                     log.info("stopping before the start is done")
                     // What cannot be ended, such as a file that nobody answers for, does not keep the program.
                     try DetachedThread.start {
-                        DetachedThread.sleep(for: .seconds(2))
+                        DetachedThread.sleep(for: .seconds(5))
                         writer.end(within: .milliseconds(100))
                         exit(1)
                     }
