@@ -206,7 +206,7 @@ package final class Backend: Sendable {
     ///   - session: what session tokens are believed by, of which the secret stands in a file now; nil where none does.
     package func reload(given: GivenKeys? = nil, session: AuthenticationSettings.Session? = nil) async {
         guard let running = running.withLock({ $0 }) else { return }
-        running.watch?.look()
+        await running.watch?.look(on: poller)
         if let given {
             do throws(BackendError) {
                 running.keys.replace(with: try given.set())
@@ -279,12 +279,16 @@ package final class Backend: Sendable {
     /// - Throws: `CancellationError`.
     package func problems(hasDatabase: Bool) async throws -> [String] {
         var problems: [String] = []
-        if case .given(let given) = configuration.keys {
-            do throws(BackendError) {
-                _ = try given.set()
-            } catch {
-                problems.append(error.message)
+        do throws(BackendError) {
+            switch configuration.keys {
+            case .given(let given): _ = try given.set()
+            case .directory(let path):
+                try KeyFolder(path: path).check(
+                    now: Int64(environment.now()), lifetime: configuration.tokenLifetime)
+            case .ephemeral: break
             }
+        } catch {
+            problems.append(error.message)
         }
         do {
             let source = try tableSource()
@@ -473,7 +477,9 @@ package final class Backend: Sendable {
         _ pool: PostgresPool, _ closing: ClosingTime, _ catalog: CatalogWatch, _ keys: SigningKeys,
         _ watch: KeyWatch?, _ opened: OpenedStore?, _ port: Lock<Int>
     ) throws {
-        let lookForUnknown: @Sendable () -> Bool = { watch?.lookForUnknown() ?? false }
+        let lookForUnknown: @Sendable () async -> Bool = { [poller] in
+            await watch?.lookForUnknown(on: poller) ?? false
+        }
         let authentication = try Authentication.make(
             configuration, keys: keys, environment: environment, poller: poller, log: log,
             lookForUnknown: lookForUnknown)

@@ -55,16 +55,19 @@ package struct Authentication: Sendable {
     private let crossSite: CrossSitePolicy
     private let verified: VerifiedTokens
     private let failures: FailedCredentials
+    private let log: Log
+    private let hasToldOfForwarding = Lock(false)
     private let now: @Sendable () -> Double
 
     /// Makes it of its parts.
     init(
         _ configuration: BackendConfiguration, ways: Ways, verified: VerifiedTokens = VerifiedTokens(),
-        now: @escaping @Sendable () -> Double
+        log: Log, now: @escaping @Sendable () -> Double
     ) {
         settings = configuration.authentication
         self.ways = ways
         self.verified = verified
+        self.log = log
         self.now = now
         development = Development(
             hasTokens: configuration.hasDevelopmentTokens, hasOpenUploads: configuration.hasOpenUploads,
@@ -87,7 +90,7 @@ package struct Authentication: Sendable {
     /// - Throws: `BackendError` for a secret that is none, or where keys cannot be fetched at all.
     package static func make(
         _ configuration: BackendConfiguration, keys: SigningKeys, environment: BackendEnvironment,
-        poller: Poller, log: Log, lookForUnknown: @escaping @Sendable () -> Bool = { false }
+        poller: Poller, log: Log, lookForUnknown: @escaping @Sendable () async -> Bool = { false }
     ) throws(BackendError) -> Authentication {
         let fetch: ProviderKeys.Fetch?
         do {
@@ -118,7 +121,7 @@ package struct Authentication: Sendable {
     /// - Throws: `BackendError` for a secret that is none.
     package static func make(
         _ configuration: BackendConfiguration, keys: SigningKeys, environment: BackendEnvironment,
-        clock: ProviderKeys.Clock, log: Log, lookForUnknown: @escaping @Sendable () -> Bool = { false },
+        clock: ProviderKeys.Clock, log: Log, lookForUnknown: @escaping @Sendable () async -> Bool = { false },
         fetch: ProviderKeys.Fetch?
     ) throws(BackendError) -> Authentication {
         let (settings, roles) = (configuration.authentication, configuration.roles)
@@ -136,7 +139,7 @@ package struct Authentication: Sendable {
         if let session = settings.session {
             ways.session = try SessionAuthenticator(session, roles: roles, now: environment.now)
         }
-        return Authentication(configuration, ways: ways, now: environment.now)
+        return Authentication(configuration, ways: ways, log: log, now: environment.now)
     }
 
     /// Reads session tokens; nil where none are taken. A secret that is read anew is handed to it.
@@ -151,12 +154,12 @@ package struct Authentication: Sendable {
     /// - Throws: `Problem` 401, 403, 429 for whoever has shown too much that was no good, 503 where nobody can tell.
     package func principal(of request: HTTPRequest, for use: Use) async throws(Problem) -> Principal {
         let credentials = Credentials(request, settings)
+        tellOfForwarding(request, credentials)
         guard credentials.showsSomething else { return try unproved(request, use) }
         do throws(Problem) {
             return try await proved(credentials, use)
         } catch {
-            failures.count(error, of: credentials.client, now: now())
-            throw error
+            throw failures.answer(to: error, of: credentials.client, now: now())
         }
     }
 
@@ -177,36 +180,43 @@ package struct Authentication: Sendable {
         return principal
     }
 
+    /// Says once that all behind a proxy are one client, because nobody has named it.
+    private func tellOfForwarding(_ request: HTTPRequest, _ credentials: Credentials) {
+        guard let peer = credentials.peer, request.fields["x-forwarded-for"] != nil,
+            !credentials.isOf(settings.trustedProxies)
+        else { return }
+        let isFirst = hasToldOfForwarding.withLock { hasTold in
+            defer { hasTold = true }
+            return !hasTold
+        }
+        guard isFirst else { return }
+        log.warning(
+            "a request names in X-Forwarded-For whose it is, and its sender is not among TRUSTED_PROXIES: whoever "
+                + "comes by that address counts as one client",
+            ["backend.peer": "\(peer.unmapped)", "backend.setting": "TRUSTED_PROXIES"])
+    }
+
     // MARK: What is shown
 
     private func proved(_ credentials: Credentials, _ use: Use) async throws(Problem) -> Principal {
-        // Whoever may not show anything any more may show a token that has been found good.
-        let barrier = failures.barrier(for: credentials.client, now: now())
         if credentials.areSeveral {
-            throw barrier ?? .unauthenticated(.twice, "two credentials are shown where one counts")
+            throw .unauthenticated(.twice, "two credentials are shown where one counts")
         }
         if credentials.userHeader != .none {
-            // A proxy guesses nothing; whoever is none is held up as anybody.
-            if let barrier, !credentials.isOf(settings.trustedProxies) { throw barrier }
-            return try await ways.proxy.principal(credentials)
+            let principal = try await ways.proxy.principal(credentials)
+            try crossSite.checkPage(credentials)
+            return principal
         }
-        let text: String
-        let header: TokenHeader
-        do throws(Problem) {
-            text = try credentials.token()
-            header = try TokenHeader(text)
-        } catch {
-            throw barrier ?? error
-        }
+        let text = try credentials.token()
+        let header = try TokenHeader(text)
         if credentials.authorization == .none { try crossSite.check(credentials) }
-        switch reader(of: header, isCookie: credentials.authorization == .none) {
+        switch await reader(of: header, isCookie: credentials.authorization == .none) {
         case .own:
             let generation = ways.own.keys.generation
             let principal: Principal
             if let known = verified.principal(text, .own, generation: generation, now: now()) {
                 principal = known
             } else {
-                if let barrier { throw barrier }
                 principal = try ways.own.principal(text)
                 verified.remember(
                     principal, text, generation: generation, current: ways.own.keys.generation)
@@ -223,27 +233,25 @@ package struct Authentication: Sendable {
             {
                 return known
             }
-            if let barrier { throw barrier }
             let principal = try await authenticator.principal(credentials)
             verified.remember(
                 principal, text, generation: generation, current: await authenticator.generation())
             return principal
         case .nobody(let problem):
-            if let barrier { throw barrier }
             // What cannot be read at all is told as that.
             _ = try UnverifiedToken(text)
             throw problem
         }
     }
 
-    private func reader(of header: TokenHeader, isCookie: Bool) -> Reader {
+    private func reader(of header: TokenHeader, isCookie: Bool) async -> Reader {
         if isCookie || header.algorithm == "HS256" {
             guard let session = ways.session else {
                 return .nobody(.unauthenticated(.tokenAlgorithm, "no shared secret signs tokens here"))
             }
             return .authenticator(session)
         }
-        if ways.own.isOwn(header) { return .own }
+        if await ways.own.isOwn(header) { return .own }
         guard let provider = ways.provider else {
             return .nobody(.unauthenticated(.tokenKeyUnknown, "the token is not signed by a known key"))
         }

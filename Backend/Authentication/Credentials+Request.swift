@@ -24,6 +24,7 @@ extension Credentials {
         isMarked = fields["x-requested-with"] != nil
         let origins = fields.values("origin")
         origin = origins.isEmpty ? nil : origins.joined(separator: ", ")
+        site = fields["sec-fetch-site"]
         host = fields["host"]
     }
 
@@ -94,14 +95,16 @@ extension Credentials {
 
     /// Who stands behind the proxies: of `X-Forwarded-For`, from its end, the first that is none of them.
     ///
-    /// Each proxy adds whom it was asked by, so that what stands before that may be anybody's text; what is no address
-    /// ends the walk.
+    /// Each proxy adds whom it was asked by, some with the port, so that what stands before that may be anybody's text;
+    /// what is no address ends the walk.
     private static func client(_ request: HTTPRequest, _ proxies: [IPRange]) -> IPAddress? {
         guard var client = request.peer?.unmapped, isOne(client, of: proxies) else {
             return request.peer?.unmapped
         }
         for text in request.fields.tokens("x-forwarded-for").reversed() {
-            guard let address = IPAddress(text)?.unmapped else { break }
+            // An address of version 6 has brackets only where a port could follow.
+            let written = IPAddress(text) ?? HostPolicy.name(text).flatMap { IPAddress($0) }
+            guard let address = written?.unmapped else { break }
             client = address
             guard isOne(address, of: proxies) else { break }
         }

@@ -26,6 +26,8 @@ package struct Credentials: Sendable, Hashable {
     package var isMarked = false
     /// `Origin`; what no origin is where there are several.
     package var origin: String?
+    /// `Sec-Fetch-Site`, which browsers set, and no page can: whose page has sent the request.
+    package var site: String?
     /// `Host`.
     package var host: String?
 

@@ -1,4 +1,5 @@
-/// Keeps pages of other sites from acting by a cookie that the browser sends along (backend 7, number 19).
+/// Keeps pages of other sites from acting by a cookie that the browser sends along, to the backend or to the proxy
+/// whose word it takes (backend 7, number 19).
 package struct CrossSitePolicy: Sendable, Hashable {
     private let origins: Set<String>
 
@@ -17,6 +18,22 @@ package struct CrossSitePolicy: Sendable, Hashable {
     package func check(_ credentials: Credentials) throws(Problem) {
         guard credentials.isMarked else { throw .crossSite }
         guard let origin = credentials.origin else { return }
+        guard origins.contains(origin) || Self.isSame(origin, credentials.host) else { throw .crossSite }
+    }
+
+    /// Refuses what a page of another site has sent, as far as a browser tells, where a proxy may have read a cookie.
+    ///
+    /// Programs that are no browsers go by the same proxy, and send nothing of this. The proxy may have changed `Host`,
+    /// so what the browser says of the page's own origin counts first.
+    ///
+    /// - Parameter credentials: what the request shows.
+    /// - Throws: `Problem` 403 `cross-site`.
+    package func checkPage(_ credentials: Credentials) throws(Problem) {
+        if let site = credentials.site, ["same-origin", "none"].contains(site) { return }
+        guard let origin = credentials.origin else {
+            guard credentials.site == nil else { throw .crossSite }
+            return
+        }
         guard origins.contains(origin) || Self.isSame(origin, credentials.host) else { throw .crossSite }
     }
 

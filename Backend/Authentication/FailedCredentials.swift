@@ -1,6 +1,9 @@
 import PowerSyncSystem
 
 /// Holds up who shows many credentials that are no good (backend 7, number 20): in each process for itself.
+///
+/// What is good passes: those behind one address, as behind a balancer, may be many, and one of them must not shut
+/// out the others.
 package final class FailedCredentials: Sendable {
     private let limit: RateLimit<[UInt8]>
 
@@ -12,29 +15,20 @@ package final class FailedCredentials: Sendable {
     /// How many clients are remembered.
     package var clients: Int { limit.count }
 
-    /// Tells whether a client has shown too many.
-    ///
-    /// - Parameters:
-    ///   - client: who; nil, where a handler is called without a connection, is nobody.
-    ///   - now: seconds of any clock.
-    /// - Returns: what to answer in place of looking at what is shown; nil if it may be looked at.
-    package func barrier(for client: IPAddress?, now: Double) -> Problem? {
-        guard let client, let seconds = limit.wait(Self.name(of: client), now) else { return nil }
-        return .rateLimited("too many credentials of this client were no good", retryAfter: seconds)
-    }
-
-    /// Counts an answer to what a client has shown.
+    /// Counts what a client has shown, and says what to answer.
     ///
     /// A token that has expired does not count: a phone that wakes up shows one, too, and nobody guesses those.
     ///
     /// - Parameters:
-    ///   - problem: the answer.
-    ///   - client: who has shown it.
+    ///   - problem: what is wrong with it.
+    ///   - client: who has shown it; nil, where a handler is called without a connection, is nobody.
     ///   - now: seconds of any clock.
-    package func count(_ problem: Problem, of client: IPAddress?, now: Double) {
-        guard problem.status == 401, problem.code != Problem.CredentialsCode.tokenExpired.rawValue, let client
-        else { return }
-        limit.take(Self.name(of: client), now)
+    /// - Returns: the problem; 429 in place of a 401 that counts, for whoever has shown too many.
+    package func answer(to problem: Problem, of client: IPAddress?, now: Double) -> Problem {
+        guard problem.status == 401, problem.code != Problem.CredentialsCode.tokenExpired.rawValue, let client,
+            let seconds = limit.take(Self.name(of: client), now)
+        else { return problem }
+        return .rateLimited("too many credentials of this client were no good", retryAfter: seconds)
     }
 
     /// Whoever has an address of version 6 has the 64 bits behind its prefix, too.

@@ -7,7 +7,7 @@ import PowerSyncWire
 /// It is no `Authenticator`, because it does not do for every request: a token must not renew itself for ever.
 struct OwnTokens: Sendable {
     let keys: SigningKeys
-    private let lookForUnknown: @Sendable () -> Bool
+    private let lookForUnknown: @Sendable () async -> Bool
     private let rules: TokenRules
     private let uploadAudiences: Set<ExactText>
     private let roles: RoleSettings
@@ -23,7 +23,7 @@ struct OwnTokens: Sendable {
     ///   - lookForUnknown: looks for keys that have come since; says whether it did.
     init(
         keys: SigningKeys, configuration: BackendConfiguration, roles: RoleSettings,
-        now: @escaping @Sendable () -> Double, lookForUnknown: @escaping @Sendable () -> Bool
+        now: @escaping @Sendable () -> Double, lookForUnknown: @escaping @Sendable () async -> Bool
     ) {
         self.keys = keys
         self.lookForUnknown = lookForUnknown
@@ -37,9 +37,10 @@ struct OwnTokens: Sendable {
     }
 
     /// Whether a token names a key of this backend, or one that a look for new keys finds.
-    func isOwn(_ header: TokenHeader) -> Bool {
+    func isOwn(_ header: TokenHeader) async -> Bool {
         guard let id = header.keyID else { return false }
-        return keys.set[id] != nil || lookForUnknown() && keys.set[id] != nil
+        if keys.set[id] != nil { return true }
+        return await lookForUnknown() && keys.set[id] != nil
     }
 
     /// Returns whom a token proves.

@@ -20,7 +20,7 @@ package struct ProxyAuthenticator: Authenticator {
     ///
     /// - Parameter credentials: the connection, and the field.
     /// - Returns: who it is; of him nothing but the name is known.
-    /// - Throws: `Problem` 401 for anybody else's word, and for a name that is empty, too long or has control
+    /// - Throws: `Problem` 401 for anybody else's word, and for a name that is empty, too long, no UTF-8 or has control
     ///   characters.
     package func principal(_ credentials: Credentials) async throws(Problem) -> Principal {
         guard credentials.isOf(proxies) else {
@@ -30,14 +30,17 @@ package struct ProxyAuthenticator: Authenticator {
             throw .unauthenticated(.malformed, "the proxy names nobody")
         }
         let claims = JSON.object([JSONMember("sub", .string(subject))])
-        let isPrintable = subject.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        // What is no UTF-8 has become U+FFFD: two names would be one.
+        let isPrintable = subject.unicodeScalars.allSatisfy {
+            $0.properties.generalCategory != .control && $0 != "\u{FFFD}"
+        }
         let role = try roles.role(for: claims)
         guard isPrintable,
             let principal = Principal(subject: subject, claims: claims, kind: .proxy, role: role)
         else {
             throw .unauthenticated(
                 .malformed,
-                "the proxy names no text of 1 to \(Principal.longestSubject) bytes without controls")
+                "the proxy names no text in UTF-8 of 1 to \(Principal.longestSubject) bytes without controls")
         }
         return principal
     }

@@ -40,9 +40,6 @@ package struct RateBucket: Sendable, Hashable {
         return true
     }
 
-    /// Whether there is a unit.
-    package func hasUnit(_ now: Double) -> Bool { level(now) >= 1 - Self.rounding }
-
     /// Whole seconds until there is a unit, at least one.
     package func secondsToNext(_ now: Double) -> Int {
         max(1, Int(((1 - level(now)) * secondsPerUnit).rounded(.up)))
@@ -80,20 +77,6 @@ package final class RateLimit<Key: Hashable & Sendable>: Sendable {
             let isTaken = bucket.take(now)
             buckets[key] = bucket
             return isTaken ? nil : bucket.secondsToNext(now)
-        }
-    }
-
-    /// Tells whether there is a unit, without taking it.
-    ///
-    /// - Parameters:
-    ///   - key: whose.
-    ///   - now: seconds of any clock.
-    /// - Returns: seconds until there is one; nil if there is.
-    package func wait(_ key: Key, _ now: Double) -> Int? {
-        guard perMinute > 0 else { return nil }
-        return buckets.withLock { buckets in
-            guard let bucket = buckets[key], !bucket.hasUnit(now) else { return nil }
-            return bucket.secondsToNext(now)
         }
     }
 

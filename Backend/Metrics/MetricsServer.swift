@@ -13,6 +13,8 @@ struct MetricsServer: Sendable {
     private let gauges: DatabaseGauges
     private let pool: PostgresPool
     private let poolSize: Int
+    /// The names by which it may be asked; nil allows all.
+    private let hosts: HostPolicy?
 
     /// Listens; answers once it runs.
     ///
@@ -40,6 +42,10 @@ struct MetricsServer: Sendable {
         self.pool = pool
         gauges = DatabaseGauges(pool)
         poolSize = configuration.poolSize
+        // A page may have its own name lead to this machine. Where other machines may ask, they do so by names that
+        // nobody knows here.
+        let host = configuration.links.metricsHost
+        hosts = IPAddress.isLoopback(host: host) ? HostPolicy(names: [host]) : nil
     }
 
     /// The port it listens on.
@@ -52,6 +58,7 @@ struct MetricsServer: Sendable {
     }
 
     private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+        guard hosts?.allows(request.fields["host"]) != false else { return HTTPResponse(status: 403) }
         guard request.path == "/metrics" else { return HTTPResponse(status: 404) }
         guard ["GET", "HEAD"].contains(request.method) else {
             return HTTPResponse(status: 405, fields: ["allow": "GET, HEAD"])

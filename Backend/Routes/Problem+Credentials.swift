@@ -52,10 +52,11 @@ extension Problem {
     /// What a token would have to hold is too much: nobody could show it.
     package static let claimsTooLarge = Problem(403, "claims-too-large", "Claims too large")
 
-    /// A page of another site may have sent the cookie.
+    /// A page of another site may have sent the cookie, to the backend or to the proxy before it.
     package static let crossSite = Problem(
         403, "cross-site", "Cross-site request",
-        detail: "with a cookie a request needs X-Requested-With and an origin of CORS_ORIGINS, or of this host")
+        detail: "a page must be of an origin of CORS_ORIGINS, or of this host; with a cookie a request needs "
+            + "X-Requested-With, too")
 
     /// Nobody can tell now whether the credentials are good.
     ///

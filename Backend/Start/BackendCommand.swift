@@ -46,9 +46,9 @@ package enum BackendCommand {
                         Creates the schema psb in the database at the first start, and brings it up to date, if the \
                         role of DATABASE_URI may; else the command migrate does so, as another role. When it is ready it \
                         prints one line, {"backend":"http://127.0.0.1:6060"}; its log goes to standard error. SIGTERM \
-                        or SIGINT stops it in order, a second one at once. SIGHUP, without a terminal, has it read the table \
-                        map and keys again. Secrets may also be in a file named by \
-                        <NAME>_FILE.
+                        or SIGINT stops it in order, a second one at once; one before that line ends the start. SIGHUP, \
+                        without a terminal, has it read the table map, the keys and SESSION_SECRET_FILE again. Secrets and \
+                        keys may also be in a file named by <NAME>_FILE.
 
                         Without ENV=development it is a backend in production, which refuses all that is for development, \
                         and asks who may sign in. On one's own machine:
@@ -77,13 +77,15 @@ package enum BackendCommand {
         let poller = try Poller()
         defer { poller.stop() }
         let backend = Backend(configuration: configuration, poller: poller, log: log)
-        try await backend.start()
+        // A stream of its own: with whoever listens to one a stream ends.
+        let early = StopSignal.stream(hangUp: isAtTerminal)
+        guard try await hasStarted(backend, unless: early, log, writer) else { return 0 }
         StandardOutput.print(readyLine(host: configuration.host, port: backend.port))
         await withTaskGroup(of: Void.self) { group in
             if let hangUps {
                 let reload = ReloadLoop(
                     backend, hangUps, environment: variables, readFile: OperatorSession.readFile,
-                    complain: { log.error("the keys are not taken: the former ones stay", ["keys.problem": $0]) })
+                    complain: { log.error($0, ["keys.problem": $1]) })
                 group.addTask { await reload.run() }
             }
             for await _ in signals { break }
@@ -93,6 +95,38 @@ package enum BackendCommand {
             group.cancelAll()
         }
         return 0
+    }
+
+    /// Starts a backend, unless a signal comes before it is done: then it ends what it has begun.
+    ///
+    /// - Returns: whether it runs.
+    private static func hasStarted(
+        _ backend: Backend, unless signals: AsyncStream<Int32>, _ log: Log, _ writer: LineWriter
+    ) async throws -> Bool {
+        try await withThrowingTaskGroup(of: Bool?.self) { group in
+            group.addTask {
+                try await backend.start()
+                return true
+            }
+            group.addTask {
+                for await _ in signals {
+                    log.info("stopping before the start is done")
+                    // What cannot be ended, such as a file that nobody answers for, does not keep the program.
+                    try DetachedThread.start {
+                        DetachedThread.sleep(for: .seconds(5))
+                        writer.end(within: .milliseconds(100))
+                        exit(1)
+                    }
+                    return false
+                }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let hasStarted = try await group.next() {
+                if let hasStarted { return hasStarted }
+            }
+            return false
+        }
     }
 
     /// Stops a backend; at the second signal, or when the time for it is over, the program ends all the same.
@@ -130,12 +164,11 @@ package enum BackendCommand {
 
     /// The log, and what writes its lines.
     private static func logger(_ variables: [String: String]) throws -> (Log, LineWriter) {
-        guard let level = LogLevel(name: variables["LOG_LEVEL"] ?? "info") else {
-            throw BackendError.setting("LOG_LEVEL", "must be one of trace, debug, info, warning, error")
-        }
-        guard let format = Log.Format(rawValue: variables["LOG_FORMAT"] ?? "text") else {
-            throw BackendError.setting("LOG_FORMAT", "must be text or json")
-        }
+        var problems = SettingProblems()
+        let settings = LogSettings(
+            EnvironmentReader(variables: variables, readFile: OperatorSession.readFile), &problems)
+        if let first = problems.all.first { throw first }
+        let (level, format) = (settings.level, settings.format)
         let own = Log(label: "backend", level: level, format: format)
         let writer = try LineWriter { count in
             own.line(

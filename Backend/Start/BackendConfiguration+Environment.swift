@@ -33,11 +33,7 @@ extension BackendConfiguration {
     ///   - problems: gets everything that is wrong, in the order in which it is looked at; with any, the configuration is of
     ///     no use.
     init(_ reader: EnvironmentReader, _ problems: inout SettingProblems) {
-        for name in reader.variables.keys.sorted()
-        where name.hasPrefix("PSB_") && !Setting.names.contains(name) {
-            let known = Setting.names.filter { $0.hasPrefix("PSB_") }.sorted().joined(separator: ", ")
-            problems.add(name, "is no setting of this backend; known is \(known)")
-        }
+        Self.refuseUnknownNames(reader, &problems)
         _ = problems.read { try reader.choice("DATABASE_TYPE", ["postgres"]) }
         let databaseURI = problems.read { try reader.databaseURI() } ?? ""
         let powersyncURL = problems.read { try reader.text("POWERSYNC_URL") }
@@ -83,6 +79,22 @@ extension BackendConfiguration {
         }
         readProduction(reader, isProduction: isProduction, &problems)
         refuse(switches, isProduction: isProduction, &problems)
+    }
+
+    /// Refuses names that look like settings and are none: whoever has set one relies on what it does not do.
+    private static func refuseUnknownNames(_ reader: EnvironmentReader, _ problems: inout SettingProblems) {
+        for name in reader.variables.keys.sorted() where !Setting.names.contains(name) {
+            // AUTH_ and SESSION_ are other programs' as well; without their settings nobody gets in.
+            if let prefix = ["PSB_", "DB_ROLE", "RLS_", "TRUSTED_"].first(where: { name.hasPrefix($0) }) {
+                let known = Setting.names.filter { $0.hasPrefix(prefix) }.sorted().joined(separator: ", ")
+                problems.add(name, "is no setting of this backend; known is \(known)")
+            } else if name.hasSuffix("_FILE"), reader.variables[name] != "" {
+                // ENV_FILE, HOST_FILE and PORT_FILE mean something else to others.
+                let setting = String(name.dropLast("_FILE".count))
+                guard setting.contains("_"), Setting.names.contains(setting) else { continue }
+                problems.add(name, "is not read: \(setting) itself must say it")
+            }
+        }
     }
 
     /// Reads whom tokens are for, and who gets them.

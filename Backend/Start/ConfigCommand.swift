@@ -19,7 +19,8 @@ enum ConfigCommand {
                 tells all that is wrong, and not the first alone; with nothing wrong it ends with 0, else with 1.
 
                 With --database it also connects, and looks whether the schema psb, the rights of the role and the tables of \
-                the map are as a start needs them. Nothing is changed.
+                the map are as a start needs them. Nothing is changed. The store of attachments is looked \
+                at by a start alone.
                 """,
             options: [
                 Option("--database", help: "Look at the database, too."), OperatorSession.jsonOption,
@@ -30,6 +31,7 @@ enum ConfigCommand {
             var found = SettingProblems()
             let reader = EnvironmentReader(variables: variables, readFile: OperatorSession.readFile)
             let configuration = BackendConfiguration(reader, &found)
+            _ = LogSettings(reader, &found)
             var problems = found.all.map(\.message)
             // What is not read right leads nowhere.
             if problems.isEmpty {

@@ -1,10 +1,13 @@
 /// Has a backend read again, at each SIGHUP, what may change while it runs (backend 8.1; Backend/DESIGN.md 7).
-struct ReloadLoop: Sendable {
+package struct ReloadLoop: Sendable {
+    /// Gets what stays as it was, and what is wrong with its settings.
+    package typealias Complaint = @Sendable (_ what: String, _ problem: String) -> Void
+
     private let backend: Backend
     private let signals: AsyncStream<Int32>
     private let environment: [String: String]
     private let readFile: @Sendable (String) throws -> String
-    private let complain: @Sendable (String) -> Void
+    private let complain: Complaint
 
     /// Makes a loop.
     ///
@@ -14,9 +17,9 @@ struct ReloadLoop: Sendable {
     ///   - environment: names the files, as at the start.
     ///   - readFile: reads one of them.
     ///   - complain: gets what is wrong with the settings of keys and of the secret, which then stay.
-    init(
+    package init(
         _ backend: Backend, _ signals: AsyncStream<Int32>, environment: [String: String],
-        readFile: @escaping @Sendable (String) throws -> String, complain: @escaping @Sendable (String) -> Void
+        readFile: @escaping @Sendable (String) throws -> String, complain: @escaping Complaint
     ) {
         self.backend = backend
         self.signals = signals
@@ -26,20 +29,19 @@ struct ReloadLoop: Sendable {
     }
 
     /// Runs until its task is cancelled, one reading behind the other.
-    func run() async {
+    package func run() async {
         for await _ in signals { await backend.reload(given: keys(), session: session()) }
     }
 
     /// The keys that stand in files now; nil where there are none, or what there is cannot be read.
     private func keys() -> GivenKeys? {
         // What stands in the environment itself cannot change.
-        guard GivenKeys.privateNames.contains(where: { environment[$0 + "_FILE"]?.isEmpty == false }) else {
-            return nil
-        }
+        let names = GivenKeys.privateNames + GivenKeys.publicNames
+        guard names.contains(where: { environment[$0 + "_FILE"]?.isEmpty == false }) else { return nil }
         do throws(BackendError) {
             return try GivenKeys(EnvironmentReader(variables: environment, readFile: readFile))
         } catch {
-            complain(error.message)
+            complain("the keys are not taken: the former ones stay", error.message)
             return nil
         }
     }
@@ -51,7 +53,9 @@ struct ReloadLoop: Sendable {
         let reader = EnvironmentReader(variables: environment, readFile: readFile)
         // What else stands in the environment has been checked at the start.
         let session = AuthenticationSettings.session(reader, [], &problems)
-        for problem in problems.all { complain(problem.message) }
+        for problem in problems.all {
+            complain("the secret of session tokens is not taken: the former one stays", problem.message)
+        }
         return problems.all.isEmpty ? session : nil
     }
 }

@@ -62,11 +62,11 @@ extension Setting {
                 + "programs."),
         Setting("POWERSYNC_PRIVATEKEY", isSecret: true),
         Setting(
-            "POWERSYNC_PUBLIC_KEY",
+            "POWERSYNC_PUBLIC_KEY", isSecret: true,
             help:
                 "With it: public keys that verify and are published besides, the next or the former one, in the same "
                 + "spellings or as a JWK set."),
-        Setting("POWERSYNC_PUBLICKEY"),
+        Setting("POWERSYNC_PUBLICKEY", isSecret: true),
         Setting(
             "DEV_EPHEMERAL_KEYS", .flag, standard: "false",
             help: "Instead: a key of this run alone. Development alone."),

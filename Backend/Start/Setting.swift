@@ -22,7 +22,8 @@ package struct Setting: Sendable, Hashable {
     package let name: String
     /// How a value is spelled.
     package let kind: Kind
-    /// Whether the value is told to nobody, and may also be in the file that `<NAME>_FILE` names.
+    /// Whether the value is told to nobody, and may also be in the file that `<NAME>_FILE` names: secrets, and keys of
+    /// any kind.
     package let isSecret: Bool
     /// What holds in development without it; nil where nothing does, or another setting says what.
     package let standard: String?

@@ -8,7 +8,7 @@ struct SettingProblems {
 
     /// Notes that a setting says nothing without another one.
     mutating func add(_ name: String, needs other: String) {
-        add(name, "counts with \(other) alone, which is not set")
+        add(name, "has no effect without \(other): set \(other), or remove \(name)")
     }
 
     /// Notes what a reader says.

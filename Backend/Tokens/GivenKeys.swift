@@ -11,11 +11,25 @@ package struct GivenKeys: Sendable, Hashable {
     package let privateText: String
     /// The keys that verify besides, in one of their spellings; nil where there are none.
     package let publicText: String?
+    /// The settings that have them, for errors.
+    private let privateName: String
+    private let publicName: String
 
     /// Makes keys of their texts, which are read when they are needed.
-    package init(privateText: String, publicText: String? = nil) {
+    ///
+    /// - Parameters:
+    ///   - privateText: the key that signs.
+    ///   - publicText: the keys that verify besides; nil where there are none.
+    ///   - privateName: the setting that has the first, for errors.
+    ///   - publicName: the setting that has the others.
+    package init(
+        privateText: String, publicText: String? = nil, privateName: String = "POWERSYNC_PRIVATE_KEY",
+        publicName: String = "POWERSYNC_PUBLIC_KEY"
+    ) {
         self.privateText = privateText
         self.publicText = publicText
+        self.privateName = privateName
+        self.publicName = publicName
     }
 
     /// Reads the settings of such keys.
@@ -24,29 +38,36 @@ package struct GivenKeys: Sendable, Hashable {
     /// - Returns: the keys; nil where no private key is given.
     /// - Throws: `BackendError` with `.configuration`.
     init?(_ reader: EnvironmentReader) throws(BackendError) {
-        func only(_ names: [String], _ values: [String?]) throws(BackendError) -> String? {
-            let set = zip(names, values).filter { $0.1 != nil }
-            guard set.count < 2 else {
-                throw .setting(set[0].0, "and \(set[1].0) are two names of one setting: give one of them")
+        func only(
+            _ names: [String], _ values: [String?]
+        ) throws(BackendError) -> (name: String, text: String)? {
+            var set: [(name: String, text: String)] = []
+            for (name, value) in zip(names, values) {
+                if let value { set.append((name: name, text: value)) }
             }
-            return set.first?.1
+            guard set.count < 2 else {
+                throw .setting(set[0].name, "and \(set[1].name) are two names of one setting: give one of them")
+            }
+            return set.first
         }
-        let privateText = try only(
+        let signer = try only(
             Self.privateNames,
             [try reader.secret("POWERSYNC_PRIVATE_KEY"), try reader.secret("POWERSYNC_PRIVATEKEY")])
-        let publicText = try only(
+        let others = try only(
             Self.publicNames,
-            [try reader.text("POWERSYNC_PUBLIC_KEY"), try reader.text("POWERSYNC_PUBLICKEY")])
-        guard let privateText else {
-            if publicText != nil {
+            [try reader.secret("POWERSYNC_PUBLIC_KEY"), try reader.secret("POWERSYNC_PUBLICKEY")])
+        guard let signer else {
+            if let others {
                 throw .setting(
-                    "POWERSYNC_PUBLIC_KEY",
-                    "counts with POWERSYNC_PRIVATE_KEY alone, which is not set: the public form of a key of "
-                        + "JWT_KEYS_DIR is published anyhow")
+                    others.name,
+                    "has no effect without POWERSYNC_PRIVATE_KEY: set POWERSYNC_PRIVATE_KEY, or remove \(others.name), "
+                        + "since the public form of a key of JWT_KEYS_DIR is published anyhow")
             }
             return nil
         }
-        self.init(privateText: privateText, publicText: publicText)
+        self.init(
+            privateText: signer.text, publicText: others?.text, privateName: signer.name,
+            publicName: others?.name ?? Self.publicNames[0])
     }
 
     /// Reads the keys.
@@ -54,9 +75,9 @@ package struct GivenKeys: Sendable, Hashable {
     /// - Returns: the private one signs; that it is among the public ones, too, adds nothing.
     /// - Throws: `BackendError` with `.keys`.
     package func set() throws(BackendError) -> KeySet {
-        let signer = try KeyText.key(privateText, called: Self.privateNames[0])
+        let signer = try KeyText.key(privateText, called: privateName)
         let others = try publicText.map { (text) throws(BackendError) in
-            try KeyText.publicKeys(text, called: Self.publicNames[0])
+            try KeyText.publicKeys(text, called: publicName)
         }
         let thumbprint = signer.thumbprint
         return try KeySet(signer: signer, others: (others ?? []).filter { $0.thumbprint != thumbprint })

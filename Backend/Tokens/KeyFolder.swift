@@ -83,22 +83,45 @@ package struct KeyFolder: Sendable {
     /// - Parameters:
     ///   - algorithm: of the key.
     ///   - now: seconds since 1970.
+    /// - Returns: the key that was made; nil where there was one, or another process has been first.
     /// - Throws: `BackendError` with `.keys`.
-    package func prepare(creating algorithm: SignatureAlgorithm, now: Int64) throws(BackendError) {
+    @discardableResult
+    package func prepare(
+        creating algorithm: SignatureAlgorithm, now: Int64
+    ) throws(BackendError) -> KeyFile? {
         // This folder alone: one above it that is missing was taken away, and must not come back with a key in it.
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
-            let number = errno
-            let what = number == ENOENT ? "the folder above it" : "mkdir"
-            throw BackendError(
-                .keys, "the folder of keys \(path) cannot be made: \(what): \(SystemError.text(of: number))")
-        }
-        guard try names().allSatisfy({ !KeyFile.isKey($0) }) else { return }
+        if mkdir(path, 0o700) != 0, errno != EEXIST { throw cannotBeMade(errno) }
+        guard try names().allSatisfy({ !KeyFile.isKey($0) }) else { return nil }
         var times = KeyTimes(state: .current)
         times.published = now
         times.current = now
         let file = try KeyFile(name: "signing-key.jwk", key: try Self.generate(algorithm), times: times)
         // The first of several processes wins: all sign with the key under this one name.
-        _ = try write(file.saying(times, isNew: true))
+        return try write(file.saying(times, isNew: true)) ? file : nil
+    }
+
+    /// Requires of the keys what a start does; nothing is made.
+    ///
+    /// - Parameters:
+    ///   - now: seconds since 1970.
+    ///   - lifetime: how long a token lives.
+    /// - Throws: `BackendError` with `.keys`.
+    package func check(now: Int64, lifetime: Duration) throws(BackendError) {
+        guard status(".") != nil else {
+            let above = URL(fileURLWithPath: path).deletingLastPathComponent().path
+            guard FileManager.default.fileExists(atPath: above) else { throw cannotBeMade(ENOENT) }
+            return
+        }
+        let files = try read()
+        // Without any a start makes the first one.
+        guard !files.isEmpty else { return }
+        _ = try KeyRoster(files, now: now, lifetime: lifetime.components.seconds).signingSet()
+    }
+
+    private func cannotBeMade(_ number: Int32) -> BackendError {
+        let what = number == ENOENT ? "the folder above it" : "mkdir"
+        return BackendError(
+            .keys, "the folder of keys \(path) cannot be made: \(what): \(SystemError.text(of: number))")
     }
 
     /// Makes a key that nobody else has, whose name no command takes for an option.

@@ -97,7 +97,7 @@ struct KeysCommand: Sendable {
             try await holding(folder) {
                 for write in try KeyCommands.generate(key, try roster(folder), now: seconds) {
                     guard try folder.write(write) else {
-                        throw CommandError("there is a file \(write.name) already; nothing is made")
+                        throw CommandError("there is a file \(write.name) already; no key is made")
                     }
                 }
             }

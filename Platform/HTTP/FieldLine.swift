@@ -15,13 +15,8 @@ enum FieldLine {
         guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }) else {
             throw HTTPError(.malformed, "a field value holds a control character")
         }
-        return (String(decoding: line[..<colon], as: UTF8.self), text(value))
-    }
-
-    /// Bytes above ASCII have no agreed meaning (RFC 9110 5.5): UTF-8 if they are that, else Latin-1.
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
-        if let text = String(validating: bytes, as: UTF8.self) { return text }
-        return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        // Bytes above ASCII have no agreed meaning (RFC 9110 5.5): what is no UTF-8 becomes U+FFFD, and no other text.
+        return (String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
     }
 
     /// Leaves out the blanks around a value (RFC 9110 5.6.3).

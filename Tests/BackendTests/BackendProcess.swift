@@ -43,22 +43,7 @@ struct BackendProcess: Sendable {
         let output = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
         try #require(output >= 0)
         defer { close(output) }
-        let seconds = TestOptions.deadline.components.seconds
-        let patience = String(seconds * 1_000)
-        let process = try ChildProcess.guarded(
-            Repository.executable("powersync-backend"), ["start"],
-            environment: ProcessInfo.processInfo.environment.merging([
-                // A machine that stands still connects to nothing within the five seconds of production.
-                "DATABASE_URI": "\(uri)?connect_timeout=\(seconds)",
-                "POWERSYNC_URL": "http://sync.example.com", "ENV": "development", "HOST": "127.0.0.1",
-                "PORT": "0",
-                // Tests that are about one of these set it.
-                "STATEMENT_TIMEOUT_MS": patience, "LOCK_TIMEOUT_MS": patience,
-                "TOKENS_PER_MINUTE": "0", "FAILED_CREDENTIALS_PER_MINUTE": "0",
-                // What requests that are written by hand call it.
-                "DEV_HOSTS": "h", "DEV_TOKENS": "1", "DEV_EPHEMERAL_KEYS": "1", "LOG_LEVEL": "error",
-            ]) { $1 }.merging(tables) { $1 }.merging(environment) { $1 }, output: .descriptor(output),
-            error: .inherit)
+        let process = try start(uri, tables.merging(environment) { $1 }, output)
         do {
             let line = try await wait(
                 for: "the backend to be ready",
@@ -74,6 +59,25 @@ struct BackendProcess: Sendable {
         process.signal(SIGTERM)
         let end = try await wait(forEndOf: process, called: "the backend")
         #expect(end == .exited(0))
+    }
+
+    /// Starts the command, which may write what one says of tables.
+    static func start(_ uri: String, _ environment: [String: String], _ output: Int32) throws -> ChildProcess {
+        let seconds = TestOptions.deadline.components.seconds
+        let patience = String(seconds * 1_000)
+        return try ChildProcess.guarded(
+            Repository.executable("powersync-backend"), ["start"],
+            environment: ProcessInfo.processInfo.environment.merging([
+                // A machine that stands still connects to nothing within the five seconds of production.
+                "DATABASE_URI": "\(uri)?connect_timeout=\(seconds)",
+                "POWERSYNC_URL": "http://sync.example.com", "ENV": "development", "HOST": "127.0.0.1",
+                "PORT": "0",
+                // Tests that are about one of these set it.
+                "STATEMENT_TIMEOUT_MS": patience, "LOCK_TIMEOUT_MS": patience,
+                "TOKENS_PER_MINUTE": "0", "FAILED_CREDENTIALS_PER_MINUTE": "0",
+                // What requests that are written by hand call it.
+                "DEV_HOSTS": "h", "DEV_TOKENS": "1", "DEV_EPHEMERAL_KEYS": "1", "LOG_LEVEL": "error",
+            ]) { $1 }.merging(environment) { $1 }, output: .descriptor(output), error: .inherit)
     }
 
     #if os(Linux)

@@ -71,7 +71,7 @@ struct ConfigCheckTests {
             "SCHEMA_DRIFT_GRACE": "x", "DRAIN_DELAY": "11s", "JWT_KEYS_SQL": "x", "CORS_ORIGINS": "*",
             "UPLOAD_ACCEPTS_SYNC_TOKEN": "false", "ATTACHMENTS_STORE": "ftp://x", "AUTH_ISSUER": "x",
             "SESSION_COOKIE": "a;b", "TRUSTED_PROXIES": "x", "DB_ROLE_CLAIM": "x", "TOKENS_PER_MINUTE": "-1",
-            "PREPARED": "maybe", "METRICS_PORT": "0",
+            "PREPARED": "maybe", "METRICS_PORT": "0", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml",
         ]
         let (status, text) = await run(environment, "--json")
         let problems = (try JSON.parse(text)["problems"]?.arrayValue ?? []).compactMap(\.stringValue)
@@ -107,6 +107,29 @@ struct ConfigCheckTests {
         #expect(wrong.status == 1 && wrong.text.contains("line 2, column"))
         let gone = await run(Self.minimum.merging(["PSB_TABLE_MAP": file + "x"]) { $1 })
         #expect(gone.status == 1 && gone.text.contains("the table map cannot be read"))
+    }
+
+    @Test func aFolderOfKeysThatAStartRefusesIsTold() async throws {
+        try await KeysFixture.with { keys in
+            func check(_ path: String) async -> (status: Int32, text: String) {
+                await run(Self.minimum.merging(["JWT_KEYS_DIR": path]) { $1 })
+            }
+            let path = keys.folder.path
+            #expect(await check(path).status == 0, "a start makes a key")
+            #expect(await check(path + "/inner").status == 0)
+            let lost = await check(path + "/inner/keys")
+            #expect(lost.status == 1 && lost.text.contains("the folder above it"), "\(lost.text)")
+            #expect(try keys.names == [], "nothing is made")
+            let names = ["a.jwk", "b.jwk"]
+            for name in names { try keys.put(name) }
+            let several = await check(path)
+            #expect(several.status == 1 && several.text.contains("keys promote KID"), "\(several.text)")
+            try keys.remove("b.jwk")
+            #expect(await check(path).status == 0)
+            try keys.put("broken.pem", "nothing")
+            let broken = await check(path)
+            #expect(broken.status == 1 && broken.text.contains("broken.pem"), "\(broken.text)")
+        }
     }
 
     @Test(.enabled(if: TestOptions.hasDatabase))

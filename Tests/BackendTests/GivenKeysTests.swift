@@ -93,9 +93,23 @@ struct GivenKeysTests {
 
     @Test func theNamesOfNETProgramsAreRead() throws {
         let settings = ["POWERSYNC_PRIVATEKEY": "a", "POWERSYNC_PUBLICKEY": "b", "JWT_KEYS_DIR": "/keys"]
-        #expect(try read(settings).keys == .given(GivenKeys(privateText: "a", publicText: "b")))
+        let given = GivenKeys(
+            privateText: "a", publicText: "b", privateName: "POWERSYNC_PRIVATEKEY", publicName: "POWERSYNC_PUBLICKEY")
+        #expect(try read(settings).keys == .given(given))
         #expect(try read(["POWERSYNC_PRIVATE_KEY": "a"]).keys == .given(GivenKeys(privateText: "a")))
         #expect(try read(["JWT_KEYS_DIR": "/keys", "POWERSYNC_PUBLIC_KEY": ""]).keys == .directory("/keys"))
+    }
+
+    /// Whoever has set the one would look for the other.
+    @Test func theNameThatWasSetIsTold() throws {
+        let good = try JSONWebKey.generate(.ES256).jsonObjectText(includePrivate: true)
+        func refusal(_ privateText: String) throws -> String? {
+            let source = try read(["POWERSYNC_PRIVATEKEY": privateText, "POWERSYNC_PUBLICKEY": "none"]).keys
+            guard case .given(let given) = source else { return nil }
+            return (thrown { try given.set() } as? BackendError)?.message
+        }
+        #expect(try refusal("none")?.hasPrefix("POWERSYNC_PRIVATEKEY ") == true)
+        #expect(try refusal(good)?.hasPrefix("POWERSYNC_PUBLICKEY ") == true)
     }
 
     @Test func whatCannotBeMeantIsRefused() {
@@ -105,8 +119,9 @@ struct GivenKeysTests {
                 == "POWERSYNC_PRIVATE_KEY and POWERSYNC_PRIVATEKEY" + words)
         let both = ["POWERSYNC_PRIVATE_KEY": "a", "POWERSYNC_PUBLIC_KEY": "a", "POWERSYNC_PUBLICKEY": "a"]
         #expect(refusal(both) == "POWERSYNC_PUBLIC_KEY and POWERSYNC_PUBLICKEY" + words)
-        let alone = "POWERSYNC_PUBLIC_KEY counts with POWERSYNC_PRIVATE_KEY alone"
         for name in ["POWERSYNC_PUBLIC_KEY", "POWERSYNC_PUBLICKEY"] {
+            let alone =
+                "\(name) has no effect without POWERSYNC_PRIVATE_KEY: set POWERSYNC_PRIVATE_KEY, or remove \(name)"
             #expect(refusal([name: "a", "JWT_KEYS_DIR": "/keys"])?.hasPrefix(alone) == true)
         }
         let database = refusal(["JWT_KEYS_SQL": "1", "JWT_KEYS_DIR": "/keys"])

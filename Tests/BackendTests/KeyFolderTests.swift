@@ -8,6 +8,12 @@ import PowerSyncTestSupport
 import PowerSyncWire
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// A folder of keys, and a backend that follows it (Backend/DESIGN.md 4).
 @Suite(.patient())
 struct KeyFolderTests {
@@ -33,9 +39,15 @@ struct KeyFolderTests {
     @Test func aFirstKeyIsMadeWhichIsCurrentAndOutlivesARestart() async throws {
         try await KeysFixture.with { keys in
             let folder = KeyFolder(path: keys.folder.path + "/inner")
-            let first = try watch(folder, Lock(Self.now), Lock([]))
-            let again = try watch(folder, Lock(Self.now), Lock([]))
-            #expect(first.keys.set.signer?.id == again.keys.set.signer?.id)
+            let (told, toldAgain) = (Lock<[String]>([]), Lock<[String]>([]))
+            let first = try watch(folder, Lock(Self.now), told)
+            let again = try watch(folder, Lock(Self.now), toldAgain)
+            let id = try #require(first.keys.set.signer?.id)
+            #expect(id == again.keys.set.signer?.id)
+            // A folder that is not mounted looks like a first start.
+            let line = told.withLock { $0.first }
+            #expect(line?.contains("keys.folder=\(folder.path)") == true && line?.contains(id) == true)
+            #expect(toldAgain.withLock { $0 } == [])
             let times = try #require(try folder.read().first).times
             #expect(times.state == .current && times.current == Self.now && times.published == Self.now)
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["signing-key.jwk"])
@@ -137,8 +149,7 @@ struct KeyFolderTests {
             try keys.put("broken.jwk", "broken")
             for _ in 0..<3 { watch.look() }
             #expect(watch.keys.set.signer?.id == first)
-            #expect(lines.withLock { $0.count } == 1, "once a minute")
-            #expect(lines.withLock { $0.first?.contains("broken.jwk") } == true)
+            #expect(lines.withLock { $0.count { $0.contains("broken.jwk") } } == 1, "once a minute")
             try keys.remove("broken.jwk")
             watch.look()
             // Two of which nobody says which signs.
@@ -207,12 +218,76 @@ struct KeyFolderTests {
 
     @Test func manyNamesThatNobodyKnowsAreOneLook() async throws {
         try await KeysFixture.with { keys in
+            let poller = try Poller()
+            defer { poller.stop() }
             let watch = try watch(keys)
             let begun = ContinuousClock.now
-            let looks = (0..<1_000).count { _ in watch.lookForUnknown() }
+            var looks = 0
+            for _ in 0..<1_000 {
+                if await watch.lookForUnknown(on: poller) { looks += 1 }
+            }
             let tenths = Int((ContinuousClock.now - begun) / .milliseconds(100))
             #expect(looks <= tenths + 1)
-            try await wait(for: "the next look") { watch.lookForUnknown() }
+            try await wait(for: "the next look") { await watch.lookForUnknown(on: poller) }
+        }
+    }
+
+    /// Puts a file into the folder whose reader waits for the end of what is written; returns once somebody reads it.
+    ///
+    /// - Returns: the descriptor that must be closed to let the reader go on.
+    private func holdUp(
+        _ keys: KeysFixture, _ look: () async throws -> Void = {}
+    ) async throws -> Int32 {
+        let pipe = keys.folder.path + "/hung.jwk"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        try await look()
+        return try await wait(
+            for: "somebody to read", read: { open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC) }, until: { $0 >= 0 })
+    }
+
+    /// As a folder of a network whose server is gone.
+    @Test func aFolderThatHangsHasOneLookHang() async throws {
+        try await KeysFixture.with { keys in
+            let poller = try Poller()
+            defer { poller.stop() }
+            let lines = Lock<[String]>([])
+            let watch = try watch(keys, Lock(Self.now), lines)
+            let signer = watch.keys.set.signer?.id
+            let looks = Lock<Task<Bool, Never>?>(nil)
+            let writer = try await holdUp(keys) {
+                looks.withLock { $0 = Task { await watch.look(on: poller) } }
+            }
+            #expect(!watch.look(), "another one goes on")
+            #expect(await !watch.lookForUnknown(on: poller))
+            let look = try #require(looks.withLock { $0 })
+            #expect(await !look.value, "nobody waits for its end")
+            #expect(lines.withLock { $0.contains { $0.contains("does not answer") } })
+            #expect(signer != nil && watch.keys.set.signer?.id == signer)
+            try keys.remove("hung.jwk")
+            close(writer)
+            try await wait(for: "the look to end") { watch.look() }
+            #expect(watch.keys.set.signer?.id == signer)
+        }
+    }
+
+    @Test(.enabled(if: TestOptions.hasDatabase))
+    func aFolderThatHangsHoldsUpNobody() async throws {
+        try await KeysFixture.with { keys in
+            try await TestBackend.with({ $0.keys = .directory(keys.folder.path) }) { backend in
+                let own = try await backend.token()
+                let writer = try await holdUp(keys)
+                defer { close(writer) }
+                func status(_ token: String) async throws -> Int {
+                    try await backend.send(
+                        "POST", "/api/data", #"{"batch":[]}"#, fields: ["authorization": "Bearer \(token)"]
+                    ).status
+                }
+                #expect(try await backend.send("GET", "/healthz").status == 200)
+                #expect(try await status(own) == 200)
+                // Whether such a key has come only a look could tell, as of each token of a provider.
+                let foreign = try SignIn.token(try KeysFixture.key(), kid: "theirs")
+                for _ in 0..<3 { #expect(try await status(foreign) == 401) }
+            }
         }
     }
 }

@@ -89,4 +89,28 @@ struct MetricsTests {
         }
         try await TestBackend.with { #expect($0.backend.metricsPort == nil) }
     }
+
+    /// A page that has its own name lead to 127.0.0.1 is of one origin with whatever listens there.
+    @Test func onThisMachineItAnswersToItsNamesAlone() async throws {
+        try await with { _, client in
+            for (host, status) in [
+                ("evil.example.com", 403), ("evil.example.com:9464", 403), ("localhost:9464", 200), ("127.0.0.1", 200),
+                ("[::1]:9464", 200),
+            ] {
+                let answer = try await client.send("GET", "/metrics", fields: ["host": host])
+                #expect(answer.status == status, "\(host)")
+                #expect(answer.body.isEmpty == (status == 403), "\(host)")
+            }
+        }
+        // Whoever lets other machines ask has them use a name of their network.
+        try await TestBackend.with({
+            $0.links.metricsPort = 0
+            $0.links.metricsHost = "0.0.0.0"
+        }) { backend in
+            let port = try #require(backend.backend.metricsPort)
+            let client = try JSONClient("http://127.0.0.1:\(port)")
+            let answer = try await client.send("GET", "/metrics", fields: ["host": "backend:9464"])
+            #expect(answer.status == 200)
+        }
+    }
 }

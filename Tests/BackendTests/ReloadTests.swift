@@ -139,6 +139,39 @@ struct ReloadTests {
         }
     }
 
+    /// Each by the name of what is wrong.
+    @Test func whatStaysIsTold() async throws {
+        let keys = try KeysFixture.text(try KeysFixture.key())
+        let session = try SignIn.sessionSettings()
+        try await TestBackend.with({
+            $0.keys = .given(GivenKeys(privateText: keys))
+            $0.authentication.session = session
+        }) { backend in
+            let (signals, hangUps) = AsyncStream.makeStream(of: Int32.self)
+            let told = Lock<[String: String]>([:])
+            let environment = [
+                "POWERSYNC_PRIVATE_KEY": keys, "POWERSYNC_PUBLIC_KEY_FILE": "/public", "SESSION_SECRET_FILE": "/secret",
+                "SESSION_ISSUER": SignIn.issuer, "SESSION_AUDIENCE": "app",
+            ]
+            let reload = ReloadLoop(
+                backend.backend, signals, environment: environment,
+                readFile: { path in
+                    if path == "/public" { throw CocoaError(.fileReadNoSuchFile) }
+                    return "too short"
+                }, complain: { what, problem in told.withLock { $0[what] = problem } })
+            hangUps.yield(SIGHUP)
+            hangUps.finish()
+            await reload.run()
+            let complaints = told.withLock { $0 }
+            #expect(
+                complaints == [
+                    "the keys are not taken: the former ones stay": "POWERSYNC_PUBLIC_KEY_FILE cannot be read: /public",
+                    "the secret of session tokens is not taken: the former one stays":
+                        "SESSION_SECRET must have 32 bytes or more, as it stands",
+                ])
+        }
+    }
+
     /// The signal of a program without a terminal, which goes on.
     @Test func aHangUpHasTheMapReadAgain() async throws {
         let folder = try TemporaryDirectory(prefix: "hang-up-")

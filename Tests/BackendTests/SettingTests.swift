@@ -94,9 +94,28 @@ struct SettingTests {
         #expect(help?.variables.allSatisfy { !$0.help.isEmpty } == true)
     }
 
-    @Test func aMisspeltNameOfOursIsTold() {
-        let words = "PSB_TABELMAP is no setting of this backend; known is PSB_TABLE_MAP"
-        #expect(refusal(["PSB_TABELMAP": "x"]) == words)
+    /// Such as would let everybody write as the login role.
+    @Test(arguments: [
+        ("PSB_TABELMAP", "PSB_TABLE_MAP"), ("DB_ROLE", "DB_ROLES, DB_ROLE_CLAIM"),
+        ("DB_ROLES_CLAIM", "DB_ROLES, DB_ROLE_CLAIM"), ("RLS_STRIKT", "RLS_PROBE_ROLE, RLS_STRICT"),
+        ("TRUSTED_PROXY", "TRUSTED_PROXIES, TRUSTED_USER_HEADER"),
+    ])
+    func aMisspeltNameOfOursIsTold(name: String, known: String) {
+        #expect(refusal([name: "x"]) == "\(name) is no setting of this backend; known is \(known)")
+    }
+
+    /// Names of this kind are other programs', too.
+    @Test(arguments: ["SESSION_MANAGER", "AUTH_SECRET", "ENV_FILE", "SSL_CERT_FILE", "HOST_FILE"])
+    func aNameOfAnotherProgramIsNoneOfOurs(name: String) throws {
+        #expect(try read([name: "x"]) == read([:]))
+    }
+
+    @Test func whatIsNotReadFromAFileIsTold() throws {
+        let words = "JWT_AUDIENCE_FILE is not read: JWT_AUDIENCE itself must say it"
+        #expect(refusal(["JWT_AUDIENCE_FILE": "/run/secrets/audience"]) == words)
+        #expect(try read(["JWT_AUDIENCE_FILE": ""]) == read([:]), "as compose passes on what nobody has set")
+        let keys = ["POWERSYNC_PRIVATE_KEY": "a", "POWERSYNC_PUBLIC_KEY_FILE": "/run/secrets/session"]
+        #expect(try read(keys).keys == .given(GivenKeys(privateText: "a", publicText: Self.secret)))
     }
 
     // MARK: What is read
@@ -245,7 +264,7 @@ struct SettingTests {
         (["AUTH_PROVIDER": "supabase"], "AUTH_SUPABASE_URL is missing"),
         (
             ["AUTH_SUPABASE_URL": "https://p.supabase.co"],
-            "AUTH_SUPABASE_URL counts with AUTH_PROVIDER=supabase alone"
+            "AUTH_SUPABASE_URL has no effect without AUTH_PROVIDER=supabase"
         ),
     ]
 
@@ -259,32 +278,58 @@ struct SettingTests {
         "TRUSTED_PROXIES must be addresses and ranges, separated by commas, such as 10.0.0.0/8: "
 
     private static let wrongSettings: [([String: String], String)] = [
-        (["AUTH_ISSUER": "x"], "AUTH_ISSUER counts with AUTH_JWKS_URI alone, which is not set"),
-        (["AUTH_AUDIENCE": "x"], "AUTH_AUDIENCE counts with AUTH_JWKS_URI alone, which is not set"),
-        (["AUTH_INSTANCE_URL": "x"], "AUTH_INSTANCE_URL counts with AUTH_JWKS_URI alone, which is not set"),
+        (
+            ["AUTH_ISSUER": "x"],
+            "AUTH_ISSUER has no effect without AUTH_JWKS_URI: set AUTH_JWKS_URI, or remove AUTH_ISSUER"
+        ),
+        (
+            ["AUTH_AUDIENCE": "x"],
+            "AUTH_AUDIENCE has no effect without AUTH_JWKS_URI: set AUTH_JWKS_URI, or remove AUTH_AUDIENCE"
+        ),
+        (
+            ["AUTH_INSTANCE_URL": "x"],
+            "AUTH_INSTANCE_URL has no effect without AUTH_JWKS_URI: set AUTH_JWKS_URI, or remove AUTH_INSTANCE_URL"
+        ),
         (
             ["AUTH_JWKS_URI_OVERRIDE": "https://x"],
-            "AUTH_JWKS_URI_OVERRIDE counts with AUTH_JWKS_URI alone, which is not set"
+            "AUTH_JWKS_URI_OVERRIDE has no effect without AUTH_JWKS_URI: set AUTH_JWKS_URI, or remove "
+                + "AUTH_JWKS_URI_OVERRIDE"
         ),
         (
             ["AUTH_PROVIDER": "supabase", "AUTH_SUPABASE_URL": "http://p.supabase.co"],
             "AUTH_SUPABASE_URL must begin with https://; http:// is for addresses of this machine with "
                 + "AUTH_ALLOW_LOCAL_HTTP=true, and in development for hosts of AUTH_ALLOW_INSECURE_HTTP_HOSTS"
         ),
-        (["SESSION_ISSUER": "x"], "SESSION_ISSUER counts with SESSION_SECRET alone, which is not set"),
-        (["SESSION_AUDIENCE": "x"], "SESSION_AUDIENCE counts with SESSION_SECRET alone, which is not set"),
-        (["SESSION_COOKIE": "x"], "SESSION_COOKIE counts with SESSION_SECRET alone, which is not set"),
+        (
+            ["SESSION_ISSUER": "x"],
+            "SESSION_ISSUER has no effect without SESSION_SECRET: set SESSION_SECRET, or remove SESSION_ISSUER"
+        ),
+        (
+            ["SESSION_AUDIENCE": "x"],
+            "SESSION_AUDIENCE has no effect without SESSION_SECRET: set SESSION_SECRET, or remove SESSION_AUDIENCE"
+        ),
+        (
+            ["SESSION_COOKIE": "x"],
+            "SESSION_COOKIE has no effect without SESSION_SECRET: set SESSION_SECRET, or remove SESSION_COOKIE"
+        ),
         (["TRUSTED_PROXIES": "proxy"], noRange + "proxy is none"),
         (["TRUSTED_PROXIES": "10.0.0.1,10.0.0.0/33"], noRange + "10.0.0.0/33 is none"),
         (
             ["TRUSTED_USER_HEADER": "X-User"],
-            "TRUSTED_USER_HEADER counts with TRUSTED_PROXIES alone, which is not set"
+            "TRUSTED_USER_HEADER has no effect without TRUSTED_PROXIES: set TRUSTED_PROXIES, or remove "
+                + "TRUSTED_USER_HEADER"
         ),
-        (["DB_ROLE_CLAIM": "role"], "DB_ROLE_CLAIM counts with DB_ROLES alone, which is not set"),
+        (
+            ["DB_ROLE_CLAIM": "role"],
+            "DB_ROLE_CLAIM has no effect without DB_ROLES: set DB_ROLES, or remove DB_ROLE_CLAIM"
+        ),
         (["DB_ROLES": "a,,b"], "DB_ROLES must be names, separated by commas, none of them empty"),
         (["DB_ROLES": "a,none"], "DB_ROLES must be names of roles, separated by commas; none is none"),
         (["RLS_STRICT": "true"], "RLS_PROBE_ROLE is missing: a role that sees the rows which policies hide"),
-        (["RLS_PROBE_ROLE": "p"], "RLS_PROBE_ROLE counts with RLS_STRICT=true alone, which is not set"),
+        (
+            ["RLS_PROBE_ROLE": "p"],
+            "RLS_PROBE_ROLE has no effect without RLS_STRICT=true: set RLS_STRICT=true, or remove RLS_PROBE_ROLE"
+        ),
         (["RLS_STRICT": "true", "RLS_PROBE_ROLE": "none"], "RLS_PROBE_ROLE must be the name of a role"),
         (["TOKENS_PER_MINUTE": "-1"], "TOKENS_PER_MINUTE must be a number from 0 to 1000000"),
         (

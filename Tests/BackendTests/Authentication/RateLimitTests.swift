@@ -11,7 +11,7 @@ struct RateLimitTests {
         #expect(!taken.contains(false))
         #expect(!bucket.take(100) && bucket.secondsToNext(100) == 3)
         #expect(!bucket.take(102.5) && bucket.secondsToNext(102.5) == 1)
-        #expect(bucket.hasUnit(103) && bucket.take(103) && !bucket.take(103))
+        #expect(bucket.take(103) && !bucket.take(103))
         #expect(bucket.level(10_000) == 20, "it holds no more")
     }
 
@@ -40,15 +40,15 @@ struct RateLimitTests {
     @Test func eachHasItsOwn() {
         let limit = RateLimit<String>(perMinute: 2)
         #expect(limit.take("a", 0) == nil && limit.take("a", 0) == nil)
-        #expect(limit.take("a", 0) == 30 && limit.wait("a", 0) == 30)
-        #expect(limit.wait("b", 0) == nil && limit.take("b", 0) == nil)
-        #expect(limit.wait("a", 30) == nil && limit.take("a", 30) == nil && limit.take("a", 30) == 30)
+        #expect(limit.take("a", 0) == 30 && limit.take("a", 0) == 30)
+        #expect(limit.take("b", 0) == nil)
+        #expect(limit.take("a", 30) == nil && limit.take("a", 30) == 30)
     }
 
     @Test func zeroIsNoLimit() {
         let limit = RateLimit<String>(perMinute: 0)
         for _ in 0..<1_000 { #expect(limit.take("a", 0) == nil) }
-        #expect(limit.wait("a", 0) == nil && limit.count == 0)
+        #expect(limit.count == 0)
     }
 
     @Test func thoseWhoHaveUsedLeastAreForgottenFirst() {
@@ -74,25 +74,28 @@ struct RateLimitTests {
             .unauthenticated(.tokenExpired, "late"), .crossSite, .accountDisabled,
             .keysUnavailable(retryAfter: 1), .rateLimited("much", retryAfter: 1),
         ] as [Problem] {
-            for _ in 0..<10 { failures.count(other, of: one, now: 0) }
+            for _ in 0..<10 {
+                #expect(failures.answer(to: other, of: one, now: 0).code == other.code, "\(other.code)")
+            }
         }
-        #expect(failures.clients == 0 && failures.barrier(for: one, now: 0) == nil)
-        for _ in 0..<2 {
-            #expect(failures.barrier(for: one, now: 0) == nil)
-            failures.count(bad, of: one, now: 0)
+        #expect(failures.clients == 0)
+        func status(_ client: IPAddress?, _ now: Double = 0) -> Int {
+            failures.answer(to: bad, of: client, now: now).status
         }
-        let barrier = try #require(failures.barrier(for: one, now: 0))
-        #expect(barrier.status == 429 && barrier.code == "RATE_LIMITED" && barrier.retryAfter == 30)
-        #expect(failures.barrier(for: try address("::ffff:192.0.2.1"), now: 0) != nil, "the same one")
-        #expect(failures.barrier(for: try address("192.0.2.2"), now: 0) == nil)
-        #expect(failures.barrier(for: one, now: 30) == nil)
+        for _ in 0..<2 { #expect(status(one) == 401) }
+        let answer = failures.answer(to: bad, of: one, now: 0)
+        #expect(answer.status == 429 && answer.code == "RATE_LIMITED" && answer.retryAfter == 30)
+        let late = Problem.unauthenticated(.tokenExpired, "late")
+        #expect(failures.answer(to: late, of: one, now: 0).status == 401, "who shows one is to get another")
+        #expect(status(try address("::ffff:192.0.2.1")) == 429, "the same one")
+        #expect(status(try address("192.0.2.2")) == 401)
+        #expect(status(one, 30) == 401)
+        #expect(status(one, 30) == 429)
         // Whoever has an address of version 6 has 2^64 of them.
-        for text in ["2001:db8::1", "2001:db8::2"] {
-            failures.count(bad, of: try address(text), now: 0)
-        }
-        #expect(failures.barrier(for: try address("2001:db8::ffff:1"), now: 0) != nil)
-        #expect(failures.barrier(for: try address("2001:db8:0:1::1"), now: 0) == nil)
-        failures.count(bad, of: nil, now: 0)
-        #expect(failures.barrier(for: nil, now: 0) == nil && failures.clients == 2)
+        for text in ["2001:db8::1", "2001:db8::2"] { #expect(status(try address(text)) == 401) }
+        #expect(status(try address("2001:db8::ffff:1")) == 429)
+        #expect(status(try address("2001:db8:0:1::1")) == 401)
+        for _ in 0..<10 { #expect(status(nil) == 401, "nobody is no client") }
+        #expect(failures.clients == 4)
     }
 }
