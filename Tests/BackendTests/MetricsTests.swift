@@ -77,7 +77,7 @@ struct MetricsTests {
         try await with { backend, client in
             let found = try await backend.send("GET", "/metrics").status
             #expect(found == 404)
-            let apart = JSONClient("http://127.0.0.1:\(backend.backend.port)")
+            let apart = try JSONClient("http://127.0.0.1:\(backend.backend.port)")
             let besides = try await apart.send("GET", "/metrics").status
             #expect(besides == 404)
             for path in ["/", "/api/data", "/readyz", "/metrics/x"] {
