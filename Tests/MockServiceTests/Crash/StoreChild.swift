@@ -36,6 +36,8 @@ enum StoreChild {
 
     /// How long the source rests between two commits, and behind every sixteenth, so that upkeep has its turn.
     private static let (pause, longPause) = (Duration.milliseconds(2), Duration.milliseconds(20))
+    /// The same where what is awaited comes once upkeep has nothing else to do.
+    private static let rest = Duration.milliseconds(400)
 
     /// Goes on until it is killed.
     static func run(_ plan: Plan) async throws {
@@ -86,7 +88,8 @@ enum StoreChild {
                     store: store, publisher: publisher, frames: frames, journal: journal
                 ).run()
             }
-            group.addTask { try await commit(source, store, publisher, journal, poller) }
+            let rest = [.vacuumed, .emptied].contains(plan.moment) ? Self.rest : longPause
+            group.addTask { try await commit(source, store, publisher, journal, poller, rest) }
             for try await _ in group {}
         }
     }
@@ -108,7 +111,7 @@ enum StoreChild {
     /// Commits one transaction after the other; now and then a client asks for a write checkpoint.
     private static func commit(
         _ source: ScriptedSource, _ store: ServiceStore, _ publisher: Publisher, _ journal: StoreJournal,
-        _ poller: Poller
+        _ poller: Poller, _ rest: Duration
     ) async throws {
         while true {
             let number = source.commit(journal)
@@ -118,7 +121,7 @@ enum StoreChild {
                     published: publisher.current?.checkpoint.lsn ?? .zero)
                 journal.given(stored.id)
             }
-            try await poller.sleep(until: .now + (number.isMultiple(of: 16) ? longPause : pause))
+            try await poller.sleep(until: .now + (number.isMultiple(of: 16) ? rest : pause))
         }
     }
 

@@ -26,6 +26,7 @@ struct EvaluatedTable {
         await store.close()
         var types: [String] = []
         plan = TablePlan(table, config, keepsLargeValues: keepsLargeValues) { name in
+            if let known = types.firstIndex(of: name) { return Int64(known) }
             types.append(name)
             return Int64(types.count - 1)
         }
