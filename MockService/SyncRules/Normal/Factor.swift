@@ -32,6 +32,11 @@ enum Factor {
     case match(Match)
     /// Something of two things, which is told already; the first that is not the request is the one it counts for.
     case broken(of: Input)
+
+    /// Whether it is wrong.
+    var isBroken: Bool {
+        if case .broken = self { true } else { false }
+    }
 }
 
 /// Finds out what factors are, and tells what is none (service 6.9.2, 6.11).
