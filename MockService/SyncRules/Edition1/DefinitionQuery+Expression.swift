@@ -86,7 +86,9 @@ extension DefinitionQuery {
     private func parameter(_ qualifier: String, _ name: ExactText) -> DefinitionValue? {
         let value: RequestParameter
         switch (kind, qualifier) {
-        case (.data, "bucket"): return DefinitionValue(source: .bucket, expression: .literal(.null))
+        // Values of the request are parameters that no bucket has (service 9.8, W16).
+        case (.data, "bucket"), (.data, "token_parameters"), (.data, "user_parameters"):
+            return DefinitionValue(source: .bucket, expression: .literal(.null))
         case (.data, _), (.stream, _), (.selection, _): return nil
         case (_, "token_parameters"):
             let isUser = name == ExactText("user_id")
