@@ -37,9 +37,9 @@ struct DocumentReaderTests {
             6, "config: {edition: 1, timestamp_max_precision: seconds}\nbucket_definitions: {}\n",
             ["'timestamp_max_precision' requires 'timestamps_iso8601' to be enabled."]
         ),
-        (7, "config: {edition: 2}\nstreams: {s: {query: SELECT a FROM t}}\n", [alpha]),
+        (7, "config: {edition: 2}\nstreams: {s: {query: SELECT id FROM t}}\n", [alpha]),
         (
-            8, "config: {edition: 2}\nwith: {c: SELECT a FROM t}\nstreams: {s: {query: SELECT a FROM t}}\n",
+            8, "config: {edition: 2}\nwith: {c: SELECT a FROM t}\nstreams: {s: {query: SELECT id FROM t}}\n",
             ["Common table expressions require edition 3.", alpha]
         ),
         (
@@ -135,8 +135,8 @@ struct DocumentReaderTests {
         ),
         ("config: {edition: 2}\nstreams: {s: {}}\n", ["alpha-streams: {s: {}}", "query-xor-queries: s"]),
         (
-            "config: {edition: 2}\nbucket_definitions: {a: {data: []}}\nstreams: {a: {query: b}}\n",
-            ["alpha-streams: {a: {query: b}}", "duplicate-definition: a"]
+            "config: {edition: 2}\nbucket_definitions: {a: {data: []}}\nstreams: {a: {query: SELECT id FROM t}}\n",
+            ["alpha-streams: {a: {query: SELECT id FROM t}}", "duplicate-definition: a"]
         ),
         ("bucket_definitions: {b: {}}\n", ["data-missing: b"]),
         ("bucket_definitions: {b: {data: x}}\n", ["expected-sequence: x"]),

@@ -47,6 +47,25 @@ struct FactorTests {
         expect(told(query.equal(mixed, query.user)), .mixesRowRow, at: third)
     }
 
+    @Test func eachSideIsJudgedByItself() {
+        // validation-messages, 16
+        let key = query.column("name")
+        guard case .value(let mixed) = query.opaque(query.user, key) else {
+            Issue.record("This is no value.")
+            return
+        }
+        expect(told(query.equal(query.column("doc"), mixed)), .mixesRequestRow, at: key)
+        // mistakes, 123: each place that does not go with the first thing is told.
+        let columns = [query.column("role"), query.column("id")]
+        guard case .value(let twice) = query.opaque(query.user, columns[0], columns[1]) else {
+            Issue.record("This is no value.")
+            return
+        }
+        let all = told(query.equal(twice, query.user))
+        #expect(all.map(\.name) == [.mixesRequestRow, .mixesRequestRow])
+        #expect(all.map(\.range) == columns.map(\.site.place))
+    }
+
     @Test func twoArraysOfARowAreTwoThings() {
         // expressions, 206 and 183: of the row and of a constant, too
         let second = query.element(query.column("b"))

@@ -119,9 +119,11 @@ struct PlanLinkerTests {
         #expect(names(plan) == ["s0|0"] && plan.sources[0].processors.count == 2)
     }
 
-    @Test func withoutMergingOnlyTheSameRowsAreShared() throws {
-        let plan = try linked([owned("a") + owned("b") + owned("a")], isMerging: false).plan
-        #expect(names(plan) == ["s0|0", "s0|1"] && plan.streams[0].queriers.map(\.source) == [0, 1, 0])
+    @Test func withoutMergingNoRowsAreShared() throws {
+        // S10
+        let plan = try linked([owned("a") + owned("b") + owned("a"), owned("a")], isMerging: false).plan
+        #expect(names(plan) == ["s0|0", "s0|1", "s0|2", "s1|0"])
+        #expect(plan.streams.map { $0.queriers.map(\.source) } == [[0, 1, 2], [3]])
     }
 
     @Test func tooManyVariantsAreTold() throws {

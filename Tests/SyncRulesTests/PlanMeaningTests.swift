@@ -257,7 +257,8 @@ struct PlanMeaningTests {
             let condition = generator.condition(&random, depth: 3)
             let query = generator.query.query(condition)
             var diagnostics = DiagnosticList()
-            let variants = QueryNormalizer.variants(of: query, &diagnostics)
+            var calls = UnauthenticatedParameters()
+            let variants = QueryNormalizer.variants(of: query, &calls, &diagnostics)
             var linker = PlanLinker()
             linker.add(stream, variants: variants, &diagnostics)
             guard !diagnostics.isFatal else { return }

@@ -73,6 +73,18 @@ final class QueryBuilder {
         equal(column(row, name), constant(value))
     }
 
+    /// A call that gives all that the request brings of a source.
+    func parameters(_ source: RequestParameter.Source) -> Located {
+        let site = place()
+        return Located(.request(source), at: site, references: [Reference(.request, at: site)])
+    }
+
+    /// `value ->> 'key'`.
+    func member(_ value: Located, _ key: String) -> Located {
+        let member = Expression.member(value.expression, .literal(ScalarValue(text: key)), .value)
+        return Located(member, at: place(), references: value.references)
+    }
+
     /// A condition that is made of values and reads what they read, such as `a < b`.
     func opaque(_ values: Located...) -> Condition {
         let expression = values.dropFirst().reduce(values[0].expression) {
@@ -94,8 +106,9 @@ final class QueryBuilder {
         _ condition: Condition, acceptsDangerousQueries: Bool = false
     ) -> (variants: [Variant], diagnostics: DiagnosticList) {
         var diagnostics = DiagnosticList()
-        let variants = QueryNormalizer.variants(
-            of: query(condition), acceptsDangerousQueries: acceptsDangerousQueries, &diagnostics)
+        var calls = UnauthenticatedParameters()
+        let variants = QueryNormalizer.variants(of: query(condition), &calls, &diagnostics)
+        if !acceptsDangerousQueries { diagnostics.add(calls.diagnostics) }
         return (variants, diagnostics)
     }
 

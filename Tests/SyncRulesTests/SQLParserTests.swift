@@ -83,7 +83,7 @@ struct SQLParserTests {
         ("a::TIMESTAMP WITH TIME ZONE", "(CAST a timestamp with time zone)"), ("a[1]", "(? a 1)"),
         ("date '2024-01-01'", "(CAST '2024-01-01' date)"), ("CURRENT_DATE", "(?)"), ("$1", "$1"),
         ("EXTRACT(year FROM a)", "(? year a)"), ("any(a)", "(any a)"),
-        ("EXISTS (SELECT 1)", "(exists (SELECT 1))"),
+        ("EXISTS (SELECT 1)", "(exists^ (SELECT 1))"),
         ("ARRAY[]", "(ARRAY)"), ("ARRAY[a, b < c]", "(ARRAY a (< b c))"), ("Row(1, 2)", "(ROW 1 2)"),
         ("(1, 2)", "(LIST 1 2)"), ("((a))", "a"), ("(SELECT 1)", "(SELECT 1)"), ("ARRAY(SELECT 1)", "(?)"),
         ("count(*)", "(count *)"), ("Count(DISTINCT a)", "(count^! a)"), ("max(a ORDER BY b)", "(max! a)"),

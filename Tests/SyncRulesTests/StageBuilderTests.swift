@@ -235,7 +235,8 @@ struct StageBuilderTests {
             ], condition: .and([]), primary: .row(7), type: .table,
             outputs: [.allColumns, .column(.column(.row(7), ExactText("x")), name: ExactText("y"))])
         var diagnostics = DiagnosticList()
-        let variant = try #require(QueryNormalizer.variants(of: renamed, &diagnostics).first)
+        var calls = UnauthenticatedParameters()
+        let variant = try #require(QueryNormalizer.variants(of: renamed, &calls, &diagnostics).first)
         #expect(variant.processor.outputs == [.allColumns, column] && variant.processor.type == .table)
     }
 }

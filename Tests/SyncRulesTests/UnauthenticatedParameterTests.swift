@@ -63,6 +63,20 @@ struct UnauthenticatedParameterTests {
         #expect(places(query.equal(query.constant("x"), query.element(list))) == [list.site.place])
     }
 
+    @Test func variantsThatAreMergedAreToldOnce() {
+        // mistakes, 1267; 287: the same value in another spelling
+        let (first, place) = client("a")
+        let (second, _) = client("b")
+        #expect(places(.or([first, second])) == [place])
+        let spelled = query.member(query.parameters(.subscription), "p")
+        #expect(places(.or([first, query.equal(query.column("b"), spelled)])) == [place])
+        let (other, otherPlace) = client("b", "q")
+        #expect(places(.or([first, other])) == [place, otherPlace])
+        // configurations, 1015: with a mistake it is one of its own.
+        let mistake = query.opaque(query.column("c"), query.user)
+        #expect(places(.or([first, .and([second, mistake])])).count == 2)
+    }
+
     @Test func rowsThatMustBeThereDoNotCount() {
         // configurations, 37 and 946
         let items = query.row("items")

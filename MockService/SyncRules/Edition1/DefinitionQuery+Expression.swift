@@ -68,7 +68,11 @@ extension DefinitionQuery {
     ) -> DefinitionClause? {
         if name.isFolded { tell(.foldedName, [sql(name.range)], at: name.range) }
         if let table, qualifier == nil || qualifier?.text == table.name {
-            if table.lacks(name.text) { tell(.columnNotFound, [name.text.text], at: range) }
+            if table.lacks(name.text) {
+                // As recorded the real service says nothing of elements that have no such part (mistakes, 173).
+                let recorded = table.content == .elements ? Recorded(.silent) : nil
+                tell(.columnNotFound, [name.text.text], at: range, recorded: recorded)
+            }
             return .value(table.value(name.text))
         }
         guard let qualifier else { return refuse(.undefinedReference, [name.text.text], at: range) }
@@ -82,7 +86,9 @@ extension DefinitionQuery {
     private func parameter(_ qualifier: String, _ name: ExactText) -> DefinitionValue? {
         let value: RequestParameter
         switch (kind, qualifier) {
-        case (.data, "bucket"): return DefinitionValue(source: .bucket, expression: .literal(.null))
+        // Values of the request are parameters that no bucket has (service 9.8, W16).
+        case (.data, "bucket"), (.data, "token_parameters"), (.data, "user_parameters"):
+            return DefinitionValue(source: .bucket, expression: .literal(.null))
         case (.data, _), (.stream, _), (.selection, _): return nil
         case (_, "token_parameters"):
             let isUser = name == ExactText("user_id")

@@ -55,8 +55,11 @@ struct DefinitionQuery {
     func sql(_ range: Range<Int>) -> String { String(decoding: text.bytes[range], as: UTF8.self) }
 
     /// Notes something about an expression.
-    mutating func tell(_ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>) {
-        ofExpressions.add(Diagnostic(name, arguments, at: text.range(range), isLegacy: true))
+    mutating func tell(
+        _ name: DiagnosticName, _ arguments: [String] = [], at range: Range<Int>, recorded: Recorded? = nil
+    ) {
+        ofExpressions.add(
+            Diagnostic(name, arguments, at: text.range(range), isLegacy: true, recorded: recorded))
     }
 
     /// Notes what was told of a sub-select.

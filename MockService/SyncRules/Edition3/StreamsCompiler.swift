@@ -19,11 +19,12 @@ enum StreamsCompiler {
             diagnostics.add(stream.notes.first)
             resolver.begin(stream, &diagnostics)
             var variants: [Variant] = []
+            var calls = UnauthenticatedParameters()
             for text in stream.queries {
                 guard let query = resolver.resolve(text, &diagnostics) else { continue }
-                variants += QueryNormalizer.variants(
-                    of: query, acceptsDangerousQueries: stream.acceptsDangerousQueries, &diagnostics)
+                variants += QueryNormalizer.variants(of: query, &calls, &diagnostics)
             }
+            if !stream.acceptsDangerousQueries { diagnostics.add(calls.diagnostics) }
             linker.add(stream, variants: variants, &diagnostics)
             diagnostics.add(stream.notes.last)
         }

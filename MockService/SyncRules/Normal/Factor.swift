@@ -32,6 +32,11 @@ enum Factor {
     case match(Match)
     /// Something of two things, which is told already; the first that is not the request is the one it counts for.
     case broken(of: Input)
+
+    /// Whether it is wrong.
+    var isBroken: Bool {
+        if case .broken = self { true } else { false }
+    }
 }
 
 /// Finds out what factors are, and tells what is none (service 6.9.2, 6.11).
@@ -52,19 +57,24 @@ struct FactorReader {
     ///   - diagnostics: Gets what is wrong with it.
     /// - Returns: What it is; nil if it is nothing of one thing.
     func factor(_ condition: Condition, _ diagnostics: inout DiagnosticList) -> Factor? {
-        if case .equal(let left, let right, let site) = condition,
-            case .one(let leftReach) = owners.reading(left.references),
-            case .one(let rightReach) = owners.reading(right.references)
-        {
-            return equality(condition, (left, leftReach), (right, rightReach), at: site, &diagnostics)
+        let readings: [Reading]
+        if case .equal(let left, let right, let site) = condition {
+            // Each side is judged by itself, as recorded (validation-messages, 16).
+            let (ofLeft, ofRight) = (owners.reading(left.references), owners.reading(right.references))
+            if case .one(let leftReach) = ofLeft, case .one(let rightReach) = ofRight {
+                return equality(condition, (left, leftReach), (right, rightReach), at: site, &diagnostics)
+            }
+            readings = [ofLeft, ofRight]
+        } else {
+            let reading = owners.reading(condition.references)
+            if case .one(let reach) = reading { return filter(of: reach.owner, condition) }
+            readings = [reading]
         }
-        switch owners.reading(condition.references) {
-        case .one(let reach): return filter(of: reach.owner, condition)
-        case .mixture(let first, let second):
-            tellMixture(of: first, and: second, &diagnostics)
-            let holder = [first, second.input].compactMap { owners.owner(of: $0) }.first { $0 != .request }
-            return holder.map { Factor.broken(of: $0) }
-        }
+        let mixtures = readings.flatMap(\.mixtures)
+        for mixture in mixtures { tell(mixture, &diagnostics) }
+        let inputs = mixtures.prefix(1).flatMap { [$0.first, $0.second.input] }
+        let holder = inputs.compactMap { owners.owner(of: $0) }.first { $0 != .request }
+        return holder.map { Factor.broken(of: $0) }
     }
 
     private func equality(
@@ -94,7 +104,8 @@ struct FactorReader {
         if let owner, owner != .request { .filter(of: owner, condition) } else { .gate(condition) }
     }
 
-    private func tellMixture(of first: Input, and second: Reference, _ diagnostics: inout DiagnosticList) {
+    private func tell(_ mixture: Mixture, _ diagnostics: inout DiagnosticList) {
+        let (first, second) = (mixture.first, mixture.second)
         let name: DiagnosticName
         var arguments: [String] = []
         if second.input == .request {

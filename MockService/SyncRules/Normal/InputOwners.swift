@@ -6,12 +6,28 @@ struct Reach: Hashable {
     let element: Input?
 }
 
-/// What a condition or a value reads, one thing or two.
+/// Two things that a condition or a value reads.
+struct Mixture {
+    /// What is read first.
+    let first: Input
+    /// Where the other thing comes in.
+    let second: Reference
+}
+
+/// What a condition or a value reads, one thing or several.
 enum Reading {
     /// One, so it can be asked where that is.
     case one(Reach)
-    /// Two: the first, and where the second comes in.
-    case mixture(first: Input, second: Reference)
+    /// Several: each place where something else than the first comes in.
+    case several([Mixture])
+
+    /// What it mixes: nothing if it reads one thing.
+    var mixtures: [Mixture] {
+        switch self {
+        case .one: []
+        case .several(let mixtures): mixtures
+        }
+    }
 }
 
 /// What the inputs of a query belong to (LANGUAGE.md 4, step 7).
@@ -101,16 +117,19 @@ struct InputOwners {
     func reading(_ references: [Reference]) -> Reading {
         var owner: Input?
         var element: Input?
+        var mixtures: [Mixture] = []
         for reference in references {
             let input = reference.input
             let next = owners[input]
             if let owner, let next, next != owner {
-                return .mixture(first: element ?? owner, second: reference)
+                mixtures.append(Mixture(first: element ?? owner, second: reference))
+                continue
             }
             if next != input {
                 if let former = element, former != input {
                     guard areNested(former, input) else {
-                        return .mixture(first: former, second: reference)
+                        mixtures.append(Mixture(first: former, second: reference))
+                        continue
                     }
                     if needs[input]?.contains(former) == true { element = input }
                 } else {
@@ -119,6 +138,6 @@ struct InputOwners {
             }
             owner = owner ?? next
         }
-        return .one(Reach(owner: owner, element: element))
+        return mixtures.isEmpty ? .one(Reach(owner: owner, element: element)) : .several(mixtures)
     }
 }

@@ -4,11 +4,12 @@ package enum QueryNormalizer {
     ///
     /// - Parameters:
     ///   - query: The query.
-    ///   - acceptsDangerousQueries: Whether nothing is told of queries that rest on what clients say of themselves.
+    ///   - calls: Gets the calls by which clients choose what they get, of all queries of the stream.
     ///   - diagnostics: Gets what is wrong: of each term once, so the same may be told more than once, as recorded.
     /// - Returns: One for each term, in the order that numbers them; none if the query cannot be used.
     package static func variants(
-        of query: ResolvedQuery, acceptsDangerousQueries: Bool = false, _ diagnostics: inout DiagnosticList
+        of query: ResolvedQuery, _ calls: inout UnauthenticatedParameters,
+        _ diagnostics: inout DiagnosticList
     ) -> [Variant] {
         let whole = query.site.query.content
         let owners = InputOwners(query)
@@ -23,19 +24,17 @@ package enum QueryNormalizer {
         }
         let reader = FactorReader(query, owners)
         var variants: [Variant] = []
-        var warnings = DiagnosticList()
         for term in terms {
             var factors: [Factor] = []
             for condition in term {
                 if let factor = reader.factor(condition, &diagnostics) { factors.append(factor) }
             }
             var builder = StageBuilder(query, owners, factors)
-            variants.append(builder.variant(&diagnostics))
-            if !acceptsDangerousQueries, let site = builder.unauthenticated {
-                warnings.add(Diagnostic(.unauthenticatedParameter, at: site.place))
-            }
+            let variant = builder.variant(&diagnostics)
+            let isBroken = factors.contains(where: \.isBroken)
+            calls.add(builder.unauthenticated, of: variant, isBroken: isBroken)
+            variants.append(variant)
         }
-        diagnostics.add(warnings)
         return variants
     }
 

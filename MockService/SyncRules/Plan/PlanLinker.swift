@@ -17,7 +17,8 @@ package struct PlanLinker {
     /// - Parameters:
     ///   - stream: The stream.
     ///   - variants: Those of all of its queries, in order: their places number them.
-    ///   - isMerging: Whether variants that requests find in the same way are one bucket, as in edition 3.
+    ///   - isMerging: Whether variants that requests find in the same way are one bucket, and those with the same rows
+    ///     share them, as in edition 3. In edition 2 each variant has rows of its own (service 9.4, S10).
     ///   - diagnostics: Gets what is wrong.
     package mutating func add(
         _ stream: StreamDefinition, variants: [Variant], isMerging: Bool = true,
@@ -42,7 +43,7 @@ package struct PlanLinker {
         var queriers: [Querier] = []
         for group in groups {
             let name = ExactText("\(stream.name.text)|\(group.first)")
-            let source = self.source(of: group.variants, name: name)
+            let source = self.source(of: group.variants, name: name, isShared: isMerging)
             queriers.append(querier(group.variants[0].request, source: source))
         }
         streams.append(
@@ -82,15 +83,17 @@ package struct PlanLinker {
             streams: streams, sources: sources, lookups: lookups, events: events)
     }
 
-    /// The source with the processors of some variants; one that is there already keeps its name.
-    private mutating func source(of variants: [Variant], name: ExactText) -> Int {
+    /// The source with the processors of some variants; one that is there already, and may be shared, keeps its name.
+    private mutating func source(of variants: [Variant], name: ExactText, isShared: Bool) -> Int {
         var processors: [RowProcessor] = []
         var identities: Set<ProcessorIdentity> = []
         for variant in variants where identities.insert(ProcessorIdentity(variant.processor)).inserted {
             processors.append(variant.processor)
         }
-        if let number = sourceNumbers[identities] { return number }
-        sourceNumbers[identities] = sources.count
+        if isShared {
+            if let number = sourceNumbers[identities] { return number }
+            sourceNumbers[identities] = sources.count
+        }
         sources.append(BucketSource(name: name, processors: processors))
         return sources.count - 1
     }
@@ -140,43 +143,5 @@ private struct ProcessorIdentity: Hashable {
             table: processor.table, type: processor.type, expansions: processor.expansions,
             keys: processor.keys, outputs: processor.outputs, form: processor.form)
         filters = Set(processor.filters)
-    }
-}
-
-/// What tells one lookup from another: names, and the order of filters, do not.
-private struct LookupIdentity: Hashable {
-    private let rest: LookupDefinition
-    private let filters: Set<Expression>
-
-    init(_ definition: LookupDefinition) {
-        rest = LookupDefinition(
-            name: ExactText(""), table: definition.table, expansions: definition.expansions,
-            keys: definition.keys, outputs: definition.outputs)
-        filters = Set(definition.filters)
-    }
-}
-
-/// What tells the request's side of one variant from that of another: the order of gates, of filters, and of values
-/// that must agree does not.
-private struct RequestIdentity: Hashable {
-    private enum Step: Hashable {
-        case elements(Expression, filters: Set<Expression>)
-        case lookup(LookupIdentity, keys: [Set<Expression>])
-    }
-
-    private let gates: Set<Expression>
-    private let steps: [Step]
-    private let keys: [Set<Expression>]
-
-    init(_ request: RequestSide) {
-        gates = Set(request.gates)
-        steps = request.steps.map { step -> Step in
-            switch step {
-            case .elements(let array, let filters): .elements(array, filters: Set(filters))
-            case .lookup(let definition, let keys):
-                .lookup(LookupIdentity(definition), keys: keys.map { Set($0) })
-            }
-        }
-        keys = request.keys.map { Set($0) }
     }
 }

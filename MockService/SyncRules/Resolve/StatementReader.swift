@@ -36,6 +36,9 @@ enum StatementReader {
         let range = text.range(error.range)
         let recorded: Recorded?
         switch error.name {
+        case .sqlSyntax where isOneWord(error.range, of: text):
+            // As recorded of `SELEC`: any word may begin a statement, and what follows it is not there.
+            recorded = Recorded(.text("Unexpected end of input", text.content))
         case .sqlSyntax:
             let (line, column) = place(error.range.lowerBound, in: text)
             let first = "Syntax error at line \(line) col \(column):"
@@ -45,6 +48,15 @@ enum StatementReader {
         }
         return Diagnostic(
             name: error.name, severity: .fatal, message: error.message, range: range, recorded: recorded)
+    }
+
+    /// Whether a place is an ordinary word that is all of a text.
+    private static func isOneWord(_ range: Range<Int>, of text: QueryText) -> Bool {
+        let tokens = SQLTokenizer.tokens(of: text.bytes)
+        guard tokens.count == 2, tokens[0].range == range, case .word(let word) = tokens[0].kind else {
+            return false
+        }
+        return !Keywords.reserved.contains(word)
     }
 
     /// Line and column of a byte of the SQL, both from 1, in characters.

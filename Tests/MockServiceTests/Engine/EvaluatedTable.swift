@@ -26,7 +26,10 @@ struct EvaluatedTable {
         await store.close()
         var types: [String] = []
         plan = TablePlan(table, config, keepsLargeValues: keepsLargeValues) { name in
-            if let known = types.firstIndex(of: name) { return Int64(known) }
+            // As in a store, a name has one id: programs of one output share a record.
+            if let known = types.firstIndex(where: { $0.utf8.elementsEqual(name.utf8) }) {
+                return Int64(known)
+            }
             types.append(name)
             return Int64(types.count - 1)
         }

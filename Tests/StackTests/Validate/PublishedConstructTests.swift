@@ -48,7 +48,7 @@ struct PublishedConstructTests {
         let bare = query.split(separator: "\n").map { line in
             line.firstRange(of: "--").map { line[..<$0.lowerBound] } ?? line
         }
-        let folded = bare.joined(separator: "\n        ")
+        let folded: String = bare.joined(separator: "\n        ")
         let list = "  s:\n    queries:\n      - >-\n        \(folded)\n"
         #expect(errors("config:\n  edition: 3\nstreams:\n\(list)").isEmpty)
     }

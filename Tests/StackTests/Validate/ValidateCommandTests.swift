@@ -77,7 +77,7 @@ struct ValidateCommandTests {
             "sync.yaml": """
             config: {edition: 3}
             streams:
-              lists: {query: SELECT id, nam FROM lists}
+              lists: {query: "SELECT id, nam FROM lists"}
               todos: {query: SELECT * FROM todoss}
 
             """,
@@ -88,9 +88,9 @@ struct ValidateCommandTests {
         let unknownTable = "This table could not be found in the source schema. Did you mean todos?"
         #expect(
             result.output == """
-                sync.yaml:3:29: warning: Column not found. Did you mean name?
-                  lists: {query: SELECT id, nam FROM lists}
-                                            ^~~
+                sync.yaml:3:30: warning: Column not found. Did you mean name?
+                  lists: {query: "SELECT id, nam FROM lists"}
+                                             ^~~
                 sync.yaml:4:32: warning: \(unknownTable)
                   todos: {query: SELECT * FROM todoss}
                                                ^~~~~~
